@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,24 +12,25 @@ import numpy as np
 import pytest
 
 from tertium.arrays import FloatArray
+from tertium.core.charts import (
+    Axis,
+    Chart,
+    DotChart,
+    IntervalChart,
+    LineChart,
+    RidgeChart,
+    ScatterChart,
+)
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.output.charts.axes import Scale, axis_limits, make_plot_area, svg_chart, ticks
-from tertium.output.charts.row_charts import (
-    DENSITY_POINTS,
-    dot_chart,
-    estimate_density,
-    interval_chart,
-    ridge_chart,
-)
+from tertium.output.charts.draw import draw, write_charts
+from tertium.output.charts.row_charts import DENSITY_POINTS, estimate_density
 from tertium.output.charts.scatter import (
-    Axis,
     find_outliers,
     length_buckets,
-    length_chart,
     max_cell_count,
     pearson,
-    scatter_chart,
 )
 from tertium.output.charts.series import line_labels
 from tertium.output.page.figures import metric_pair_figures
@@ -43,6 +45,10 @@ def parsed(chart: str) -> ElementTree.Element:
     assert root.get("aria-label")
     assert not re.search(r"\bnan\b|\binf\b", chart.replace(root.get("aria-label") or "", ""))
     return root
+
+
+def drawn(chart: Chart) -> ElementTree.Element:
+    return parsed(draw(chart))
 
 
 def test_ticks_are_round_and_inside() -> None:
@@ -73,32 +79,77 @@ def test_bounds_leave_out_the_outermost_of_many_only() -> None:
 
 def test_systems_are_sorted_best_first_and_clusters_are_shaded() -> None:
     values = np.array([10.0, 30.0, 20.0])
-    intervals = np.stack([values - 1, values + 1], axis=1)
-    chart = interval_chart(["a", "b", "c"], values, intervals, [2, 1, 2], title="BLEU")
-    root = parsed(chart)
+    chart = IntervalChart(
+        title="Systems by BLEU",
+        names=["a", "b", "c"],
+        values=values,
+        intervals=np.stack([values - 1, values + 1], axis=1),
+        clusters=[2, 1, 2],
+    )
+    root = drawn(chart)
     names = [t.text or t[0].tail for t in root.iter("text") if t.get("class") == "name"]
     assert names == ["b", "c", "a"]
     assert len(list(root.iter("rect"))) == 1  # the band of the only system of cluster 1
-    assert "b 30.00 (29.00 to 31.00), cluster 1" in str(root.get("aria-label"))
-    lower = interval_chart(
-        ["a", "b", "c"], values, intervals, [0, 0, 0], title="TER", higher_is_better=False
-    )
-    assert "a 10.00" in str(parsed(lower).get("aria-label")).split(";")[0]
+    description = "Systems by BLEU. b 30.00 (29.00 to 31.00), cluster 1; "
+    assert str(root.get("aria-label")).startswith(description)
+    lower = drawn(replace(chart, clusters=[0, 0, 0], higher_is_better=False))
+    assert "a 10.00" in str(lower.get("aria-label")).split(";")[0]
 
 
 def test_a_system_without_interval_or_score_is_still_named() -> None:
-    chart = interval_chart(
-        ["x", "y"], np.array([1.0, NAN]), np.full((2, 2), NAN), [0, 0], title="m"
+    chart = IntervalChart(
+        title="m",
+        names=["x", "y"],
+        values=np.array([1.0, NAN]),
+        intervals=np.full((2, 2), NAN),
+        clusters=[0, 0],
     )
-    root = parsed(chart)
+    root = drawn(chart)
     assert len(list(root.iter("circle"))) == 1
+    assert root.get("aria-label") == "m. x 1.00; y: no score"
 
 
 def test_missing_values_are_neither_drawn_nor_described() -> None:
-    values = np.array([[0.25, NAN], [0.5, 0.75]])
-    chart = dot_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
-    assert "news: A 0.250; talks: A 0.500, B 0.750" in chart
-    assert "nan" not in chart
+    chart = DotChart(
+        title="slices",
+        label="chrF",
+        rows=["news", "talks"],
+        series=["A", "B"],
+        values=np.array([[0.25, NAN], [0.5, 0.75]]),
+    )
+    assert "news: A 0.250; talks: A 0.500, B 0.750" in draw(chart)
+    assert "nan" not in draw(chart)
+    assert "dashed" not in draw(chart)
+    assert "dashed" in draw(replace(chart, reference_value=0.5))
+
+
+def test_curves_have_names_and_an_optional_rule() -> None:
+    chart = LineChart(
+        title="Power",
+        x=Axis(name="segments", values=np.array([2.0, 50.0, 100.0])),
+        y_label="power",
+        y_range=(0.0, 1.0),
+        curves={"one rater": np.array([0.1, 0.5, 0.7]), "two": np.array([0.2, 0.8, 1.0])},
+        description="one rater: 70 segments",
+    )
+    root = drawn(chart)
+    assert root.get("aria-label") == "Power. one rater: 70 segments"
+    assert [t[0].text for t in root.iter("text") if t.get("class") == "name"] == [
+        "two",
+        "one rater",
+    ]
+    assert [line.get("class") for line in root.iter("polyline")] == ["line c0", "line c1"]
+    assert 'class="interval"' not in draw(chart)
+    assert 'class="interval"' in draw(replace(chart, reference_value=0.8))
+
+
+def test_charts_are_written_with_their_captions(tmp_path: Path) -> None:
+    axis = Axis(name="x", values=np.arange(3.0))
+    chart = ScatterChart(caption="a & b", x=axis, y=axis)
+    write_charts(tmp_path / "new" / "two.svg", [[chart, replace(chart, caption="c")]])
+    root = ElementTree.parse(tmp_path / "new" / "two.svg").getroot()
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a & b", "c"} <= set(texts)
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
@@ -112,7 +163,9 @@ def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
 def test_any_distribution_can_be_drawn(values: list[float]) -> None:
     finite = [v for v in values if v == v]
-    chart = parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
+    chart = drawn(
+        RidgeChart(title="m", names=["s"], samples=[np.array(values)], higher_is_better=True)
+    )
     assert f"{len(finite)} segments" in str(chart.get("aria-label"))
     assert len(list(chart.iter("circle"))) == bool(finite)  # the median
     (outline,) = chart.iter("path")
@@ -122,13 +175,15 @@ def test_any_distribution_can_be_drawn(values: list[float]) -> None:
 
 def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
     few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
-    chart = parsed(scatter_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
+    y = Axis(name="y", values=np.array([2.0, 5.0, 6.0]))
+    chart = drawn(ScatterChart(x=few, y=y, trend="fit"))
+    assert str(chart.get("aria-label")).startswith("y against x. ")
     assert [c.get("data-row") for c in chart.iter("circle")] == ["0", "2"]
     assert [c[0].text for c in chart.iter("circle")] == ["row 0: 1 / 2", "row 2: 3 / 6"]
     assert [line.get("class") for line in chart.iter("polyline")] == ["fit"]
     rng = np.random.default_rng(2)
     many = Axis(name="x", values=rng.normal(size=5000))
-    chart = parsed(scatter_chart(many, Axis(name="y", values=many.values * 2)))
+    chart = drawn(ScatterChart(x=many, y=Axis(name="y", values=many.values * 2)))
     assert not list(chart.iter("circle"))
     assert [p for p in chart.iter("path") if p.get("class") == "shade"]
     assert "r = 1.000, n = 5,000" in str(chart.get("aria-label"))
@@ -138,7 +193,8 @@ def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> 
 def test_length_pictures_of_any_size(size: int) -> None:
     rng = np.random.default_rng(3)
     words = Axis(name="words", values=rng.integers(0, 60, size).astype(float))
-    chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
+    scores = Axis(name="m", values=rng.normal(size=size))
+    chart = drawn(ScatterChart(x=words, y=scores, trend="quartiles"))
     assert f"n = {size}" in str(chart.get("aria-label"))
     assert len(list(chart.iter("circle"))) == size
     assert len(list(chart.iter("polygon"))) == (size >= 16)  # two in each of eight buckets
@@ -200,9 +256,11 @@ def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
 
 def test_buckets_follow_the_trend() -> None:
     words = np.repeat(np.arange(1.0, 41), 5)
-    middles, quarters = length_buckets(words, words * 2)
-    assert middles == sorted(middles)
-    assert [q[1] for q in quarters] == pytest.approx([2 * m for m in middles], abs=1.1)
+    middles, (lower, medians, upper) = length_buckets(words, words * 2)
+    assert (np.diff(middles) > 0).all()
+    assert medians == pytest.approx(2 * middles, abs=1.1)
+    assert (lower < medians).all()
+    assert (medians < upper).all()
 
 
 def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
@@ -235,9 +293,8 @@ def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
 
 
 def test_a_long_number_below_the_right_end_stays_inside() -> None:
-    chart = parsed(
-        ridge_chart(["a"], [np.array([0.0, 80000.0])], title="TER", higher_is_better=False)
-    )
+    samples = [np.array([0.0, 80000.0])]
+    chart = drawn(RidgeChart(title="TER", names=["a"], samples=samples, higher_is_better=False))
     wide = float(chart.get("viewBox", "").split()[2])
     numbers = [t for t in chart.iter("text") if t.get("class") == "tick"]
     assert numbers[-1].text == "80000"
@@ -246,11 +303,8 @@ def test_a_long_number_below_the_right_end_stays_inside() -> None:
 
 
 def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
-    chart = parsed(
-        scatter_chart(
-            Axis(name="x", values=np.array(x)), Axis(name="y", values=np.array(y)), fit=True
-        )
-    )
+    axes = {"x": Axis(name="x", values=np.array(x)), "y": Axis(name="y", values=np.array(y))}
+    chart = drawn(ScatterChart(**axes, trend="fit"))
     [line] = [p for p in chart.iter("polyline") if p.get("class") == "fit"]
     return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
 
@@ -277,7 +331,9 @@ def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
 def test_one_peak_does_not_flatten_the_other_outlines() -> None:
     rng = np.random.default_rng(4)
     samples = [np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]
-    chart = parsed(ridge_chart(list("abcd"), samples, title="chrF", higher_is_better=True))
+    chart = drawn(
+        RidgeChart(title="chrF", names=list("abcd"), samples=samples, higher_is_better=True)
+    )
     heights = []
     for path in (p for p in chart.iter("path") if p.get("class") == "ridge"):
         ys = [

@@ -13,7 +13,10 @@ from tertium.errors import DataError, UsageError
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
-from tertium.output.charts import scatter
+from tertium.output.charts import scatter_grid as plots
+from tertium.output.charts.draw import draw, write_charts
+from tertium.output.charts.scatter_grid import scatter_grid
+from tertium.output.charts.svg_file import check_plot_file
 from tertium.output.render import render_table
 from tertium.output.tables.meta_evaluation import (
     agreement_table,
@@ -229,9 +232,7 @@ def test_exclusions_are_listed_with_their_reasons():
 def test_scatter_plots_are_written_the_same_each_time(tmp_path):
     files = [tmp_path / f"{n}.svg" for n in (1, 2)]
     for file in files:
-        scatter.write_scatter_plots(
-            file, [make_set("de-en", 1), make_set("fi-en", 2)], level="segment"
-        )
+        write_charts(file, scatter_grid([make_set("de-en", 1), make_set("fi-en", 2)]))
     assert files[0].read_bytes() == files[1].read_bytes()
     root = ElementTree.parse(files[0]).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -241,7 +242,7 @@ def test_scatter_plots_are_written_the_same_each_time(tmp_path):
 
 def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
     """Every variable of a rule has a color in both themes."""
-    scatter.write_scatter_plots(tmp_path / "x.svg", [make_set("de-en", 1)])
+    write_charts(tmp_path / "x.svg", scatter_grid([make_set("de-en", 1)]))
     style = next(ElementTree.parse(tmp_path / "x.svg").iter("{http://www.w3.org/2000/svg}style"))
     light, dark, *rules = style.text.splitlines()
     assert "prefers-color-scheme: dark" in dark
@@ -253,26 +254,26 @@ def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
 
 def test_scatter_shows_each_judged_point_and_its_correlation():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    figure = scatter.draw_scatter_plots(sets)
+    figure = scatter_grid(sets)
     assert [len(row) for row in figure] == [2, 2, 2]
-    caption, chart = figure[0][0]
-    assert caption.startswith("de-en  r = ")
-    assert caption.endswith("n = 200")
-    assert chart.count("<circle") == 200
-    assert scatter.draw_scatter_plots(sets, level="system")[0][0][1].count("<circle") == 4
+    chart = figure[0][0]
+    assert chart.caption.startswith("de-en  r = ")
+    assert chart.caption.endswith("n = 200")
+    assert draw(chart).count("<circle") == 200
+    assert draw(scatter_grid(sets, level="system")[0][0]).count("<circle") == 4
     first, second = sets[0].metrics[:2]
-    negated = scatter.draw_scatter_plots(sets, negated={first})
-    assert f">−{first}<" in negated[0][0][1]
-    assert f">{second}<" in negated[1][0][1]
+    negated = scatter_grid(sets, negated={first})
+    assert f">−{first}<" in draw(negated[0][0])
+    assert f">{second}<" in draw(negated[1][0])
 
 
 def test_scatter_plots_check_their_arguments_early(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"expected a name that ends in \.svg"):
-        scatter.check_plot_file(tmp_path / "x.png")
+        check_plot_file(tmp_path / "x.png")
     with pytest.raises(DataError, match="does not exist"):
-        scatter.check_plot_file(tmp_path / "no" / "x.svg")
+        check_plot_file(tmp_path / "no" / "x.svg")
     with pytest.raises(DataError, match="nothing to plot"):
-        scatter.draw_scatter_plots([])
-    monkeypatch.setattr(scatter, "MAX_PANELS", 2)
+        scatter_grid([])
+    monkeypatch.setattr(plots, "MAX_PANELS", 2)
     with pytest.raises(UsageError, match="too many panels"):
-        scatter.draw_scatter_plots([make_set("x", 1)])
+        scatter_grid([make_set("x", 1)])

@@ -92,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         result = challenge(pairs, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:
-        from tertium.output.charts.svg_file import write_svg
+        from tertium.output.charts.draw import write_charts
 
-        write_svg(args.plot, [[("", challenge_chart(result))]])
+        write_charts(args.plot, [[challenge_chart(result)]])
     table = challenge_table(result, args.width, warnings=not args.quiet)
     print_result([result.records()], table, args.format)
     if args.format not in FORMATS_WITH_NOTES:

@@ -186,7 +186,9 @@ def run(args: argparse.Namespace) -> int:
     if analysis is not None:
         return run_analysis(args, analysis)
     if args.plot:
-        from tertium.output.charts.scatter import check_plot_file, write_scatter_plots
+        from tertium.output.charts.draw import write_charts
+        from tertium.output.charts.scatter_grid import scatter_grid
+        from tertium.output.charts.svg_file import check_plot_file
 
         check_plot_file(args.plot)
     with progress_bars(args.quiet), runtime_of(args):
@@ -195,7 +197,8 @@ def run(args: argparse.Namespace) -> int:
     records = agreement.records() | ({"panel": diagnostics.records()} if diagnostics else {})
     if args.plot:
         negated = agreement.negated_metrics
-        write_scatter_plots(args.plot, agreement.sets, level=agreement.level, negated=negated)
+        charts = scatter_grid(agreement.sets, level=agreement.level, negated=negated)
+        write_charts(args.plot, charts)
     if args.report:
         from tertium.output.page.report_builder import report_meta_evaluation
 

@@ -301,13 +301,18 @@ def _write(args: argparse.Namespace, campaign: Campaign) -> None:
 
 
 def _print(args: argparse.Namespace, plans: list[PowerPlan], campaign: Campaign | None) -> None:
-    from tertium.output.tables.campaigns import campaign_table, power_table, raters_table
+    from tertium.output.tables.campaigns import (
+        campaign_table,
+        power_chart,
+        power_table,
+        raters_table,
+    )
 
     if args.plot and plans:
-        from tertium.output.charts.power_curves import power_chart
-        from tertium.output.charts.svg_file import write_svg
+        from tertium.output.charts.draw import write_charts
 
-        write_svg(args.plot, [[("", power_chart(sorted(plans, key=lambda p: p.design.raters)))]])
+        by_raters = sorted(plans, key=lambda p: p.design.raters)
+        write_charts(args.plot, [[power_chart(by_raters)]])
     if args.format == "json":
         records: dict[str, Any] = plans[0].record() if plans else {}
         if campaign is not None:

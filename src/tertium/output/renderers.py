@@ -7,6 +7,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from tertium.core.charts import RidgeChart
 from tertium.core.result import Result, Table
 from tertium.decisions.gate_result import GateResult
 from tertium.decisions.route import Route
@@ -22,12 +23,11 @@ from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.rater_agreement import RaterStudy
 from tertium.metrics.base.explanation import Explanation
 from tertium.output.charts.axes import axis_limits
-from tertium.output.charts.row_charts import ridge_chart
 from tertium.output.error_span_markup import marked_errors_section
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element, isolate_names, join
 from tertium.output.page.explanations import explanation_html
-from tertium.output.page.figures import captioned_figure, ranking_figures
+from tertium.output.page.figures import figure, ranking_figures
 from tertium.output.page.report import Report
 from tertium.output.page.template import read_asset
 from tertium.output.render import render_table
@@ -75,10 +75,14 @@ def _(scores: Scores) -> str:
     low, high = axis_limits(values)
     if not values.size or low == high:
         return html_fragment(table)
-    chart = ridge_chart(
-        ["segments"], [values], title=name, higher_is_better=scores.higher_is_better
+    chart = RidgeChart(
+        title=f"Distribution of {name}",
+        caption=f"{name}, {len(scores)} segments",
+        names=["segments"],
+        samples=[values],
+        higher_is_better=scores.higher_is_better,
     )
-    return html_fragment(table, captioned_figure(chart, f"{name}, {len(scores)} segments"))
+    return html_fragment(table, figure(chart))
 
 
 @singledispatch
@@ -170,9 +174,8 @@ def _(ranking: Ranking) -> str:
 @render_html.register
 def _(study: ChallengeStudy) -> str:
     """Return phenomena x metrics, as a table and a chart."""
-    chart = captioned_figure(
-        challenge_chart(study), "How often the better translation scores higher"
-    )
+    caption = "How often the better translation scores higher"
+    chart = figure(replace(challenge_chart(study), caption=caption))
     return html_fragment(*map(render_html_table, result_tables(study)), chart)
 
 

@@ -6,7 +6,7 @@ Colors come from the style sheet of the page, so that charts follow its light or
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,14 +51,14 @@ class PlotArea:
 
     def x_axis(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
         """Return the x-axis: grid lines, numbers (or tick labels `texts` by value) and a label."""
-        top, bottom = self.y.end, self.y.start
+        bottom = self.y.start
         parts = []
         tick_count = max(2, min(5, round((self.x.end - self.x.start) / TICK_WIDTH)))
         last_end = -math.inf
         labels = texts or dict(ticks(self.x.low, self.x.high, tick_count))
         for value, text in labels.items():
             place = self.x(value)
-            parts.append(vertical_line(place, top, bottom, "grid"))
+            parts.append(self.vertical_line(value, "grid"))
             half = DIGIT_WIDTH * len(text) / 2
             if place - half > last_end or texts is None:
                 inside = min(place, self.width - half)  # the last number must not be cut off
@@ -78,6 +78,19 @@ class PlotArea:
         transform = f"translate(12 {format_coordinate(middle)}) rotate(-90)"
         name = element("text", label, class_="label", text_anchor="middle", transform=transform)
         return [*parts, name]
+
+    def vertical_line(self, value: float, style: str) -> Markup:
+        """Return a line over the height of the plot."""
+        x = self.x(value)
+        return element("line", x1=x, x2=x, y1=self.y.end, y2=self.y.start, class_=style)
+
+    def line(self, shape: str, x: Iterable[float], y: Iterable[float], style: str) -> Markup:
+        """Return a polyline or polygon; points above or below the plot are drawn on its edge."""
+        points = []
+        for left, height in zip(x, y, strict=True):
+            inside = min(max(height, self.y.low), self.y.high)
+            points.append(f"{format_coordinate(self.x(left))},{format_coordinate(self.y(inside))}")
+        return element(shape, points=" ".join(points), class_=style)
 
 
 def make_plot_area(
@@ -107,10 +120,6 @@ def horizontal_line(x1: float, x2: float, y: float, style: str) -> Markup:
     return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=style)
 
 
-def vertical_line(x: float, y1: float, y2: float, style: str) -> Markup:
-    return element("line", x1=x, x2=x, y1=y1, y2=y2, class_=style)
-
-
 def circle(x: float, y: float, radius: float, title: str, **more: Attribute) -> Markup:
     """Return a circle with a tooltip."""
     return element("circle", element("title", title), cx=x, cy=y, r=radius, **more)
@@ -123,13 +132,22 @@ def svg_chart(
     return element(
         "svg",
         *parts,
-        viewBox=f"0 0 {format_coordinate(width)} {format_coordinate(height)}",
+        viewBox=f"0 0 {format_place(width, height)}",
         width=width,
         height=height,
         role="img",
         class_="picture",
         aria_label=f"{title}. {description}",
     )
+
+
+def format_place(x: float, y: float) -> str:
+    """Format two coordinates, as paths and transforms have them.
+
+    >>> format_place(1.25, 10.0)
+    '1.25 10'
+    """
+    return f"{format_coordinate(x)} {format_coordinate(y)}"
 
 
 def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
@@ -157,10 +175,7 @@ def axis_limits(values: FloatArray, *, margin: float = 0.04) -> tuple[float, flo
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
-    few = finite.size <= MAX_POINTS_WITH_FULL_RANGE
-    low, high = (
-        float(v)
-        for v in np.quantile(finite, [0, 1] if few else [OUTLIER_QUANTILE, 1 - OUTLIER_QUANTILE])
-    )
+    ignored = OUTLIER_QUANTILE if finite.size > MAX_POINTS_WITH_FULL_RANGE else 0.0
+    low, high = np.quantile(finite, [ignored, 1 - ignored]).tolist()
     extra = (high - low) * margin if high > low else abs(high) * margin or 1.0
     return low - extra, high + extra

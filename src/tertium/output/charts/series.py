@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tertium.output.charts.axes import PlotArea, name_element
-from tertium.output.markup import Markup, element, format_coordinate
+from tertium.output.charts.axes import PlotArea, format_place, name_element
+from tertium.output.markup import Markup, element
 
 COLOR_COUNT = 8  # colors repeat after eight series; marker shapes differ
 LABEL_SPACING = 13.0  # pixels between names at the ends of lines
@@ -26,7 +26,7 @@ def series_marker(x: float, y: float, number: int, tooltip: str) -> Markup:
         element("title", tooltip),
         d=shape,
         class_=f"mark c{number % COLOR_COUNT}",
-        transform=f"translate({format_coordinate(x)} {format_coordinate(y)})",
+        transform=f"translate({format_place(x, y)})",
     )
 
 

@@ -11,9 +11,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from tertium.atomic import write_text
-from tertium.output.charts.axes import text_element
-from tertium.output.markup import Markup, element, format_coordinate
+from tertium.atomic import check_writable, write_text
+from tertium.errors import UsageError
+from tertium.output.charts.axes import format_place, text_element
+from tertium.output.markup import Markup, element
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 MARGIN = 10.0
@@ -24,44 +25,42 @@ _VARIABLE = re.compile(r"(--\w+): (?:light-dark\((#\w+), (#\w+)\)|(#\w+));")
 CaptionedChart = tuple[str, Markup]
 
 
+def check_plot_file(path: str | Path) -> None:
+    """Raise an error early if the file is not .svg or cannot be written."""
+    if Path(path).suffix.lower() != ".svg":
+        raise UsageError(f"{path}: plots are written as SVG; expected a name that ends in .svg")
+    check_writable(path)
+
+
 def write_svg(path: str | Path, rows: Sequence[Sequence[CaptionedChart]]) -> None:
     """Write rows of charts as one SVG; captions may be empty."""
     parts: list[Markup] = []
     width, y = 0.0, MARGIN
     for row in rows:
-        x = MARGIN
-        above = CAPTION if any(caption for caption, _ in row) else 0.0
-        sizes = [_size(chart) for _, chart in row]
-        for (caption, chart), (chart_width, _) in zip(row, sizes, strict=True):
+        x, row_height = MARGIN, 0.0
+        top = y + CAPTION if any(caption for caption, _ in row) else y
+        for caption, chart in row:
+            chart_width, chart_height = _size(chart)
             if caption:
-                parts.append(
-                    text_element(x + chart_width / 2, y + 14, caption, "name", anchor="middle")
-                )
-            place = f"translate({format_coordinate(x)} {format_coordinate(y + above)})"
-            parts.append(element("g", chart, transform=place))
+                middle = x + chart_width / 2
+                parts.append(text_element(middle, y + 14, caption, "name", anchor="middle"))
+            parts.append(element("g", chart, transform=f"translate({format_place(x, top)})"))
             x += chart_width + MARGIN
-        width, y = max(width, x), y + above + max(high for _, high in sizes) + MARGIN
-    write_text(path, _document(width, y, parts), make_folder=True)
-
-
-def _document(width: float, height: float, parts: Sequence[Markup]) -> str:
-    background = element("rect", width=width, height=height, fill="var(--paper)")
-    style = element("style", Markup(_style()))
-    box = f"0 0 {format_coordinate(width)} {format_coordinate(height)}"
-    return (
-        element(
-            "svg",
-            style,
-            background,
-            *parts,
-            xmlns=NAMESPACE,
-            viewBox=box,
-            width=width,
-            height=height,
-            class_="tertium picture",
-        )
-        + "\n"
+            row_height = max(row_height, chart_height)
+        width = max(width, x)
+        y = top + row_height + MARGIN
+    document = element(
+        "svg",
+        element("style", Markup(_style())),
+        element("rect", width=width, height=y, fill="var(--paper)"),
+        *parts,
+        xmlns=NAMESPACE,
+        viewBox=f"0 0 {format_place(width, y)}",
+        width=width,
+        height=y,
+        class_="tertium picture",
     )
+    write_text(path, f"{document}\n", make_folder=True)
 
 
 @cache

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
+from tertium.core.charts import Axis, Chart, IntervalChart, RidgeChart, ScatterChart
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.charts.row_charts import interval_chart, ridge_chart
+from tertium.output.charts.draw import draw
 from tertium.output.charts.scatter import (
-    Axis,
     describe_correlation,
     find_outliers,
-    length_chart,
     max_cell_count,
     pearson,
-    scatter_chart,
 )
 from tertium.output.markup import Markup, element, join
 from tertium.output.page.explanations import heat_map
@@ -35,101 +34,103 @@ def all_figures(
     aligned_scores: Sequence[AlignedScores] = (),
 ) -> Markup:
     """Return all figures that there is data for."""
-    parts = [
-        ranking_figures(evaluation) if evaluation else Markup(""),
-        distribution_figures(grid),
-        human_figures(grid),
-        system_figures(aligned_scores),
-        metric_pair_figures(grid),
-        length_figures(grid),
-    ]
-    return join(part for part in parts if part)
+    return join(
+        [
+            ranking_figures(evaluation) if evaluation else Markup(""),
+            distribution_figures(grid),
+            human_figures(grid),
+            system_figures(aligned_scores),
+            metric_pair_figures(grid),
+            length_figures(grid),
+        ]
+    )
 
 
 def ranking_figures(evaluation: Evaluation) -> Markup:
     """Return the ranking of systems under each metric."""
-    comparison = evaluation if isinstance(evaluation, Comparison) else None
-    names = evaluation.names
-    figures = []
+    clusters = evaluation.clusters if isinstance(evaluation, Comparison) else {}
+    charts = []
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
         bounds = [evaluation.intervals.get(s, {}).get(metric) for s in evaluation.systems]
-        intervals = np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds])
-        groups = comparison.clusters[metric] if comparison else [0] * len(scores)
-        chart = interval_chart(
-            evaluation.systems,
-            np.array([s.system for s in scores]),
-            intervals,
-            groups,
-            title=names[metric],
+        name = evaluation.names[metric]
+        chart = IntervalChart(
+            title=f"Systems by {name}",
+            caption=name,
+            names=evaluation.systems,
+            values=np.array([s.system for s in scores]),
+            intervals=np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds]),
+            clusters=clusters.get(metric, [0] * len(scores)),
             higher_is_better=scores[0].higher_is_better,
             decimals=scores[0].decimals,
         )
-        figures.append(captioned_figure(chart, names[metric]))
-    clusters = " Bands are clusters, significantly better than all below." if comparison else ""
+        charts.append(chart)
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
     if len(evaluation.systems) == 1:
-        return figure_group("Score of the system", lines.strip(), figures)
-    return figure_group("Ranking of systems", f"Best first.{lines}{clusters}", figures)
+        return figure_group("Score of the system", lines.strip(), [*map(figure, charts)])
+    bands = " Bands are clusters, significantly better than all below." if clusters else ""
+    return figure_group("Ranking of systems", f"Best first.{lines}{bands}", [*map(figure, charts)])
 
 
 def distribution_figures(grid: TranslationGrid) -> Markup:
     """Return the distribution of segment scores by system and metric."""
-    figures = []
     counts = np.bincount(grid.system_indices, minlength=len(grid.systems))
-    largest = [int(n) for n in np.argsort(-counts, kind="stable")[:MAX_SYSTEMS]]
+    largest = sorted(np.argsort(-counts, kind="stable")[:MAX_SYSTEMS])
+    charts = []
     for column in grid.columns:
-        samples = [column.values[grid.system_indices == s] for s in range(len(grid.systems))]
-        selected = [n for n in sorted(largest) if np.isfinite(samples[n]).sum() >= MIN_SEGMENTS]
-        if selected:
-            chart = ridge_chart(
-                [grid.systems[n] for n in selected],
-                [samples[n] for n in selected],
-                title=column.name,
+        samples = {}
+        for system in largest:
+            values = column.values[grid.system_indices == system]
+            if np.isfinite(values).sum() >= MIN_SEGMENTS:
+                samples[grid.systems[system]] = values
+        if samples:
+            chart = RidgeChart(
+                title=f"Distribution of {column.name}",
+                caption=column.name,
+                names=list(samples),
+                samples=list(samples.values()),
                 higher_is_better=column.higher_is_better,
             )
-            figures.append(captioned_figure(chart, column.name))
+            charts.append(chart)
     note = (
         "The dot is the median, the line the interquartile range. "
         "Peaks more than twice as high as the median peak are cut off."
     )
     if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
         note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
-    return figure_group("Distributions", note, figures)
+    return figure_group("Distributions", note, [*map(figure, charts)])
 
 
 def human_figures(grid: TranslationGrid) -> Markup:
     """Return scatter plots of each metric against human scores."""
     if grid.human is None or not np.isfinite(grid.human).any():
         return Markup("")
-    human_axis = Axis(name="human score", values=grid.human)
-    figures = [
-        translations_figure(
-            grid, human_axis, c, f"{c.name}: {describe_correlation(grid.human, c.values)}", fit=True
-        )
-        for c in grid.columns
-    ]
+    human = Axis(name="human score", values=grid.human)
+    charts = []
+    for column in grid.columns:
+        caption = f"{column.name}: {describe_correlation(human.values, column.values)}"
+        charts.append(ScatterChart(x=human, y=column, caption=caption, trend="fit"))
     note = "The line is the least-squares fit."
-    return figure_group("Metrics against human scores", f"{_point_note(figures)} {note}", figures)
+    return _translation_figures("Metrics against human scores", note, charts, grid)
 
 
 def system_figures(sets: Sequence[AlignedScores]) -> Markup:
     """Return scatter plots of system-level metric scores against human scores."""
-    figures: list[Markup] = []
+    charts = []
     for dataset in sets:
-        has_score = np.isfinite(dataset.human_systems)
+        human = Axis(name="human system score", values=dataset.human_systems)
         for name, scores in zip(dataset.metrics, dataset.system_scores, strict=True):
-            if (has_score & np.isfinite(scores)).sum() < 3 or len(figures) >= MAX_SYSTEM_FIGURES:
-                continue
-            x = Axis(name="human system score", values=dataset.human_systems)
-            chart = scatter_chart(
-                x, Axis(name=name, values=scores), fit=True, names=dataset.systems
-            )
-            correlation = describe_correlation(dataset.human_systems, scores)
-            figures.append(captioned_figure(chart, f"{dataset.name}, {name}: {correlation}"))
-    return figure_group(
-        "System level: metrics against human scores", "Each dot is a system.", figures
-    )
+            if np.isfinite(human.values + scores).sum() >= 3:
+                chart = ScatterChart(
+                    caption=f"{dataset.name}, {name}: {describe_correlation(human.values, scores)}",
+                    x=human,
+                    y=Axis(name=name, values=scores),
+                    trend="fit",
+                    names=dataset.systems,
+                )
+                charts.append(chart)
+    title = "System level: metrics against human scores"
+    return figure_group(title, "Each dot is a system.", [*map(figure, charts[:MAX_SYSTEM_FIGURES])])
 
 
 def metric_pair_figures(grid: TranslationGrid) -> Markup:
@@ -138,20 +139,18 @@ def metric_pair_figures(grid: TranslationGrid) -> Markup:
     if len(columns) < 2 or not len(grid):
         return Markup("")
     table = np.array([[abs(pearson(a.values, b.values)) for b in columns] for a in columns])
-    names = [c.name for c in columns]
+    names = [column.name for column in columns]
     matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
     pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: table[pair])
-    figures = []
-    for a, b in ((columns[i], columns[j]) for i, j in pairs[:MAX_METRIC_PAIRS]):
-        caption = f"{a.name}, {b.name}: {describe_correlation(a.values, b.values)}"
-        figures.append(translations_figure(grid, a, b, caption))
-    hidden = len(pairs) - MAX_METRIC_PAIRS
+    charts = []
+    for i, j in pairs[:MAX_METRIC_PAIRS]:
+        x, y = columns[i], columns[j]
+        caption = f"{x.name}, {y.name}: {describe_correlation(x.values, y.values)}"
+        charts.append(ScatterChart(x=x, y=y, caption=caption))
     note = ""
-    if hidden > 0:
-        note = f" The {MAX_METRIC_PAIRS} least correlated of {len(pairs)} pairs are shown."
-    return figure_group(
-        "Metrics against each other", f"{_point_note(figures)}{note}", figures, matrix
-    )
+    if len(pairs) > MAX_METRIC_PAIRS:
+        note = f"The {MAX_METRIC_PAIRS} least correlated of {len(pairs)} pairs are shown."
+    return _translation_figures("Metrics against each other", note, charts, grid, matrix)
 
 
 def length_figures(grid: TranslationGrid) -> Markup:
@@ -159,47 +158,57 @@ def length_figures(grid: TranslationGrid) -> Markup:
     if not any(grid.texts):
         return Markup("")
     length = Axis(name=f"translation length ({grid.unit}s)", values=grid.lengths)
-    figures = []
+    charts = []
     for column in grid.columns:
-        chart = length_chart(length, column, label=grid.label)
-        figures.append(_figure_with_outliers(grid, chart, column.name, length, column))
-    note = "The line is the median of translations of similar length, the band the quartiles."
-    return figure_group("Score by length", f"{_point_note(figures)} {note}", figures)
-
-
-def translations_figure(
-    grid: TranslationGrid, x: Axis, y: Axis, caption: str, *, fit: bool = False
-) -> Markup:
-    """Return a scatter plot of all translations with links to outliers."""
-    chart = scatter_chart(x, y, fit=fit, label=grid.label)
-    return _figure_with_outliers(grid, chart, caption, x, y)
-
-
-def _figure_with_outliers(
-    grid: TranslationGrid, chart: Markup, caption: str, x: Axis, y: Axis
-) -> Markup:
-    """Return a figure with links to outliers, or with the count of the darkest shade."""
-    darkest = max_cell_count(x.values, y.values)
-    if darkest:
-        return captioned_figure(chart, f"{caption}; darkest shade: {darkest:,}")
-    links = [
-        element(
-            "a", element("bdi", grid.label(row)), data_row=int(row), href=grid.segment_link(row)
+        title = f"{column.name} against length"
+        chart = ScatterChart(
+            title=title, caption=column.name, x=length, y=column, trend="quartiles"
         )
-        for row in find_outliers(x.values, y.values)
-    ]
-    outliers = element("p", "Outliers: ", join(links, "; "), class_="note outer") if links else ""
-    return captioned_figure(chart, caption, outliers)
+        charts.append(chart)
+    note = "The line is the median of translations of similar length, the band the quartiles."
+    return _translation_figures("Score by length", note, charts, grid)
 
 
-def _point_note(figures: Sequence[Markup]) -> str:
-    shaded = sum('class="shade"' in figure for figure in figures)
-    dot, shade = "Each dot is a translation.", "Shades show the number of translations."
-    return " ".join([dot] * (shaded < len(figures)) + [shade] * (shaded > 0))
+def _translation_figures(
+    title: str, note: str, charts: Sequence[ScatterChart], grid: TranslationGrid, before: str = ""
+) -> Markup:
+    """Return scatter plots of translations with links to outliers, or what the shades mean."""
+    figures = []
+    has_dots = has_shades = False
+    for chart in charts:
+        chart = replace(chart, label=grid.label)
+        values = chart.x.values, chart.y.values
+        darkest = max_cell_count(*values)
+        if darkest:
+            has_shades = True
+            caption = f"{chart.caption}; darkest shade: {darkest:,}"
+            figures.append(figure(replace(chart, caption=caption)))
+        else:
+            has_dots = True
+            figures.append(figure(chart, _link_rows(find_outliers(*values), grid)))
+    notes = ["Each dot is a translation."] if has_dots else []
+    if has_shades:
+        notes.append("Shades show the number of translations.")
+    return figure_group(title, " ".join([*notes, note]).strip(), figures, before)
 
 
-def captioned_figure(chart: Markup, caption: str, below: str = "") -> Markup:
-    return element("figure", element("figcaption", caption), chart, below)
+def _link_rows(rows: Sequence[int], grid: TranslationGrid) -> Markup:
+    if not rows:
+        return Markup("")
+    links = []
+    for row in rows:
+        label = element("bdi", grid.label(row))
+        links.append(element("a", label, data_row=row, href=grid.segment_link(row)))
+    return element("p", "Outliers: ", join(links, "; "), class_="note outer")
+
+
+def figure(chart: Chart, below: str = "") -> Markup:
+    """Return a chart with its caption."""
+    return element("figure", element("figcaption", chart.caption), draw(chart), below)
+
+
+def figure_row(figures: Iterable[Markup]) -> Markup:
+    return element("div", *figures, class_="figures")
 
 
 def figure_group(title: str, note: str, figures: Sequence[Markup], before: str = "") -> Markup:
@@ -212,6 +221,6 @@ def figure_group(title: str, note: str, figures: Sequence[Markup], before: str =
         element("h3", title, id=name),
         element("p", note, class_="note") if note else "",
         before,
-        element("div", *figures, class_="figures"),
+        figure_row(figures),
         aria_labelledby=name,
     )

@@ -6,9 +6,11 @@ A section has a summary, a chart and the numbers, collapsed if there are many.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tertium.core.charts import DotChart, describe_direction
 from tertium.core.result import Table
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.diagnostics.diagnostic import Diagnostic
@@ -16,10 +18,9 @@ from tertium.evaluation.diagnostics.run import DiagnosticReport
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.results import Results
-from tertium.output.charts.row_charts import describe_direction, dot_chart
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, collapsible, element, join
-from tertium.output.page.figures import captioned_figure
+from tertium.output.page.figures import figure, figure_row
 from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
 from tertium.output.tables.diagnostics import diagnostic_table, format_skipped_diagnostics
 from tertium.output.tables.slices import agreement_slice_tables
@@ -30,9 +31,9 @@ MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
 
 def challenge_contents(study: ChallengeStudy) -> Markup:
     """Return a summary, a chart and a collapsed table."""
-    chart = _figures([captioned_figure(challenge_chart(study), study.challenge.name)])
+    chart = replace(challenge_chart(study), caption=study.challenge.name)
     numbers = collapsible("Numbers", render_html_table(challenge_table(study)))
-    return join([element("p", _summarize_challenge(study)), chart, numbers])
+    return join([element("p", _summarize_challenge(study)), figure_row([figure(chart)]), numbers])
 
 
 def _summarize_challenge(study: ChallengeStudy) -> str:
@@ -58,27 +59,28 @@ def diagnostics_contents(report: DiagnosticReport) -> Markup:
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Markup:
-    chart = dot_chart(
-        diagnostic.rows,
-        diagnostic.series,
-        diagnostic.values,
+    chart = DotChart(
         title=diagnostic.question,
+        caption=diagnostic.name,
         label=diagnostic.label,
+        rows=diagnostic.rows,
+        series=diagnostic.series,
+        values=diagnostic.values,
         intervals=diagnostic.intervals,
-        rule=diagnostic.reference_value,
-        span=diagnostic.axis_range,
+        reference_value=diagnostic.reference_value,
+        axis_range=diagnostic.axis_range,
     )
     numbers = collapsible("Numbers", render_html_table(diagnostic_table(diagnostic, chart=False)))
     heading, reading = element("h3", diagnostic.question), element("p", diagnostic.summary)
-    return join([heading, reading, _figures([captioned_figure(chart, diagnostic.name)]), numbers])
+    return join([heading, reading, figure_row([figure(chart)]), numbers])
 
 
 def slices_contents(slicings: Sequence[Slices]) -> Markup:
     """Return a table and a chart per metric for each way to slice."""
     parts = []
     for slices in slicings:
-        figures = [_slice_figure(slices, metric) for metric in _first_part(slices).metrics]
-        parts += [*map(_table, slices.tables()), _figures(figures)]
+        charts = [_slice_chart(slices, metric) for metric in _first_part(slices).metrics]
+        parts += [*map(_table, slices.tables()), figure_row(map(figure, charts))]
     return join(parts)
 
 
@@ -88,8 +90,8 @@ def agreement_slices_contents(sliced: Mapping[str, Results]) -> Markup:
     for by, results in sliced.items():
         tables = agreement_slice_tables(results, by)
         for table, own in zip(tables, results.by_statistic().values(), strict=True):
-            chart = _agreement_chart(own, by)
-            parts += [_table(table), _figures([captioned_figure(chart, table.title)])]
+            chart = replace(_agreement_chart(own, by), caption=table.title)
+            parts += [_table(table), figure_row([figure(chart)])]
     return join(parts)
 
 
@@ -97,32 +99,32 @@ def _first_part(slices: Slices) -> Evaluation:
     return next(iter(slices.parts.values()))
 
 
-def _slice_figure(slices: Slices, metric: str) -> Markup:
+def _slice_chart(slices: Slices, metric: str) -> DotChart:
     first = _first_part(slices)
+    scores = first.metric_scores(metric)[0]
+    title = f"{first.names[metric]} by {slices.by}"
     names = [*slices.parts][:MAX_CHART_SLICES]
     values = [[s.system for s in slices.parts[name].metric_scores(metric)] for name in names]
-    title, scores = first.names[metric], first.metric_scores(metric)[0]
-    chart = dot_chart(
-        names,
-        first.systems,
-        np.array(values),
-        title=f"{title} by {slices.by}",
+    return DotChart(
+        title=title,
+        caption=title,
         label=describe_direction(scores.higher_is_better),
+        rows=names,
+        series=first.systems,
+        values=np.array(values),
         decimals=scores.decimals,
     )
-    return captioned_figure(chart, f"{title} by {slices.by}")
 
 
-def _agreement_chart(results: Results, by: str) -> Markup:
+def _agreement_chart(results: Results, by: str) -> DotChart:
     tasks = results.tasks[:MAX_CHART_SLICES]
-    bounds = np.array([np.stack([task.low, task.high], axis=1) for task in tasks])
-    return dot_chart(
-        [task.task.label for task in tasks],
-        results.metrics,
-        np.array([task.values for task in tasks]),
+    return DotChart(
         title=f"Agreement by {by}",
         label=tasks[0].task.kind.title,
-        intervals=bounds,
+        rows=[task.task.label for task in tasks],
+        series=results.metrics,
+        values=np.array([task.values for task in tasks]),
+        intervals=np.array([np.stack([task.low, task.high], axis=1) for task in tasks]),
     )
 
 
@@ -130,7 +132,3 @@ def _table(table: Table) -> Markup:
     html = render_html_table(table, sortable=True)
     is_long = len(table.rows) > MAX_EXPANDED_ROWS
     return collapsible(f"{table.title}: numbers", html) if is_long else html
-
-
-def _figures(figures: Sequence[Markup]) -> Markup:
-    return element("div", *figures, class_="figures")

@@ -17,12 +17,12 @@ from urllib.parse import quote
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, nan_mean
+from tertium.core.charts import Axis
 from tertium.data.slices import LengthUnit, detect_length_unit
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import ranks
 from tertium.metrics.base.text_warnings import is_blank
-from tertium.output.charts.scatter import Axis
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 

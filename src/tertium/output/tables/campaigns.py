@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from tertium.campaigns.campaign import Campaign
-from tertium.campaigns.power import PowerPlan
+from tertium.campaigns.power import Design, PowerPlan
 from tertium.campaigns.variance import COMPONENTS
+from tertium.core.charts import Axis, LineChart
 from tertium.core.result import Table
 from tertium.output.tables.table import Cell, cell_table, number_cell
 
 NEGLIGIBLE = 0.005  # share of the variance
+CURVE_POINTS = 60
 
 
 def power_table(plan: PowerPlan) -> Table:
@@ -33,7 +37,6 @@ def power_table(plan: PowerPlan) -> Table:
     ]
     shares = [(name, getattr(variance, name) / variance.total) for name in COMPONENTS]
     parts = ", ".join(f"{name} {100 * s:.0f} %" for name, s in shares if s > NEGLIGIBLE)
-    raters = f"{design.raters} rater{'s' * (design.raters > 1)} per segment"
     unit = f" {variance.unit}" if variance.unit else ""
     return cell_table(
         [
@@ -45,7 +48,7 @@ def power_table(plan: PowerPlan) -> Table:
         ],
         rows,
         title=f"Power to find a difference of {plan.difference:.3g}{unit} ({design.protocol}, "
-        f"{design.systems} systems, {raters})",
+        f"{design.systems} systems, {_count_raters(design)})",
         notes=[
             f"variance of a difference on one segment: {variance.total:.3g} from "
             f"{variance.origin} ({parts})",
@@ -54,6 +57,29 @@ def power_table(plan: PowerPlan) -> Table:
         ],
         text_columns=frozenset(),
     )
+
+
+def power_chart(plans: Sequence[PowerPlan]) -> LineChart:
+    """Return a curve for each number of raters; a line marks the requested power."""
+    sizes = np.linspace(2, max(plan.curve[-1].segments for plan in plans), CURVE_POINTS)
+    curves, needed = {}, []
+    for plan in plans:
+        name = _count_raters(plan.design)
+        curves[name] = plan.power(sizes)
+        needed.append(f"{name}: {plan.segments} segments")
+    return LineChart(
+        title=f"Power to find a difference of {plans[0].difference:.3g}",
+        x=Axis(name="segments", values=sizes),
+        y_label="power",
+        y_range=(0.0, 1.0),
+        curves=curves,
+        description="; ".join(needed),
+        reference_value=plans[0].design.target_power,
+    )
+
+
+def _count_raters(design: Design) -> str:
+    return f"{design.raters} rater{'s' * (design.raters > 1)} per segment"
 
 
 def raters_table(plans: Sequence[PowerPlan]) -> Table:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tertium.core.charts import DotChart
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Table
 from tertium.evaluation.challenge import ChallengeStudy, wilson
-from tertium.output.charts.row_charts import dot_chart
-from tertium.output.markup import Markup
 from tertium.output.tables.table import Cell, cell_table
 
 METHOD = "95 % Wilson intervals; a tie counts as wrong; random choice gets 50"
@@ -72,14 +71,14 @@ def format_exclusions(study: ChallengeStudy) -> list[str]:
     return [f"excluded: {reason}: {count}" for reason, count in counts.items()]
 
 
-def challenge_chart(study: ChallengeStudy) -> Markup:
-    """Draw each metric's accuracy on each phenomenon; the dashed line is random choice."""
-    return dot_chart(
-        study.groups,
-        study.names,
-        study.accuracy.T,
-        intervals=np.swapaxes(study.intervals, 0, 1),
+def challenge_chart(study: ChallengeStudy) -> DotChart:
+    """Return each metric's accuracy on each phenomenon; the dashed line is random choice."""
+    return DotChart(
         title=f"Accuracy on {study.challenge.name}",
         label="accuracy",
-        rule=0.5,
+        rows=study.groups,
+        series=study.names,
+        values=study.accuracy.T,
+        intervals=np.swapaxes(study.intervals, 0, 1),
+        reference_value=0.5,
     )

@@ -1,0 +1,50 @@
+"""Scatter plots of metrics against human scores, as `tertium meta --plot` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from tertium.core.charts import Axis, ScatterChart
+from tertium.errors import DataError, UsageError
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.output.charts.scatter import describe_correlation
+
+MAX_PANELS = 120  # in one file
+
+
+def scatter_grid(
+    sets: Sequence[AlignedScores], *, level: str = "segment", negated: Collection[str] = ()
+) -> list[list[ScatterChart]]:
+    """Return one row of scatter plots per metric, with a column per dataset."""
+    metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
+    if not metrics:
+        raise DataError("nothing to plot: no metrics or no datasets")
+    if len(metrics) * len(sets) > MAX_PANELS:
+        raise UsageError(
+            f"{len(metrics)} metrics x {len(sets)} datasets: too many panels for one figure "
+            f"(at most {MAX_PANELS}); select fewer"
+        )
+    names = {metric: f"−{metric}" if metric in negated else metric for metric in metrics}
+    return [[_panel(dataset, m, names[m], level) for dataset in sets] for m in metrics]
+
+
+def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> ScatterChart:
+    caption = f"{dataset.name}: not scored"
+    human = scores = np.zeros(0)
+    systems: Sequence[str] = ()
+    if metric in dataset.metrics:
+        number = dataset.metrics.index(metric)
+        human, scores = dataset.human.ravel(), dataset.scores[number].ravel()
+        if level == "system":
+            human, scores = dataset.human_systems, dataset.system_scores[number]
+            systems = dataset.systems
+        caption = f"{dataset.name}  {describe_correlation(human, scores)}"
+    return ScatterChart(
+        caption=caption,
+        x=Axis(name="human", values=human),
+        y=Axis(name=name, values=scores),
+        trend="fit",
+        names=systems,
+    )
