@@ -13,16 +13,14 @@ from rich.cells import cell_len
 from papers.table import RowResult, TableResult, mean_without_nan
 from tertium.output.charts import svg_file
 from tertium.output.charts.axes import (
+    COLOR_COUNT,
     LETTER_WIDTH,
-    PlotArea,
+    Plot,
     Scale,
     axis_limits,
-    make_plot_area,
-    svg_chart,
-    text_element,
+    make_plot,
 )
-from tertium.output.charts.series import COLOR_COUNT, line_labels, series_marker
-from tertium.output.markup import Markup, element, format_coordinate
+from tertium.output.markup import Markup
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
 BAR_HEIGHT = 22.0
@@ -50,15 +48,15 @@ def draw_line_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
     lines = {row.label: _indexed_points(row.measured_values) for row in rows}
     lines |= {label: line for label, line in published.items() if line}
     heights = [y for line in lines.values() for _, y in line]
-    plot = make_plot_area(
+    plot = make_plot(
         (-0.3, len(columns) - 0.7), axis_limits(np.array(heights)), width=WIDTH, height=HEIGHT
     )
-    statistic = short_statistic(result.table.experiment.statistic)
-    parts = [*plot.x_axis("", dict(enumerate(columns))), *plot.y_axis(statistic)]
+    plot.x_axis("", dict(enumerate(columns)))
+    plot.y_axis(short_statistic(result.table.experiment.statistic))
     for number, (label, line) in enumerate(lines.items()):
         style = "line dashed" if label in published else "line"
-        parts += _line(line, plot, number, label, style)
-    return _with_names(result.table.title, lines, plot, parts)
+        _draw_line(plot, line, number, label, style)
+    return _with_names(plot, result.table.title, lines)
 
 
 def draw_bar_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
@@ -72,17 +70,17 @@ def draw_bar_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
     low, high = axis_limits(np.array(values))
     left = 18 + LETTER_WIDTH * max(cell_len(row.label) for row in rows)
     bottom = len(rows) * BAR_HEIGHT + 12
-    plot = PlotArea(
+    plot = Plot(
         width=left + 350,
         height=bottom + 40,
         x=Scale(min(low, 0.0), max(high, 0.0), left, left + 280),
         y=Scale(0, 1, bottom, 6),
     )
-    parts = plot.x_axis(f"{short_statistic(result.table.experiment.statistic)}, average")
+    plot.x_axis(f"{short_statistic(result.table.experiment.statistic)}, average")
     for position, row in enumerate(rows):
-        parts += _bar(row, 10 + BAR_HEIGHT * position, plot, result.table.decimals)
-    description = "; ".join(f"{row.label} {row.partial_average:.3f}" for row in rows)
-    return svg_chart(plot.width, plot.height, result.table.title, description, parts)
+        _draw_bar(plot, row, 10 + BAR_HEIGHT * position, result.table.decimals)
+    descriptions = [f"{row.label} {row.partial_average:.3f}" for row in rows]
+    return plot.svg(result.table.title, descriptions)
 
 
 def draw_layer_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
@@ -98,22 +96,20 @@ def draw_layer_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
     layers = sorted({layer for curve in curves.values() for layer in curve})
     heights = np.array([v for row in rows for v in row.measured_values if not math.isnan(v)])
     width = (layers[0] - 0.3, layers[-1] + 0.3)
-    plot = make_plot_area(width, axis_limits(heights), width=WIDTH, height=HEIGHT)
+    plot = make_plot(width, axis_limits(heights), width=WIDTH, height=HEIGHT)
     label = "layer (0: input embeddings); band: range over columns"
-    parts = plot.x_axis(label, {layer: str(layer) for layer in layers})
-    parts += plot.y_axis(short_statistic(result.table.experiment.statistic))
+    plot.x_axis(label, {layer: str(layer) for layer in layers})
+    plot.y_axis(short_statistic(result.table.experiment.statistic))
     lines: dict[str, Points] = {}
     for number, (encoder, curve) in enumerate(curves.items()):
-        upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
-        lower = [(layer, min(curve[layer])) for layer in sorted(curve, reverse=True)]
-        band = element(
-            "polygon",
-            points=_svg_points([*upper, *lower], plot),
-            class_=f"mark range c{number % COLOR_COUNT}",
-        )
-        lines[encoder] = [(layer, mean_without_nan(curve[layer])) for layer in sorted(curve)]
-        parts += [band, *_line(lines[encoder], plot, number, encoder)]
-    return _with_names(result.table.title, lines, plot, parts)
+        own = sorted(curve)
+        upper = [max(curve[layer]) for layer in own]
+        lower = [min(curve[layer]) for layer in own]
+        style = f"mark range c{number % COLOR_COUNT}"
+        plot.line("polygon", [*own, *own[::-1]], [*upper, *lower[::-1]], style)
+        lines[encoder] = [(layer, mean_without_nan(curve[layer])) for layer in own]
+        _draw_line(plot, lines[encoder], number, encoder)
+    return _with_names(plot, result.table.title, lines)
 
 
 def write_agreement_chart(results: Sequence[TableResult], path: Path) -> bool:
@@ -129,77 +125,62 @@ def write_agreement_chart(results: Sequence[TableResult], path: Path) -> bool:
     if not points:
         return False
     both = axis_limits(np.array([value for pairs in points.values() for value in pairs]).ravel())
-    plot = make_plot_area(both, both, width=WIDTH, height=WIDTH - 10)
-    parts = [*plot.x_axis("published"), *plot.y_axis("measured")]
-    ends = [(value, value) for value in both]
-    parts.append(element("polyline", points=_svg_points(ends, plot), class_="border"))
+    plot = make_plot(both, both, width=WIDTH, height=WIDTH - 10)
+    plot.x_axis("published")
+    plot.y_axis("measured")
+    plot.line("polyline", both, both, "border")
     for number, (paper, pairs) in enumerate(points.items()):
-        parts += _marks(pairs, plot, number, paper)
+        _draw_markers(plot, pairs, number, paper)
     # All names start at the same point, so that they are listed one below the other.
     last = {paper: [(both[1], both[1])] for paper in points}
     title = "Published and measured figures"
-    svg_file.write_svg(path, [[("", _with_names(title, last, plot, parts))]])
+    svg_file.write_svg(path, [[("", _with_names(plot, title, last))]])
     return True
 
 
-def _bar(row: RowResult, top: float, plot: PlotArea, decimals: int) -> list[Markup]:
+def _draw_bar(plot: Plot, row: RowResult, top: float, decimals: int) -> None:
     value, is_complete = row.partial_average, not math.isnan(row.average)
     zero, end, middle = plot.x(0.0), plot.x(value), top + BAR_HEIGHT / 2
     label = f"{value:.{decimals}f}" if is_complete else f"({value:.{decimals}f})"
-    parts = [
-        text_element(plot.x.start - 8, middle + 4, row.label, "name", anchor="end"),
-        element(
-            "rect",
-            element("title", f"{row.label}: {label}"),
-            x=min(zero, end),
-            y=top + 3,
-            width=abs(end - zero),
-            height=BAR_HEIGHT - 6,
-            class_="bar whole",
-            opacity=None if is_complete else 0.45,
-        ),
-        text_element(plot.x.end + 8, middle + 4, label, "tick"),
-    ]
+    plot.text(plot.x.start - 8, middle + 4, row.label, "name", "end")
+    plot.add(
+        "rect",
+        title=f"{row.label}: {label}",
+        x=min(zero, end),
+        y=top + 3,
+        width=abs(end - zero),
+        height=BAR_HEIGHT - 6,
+        class_="bar whole",
+        opacity=None if is_complete else 0.45,
+    )
+    plot.text(plot.x.end + 8, middle + 4, label, "tick", "start")
     if not math.isnan(row.published_average):
         x = plot.x(row.published_average)
-        title = element("title", f"published: {row.published_average:.{decimals}f}")
+        title = f"published: {row.published_average:.{decimals}f}"
         ends = {"x1": x, "x2": x, "y1": top + 1, "y2": top + BAR_HEIGHT - 1}
-        parts.append(element("line", title, **ends, class_="published"))
-    return parts
+        plot.add("line", title=title, **ends, class_="published")
 
 
-def _line(
-    points: Points, plot: PlotArea, number: int, label: str, style: str = "line"
-) -> list[Markup]:
-    line = element(
-        "polyline", points=_svg_points(points, plot), class_=f"{style} c{number % COLOR_COUNT}"
-    )
-    return [line, *_marks(points, plot, number, label)]
+def _draw_line(plot: Plot, points: Points, number: int, label: str, style: str = "line") -> None:
+    x, y = zip(*points, strict=True)
+    plot.line("polyline", x, y, f"{style} c{number % COLOR_COUNT}")
+    _draw_markers(plot, points, number, label)
 
 
-def _marks(points: Points, plot: PlotArea, number: int, label: str) -> list[Markup]:
-    return [series_marker(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}") for x, y in points]
+def _draw_markers(plot: Plot, points: Points, number: int, label: str) -> None:
+    for x, y in points:
+        plot.marker(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}")
 
 
-def _with_names(
-    title: str, lines: Mapping[str, Points], plot: PlotArea, parts: Sequence[Markup]
-) -> Markup:
+def _with_names(plot: Plot, title: str, lines: Mapping[str, Points]) -> Markup:
     """Return the chart with the names of its lines at their ends."""
-    ends = [(plot.y(line[-1][1]), number) for number, line in enumerate(lines.values())]
-    names = line_labels(ends, list(lines), list(lines), plot)
-    description = "; ".join(f"{name} {line[-1][1]:.3f}" for name, line in lines.items())
-    width = plot.width + 26 + LETTER_WIDTH * max(map(cell_len, lines))
-    return svg_chart(width, plot.height, title, description, [*parts, *names])
+    plot.names_at_ends({name: line[-1][1] for name, line in lines.items()})
+    plot.width += 26 + LETTER_WIDTH * max(map(cell_len, lines))
+    return plot.svg(title, [f"{name} {line[-1][1]:.3f}" for name, line in lines.items()])
 
 
 def _indexed_points(values: Sequence[float]) -> list[tuple[float, float]]:
     return [(float(n), value) for n, value in enumerate(values) if not math.isnan(value)]
-
-
-def _svg_points(points: Points, plot: PlotArea) -> str:
-    return " ".join(
-        f"{format_coordinate(plot.x(x))},{format_coordinate(plot.y(y))}" for x, y in points
-    )
 
 
 def short_statistic(statistic: str) -> str:

@@ -23,16 +23,16 @@ from tertium.core.charts import (
 )
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.output.charts.axes import Scale, axis_limits, make_plot_area, svg_chart, ticks
-from tertium.output.charts.draw import draw, write_charts
-from tertium.output.charts.row_charts import DENSITY_POINTS, estimate_density
-from tertium.output.charts.scatter import (
+from tertium.output.charts.axes import Scale, axis_limits, make_plot, ticks
+from tertium.output.charts.chart_statistics import (
+    DENSITY_POINTS,
+    estimate_density,
     find_outliers,
     length_buckets,
     max_cell_count,
     pearson,
 )
-from tertium.output.charts.series import line_labels
+from tertium.output.charts.draw import draw, write_charts
 from tertium.output.page.figures import metric_pair_figures
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
 
@@ -202,10 +202,11 @@ def test_length_pictures_of_any_size(size: int) -> None:
 
 def test_the_outermost_translations_are_linked_and_shades_are_counted(example: TestSet) -> None:
     grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
-    chrf, ter = (column.values for column in grid.columns)
+    x, y = grid.columns
+    chrf, ter = x.values, y.values
     html = metric_pair_figures(grid)
     assert "Each dot is a translation." in html
-    first = find_outliers(chrf, ter)[0]
+    first = find_outliers(x, y)[0]
     label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
     assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
     assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
@@ -214,9 +215,7 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     html = metric_pair_figures(many)
     assert "Shades show the number of translations." in html
     assert "Each dot" not in html
-    assert (
-        f"darkest shade: {max_cell_count(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
-    )
+    assert f"darkest shade: {max_cell_count(*many.columns)}</figcaption>" in html
 
 
 def test_segment_links_use_the_segment_name() -> None:
@@ -256,7 +255,7 @@ def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
 
 def test_buckets_follow_the_trend() -> None:
     words = np.repeat(np.arange(1.0, 41), 5)
-    middles, (lower, medians, upper) = length_buckets(words, words * 2)
+    middles, lower, medians, upper = length_buckets(words, words * 2)
     assert (np.diff(middles) > 0).all()
     assert medians == pytest.approx(2 * middles, abs=1.1)
     assert (lower < medians).all()
@@ -266,16 +265,16 @@ def test_buckets_follow_the_trend() -> None:
 def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(2, 50))
-    assert pearson(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
-    assert np.isnan(pearson(a, np.ones(50)))
+    x, y = Axis(name="x", values=a), Axis(name="y", values=b)
+    assert pearson(x, y) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert np.isnan(pearson(x, replace(y, values=np.ones(50))))
 
 
 def test_line_labels_are_distinct_and_do_not_overlap() -> None:
     names = [f"line {n}" for n in range(30)]
-    plot = make_plot_area((0, 1), (0, 1), width=300, height=450)
-    ends = [(plot.y(0.5), n) for n in range(30)]
-    chart = svg_chart(plot.width, plot.height, "", "", line_labels(ends, names, names, plot))
-    root = parsed(chart)
+    plot = make_plot((0, 1), (0, 1), width=300, height=450)
+    plot.names_at_ends(dict.fromkeys(names, 0.5))
+    root = parsed(plot.svg("", []))
     texts = [t for t in root.iter("text") if t.get("class") == "name"]
     assert [t[0].text for t in texts] == names
     places = [float(t.get("y") or 0) for t in texts]
@@ -287,7 +286,7 @@ def test_line_labels_are_distinct_and_do_not_overlap() -> None:
 
 
 def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
-    usual, wide = make_plot_area((0, 1), (0, 100)), make_plot_area((0, 1), (0, 1_000_000))
+    usual, wide = make_plot((0, 1), (0, 100)), make_plot((0, 1), (0, 1_000_000))
     assert usual.x.start == 52
     assert wide.x.start > 26 + 6 * len("1000000")
 
@@ -314,7 +313,7 @@ def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
     rng = np.random.default_rng(2)
     x = np.append(rng.normal(0, 1, 1999), -50.0)
     y = 3 * x + rng.normal(0, 1, 2000)
-    plot = make_plot_area(axis_limits(x), axis_limits(y))
+    plot = make_plot(axis_limits(x), axis_limits(y))
     ends = ends_of_fit(x.tolist(), y.tolist())
     assert plot.x.start <= ends[:, 0].min() < ends[:, 0].max() <= plot.x.end
     slope, start = np.polyfit(x, y, 1)
@@ -324,7 +323,7 @@ def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
         )
         assert value == pytest.approx(plot.y(start + slope * a), abs=0.1)
     few = ends_of_fit([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])  # all of it where it fits
-    small = make_plot_area(axis_limits(np.arange(3.0)), axis_limits(np.arange(3.0)))
+    small = make_plot(axis_limits(np.arange(3.0)), axis_limits(np.arange(3.0)))
     assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
 
 from tertium.output.markup import Markup, element
 from tertium.text.cell_width import cell_width
 
 ELLIPSIS = "…"
-_SEPARATOR = re.compile(r"[\s_.,:;/|+@#-]")
+_LAST_WORD = re.compile(r"[^\s_.,:;/|+@#-]+\Z")
 
 
 def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
@@ -24,9 +25,10 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
     ['a', 'one-s…g-name']
     """
     shortened = list(names)
-    for cut in (_without_prefix, _without_suffix):
+    for direction in (1, -1):  # the suffix is the prefix of the reversed names
         if len(set(shortened)) > 1 and max(map(cell_width, shortened)) > max_length:
-            shortened = cut(shortened)
+            cut = _without_prefix([name[::direction] for name in shortened])
+            shortened = [name[::direction] for name in cut]
     # share of the start: half, or another that keeps the names distinct
     for share in (0.5, 0.8, 0.2):
         middle = [_without_middle(name, max_length, share) for name in shortened]
@@ -49,17 +51,10 @@ def name_markup(name: str, short: str) -> Markup:
 
 def _without_prefix(names: list[str]) -> list[str]:
     """Remove the words that all names start with, unless a name would be empty."""
-    columns = zip(*names, strict=False)
-    prefix = "".join(c[0] for c in takewhile(lambda c: len(set(c)) == 1, columns))
-    ends = [hit.end() for hit in _SEPARATOR.finditer(prefix)]
-    start = ends[-1] if ends else 0
-    if start < 2 or any(len(name) == start for name in names):
+    start = len(_LAST_WORD.sub("", os.path.commonprefix(names)))  # noqa: RUF071 (of characters)
+    if start < 2 or start in map(len, names):
         return names
     return [ELLIPSIS + name[start:] for name in names]
-
-
-def _without_suffix(names: list[str]) -> list[str]:
-    return [name[::-1] for name in _without_prefix([name[::-1] for name in names])]
 
 
 def _without_middle(name: str, max_length: int, share: float) -> str:

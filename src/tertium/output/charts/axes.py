@@ -1,4 +1,4 @@
-"""Building blocks of SVG charts: scales, ticks, axes, labels and the accessible title.
+"""Building blocks of SVG charts: scales, ticks, axes, markers, names and the accessible title.
 
 Colors come from the style sheet of the page, so that charts follow its light or dark theme.
 """
@@ -6,8 +6,8 @@ Colors come from the style sheet of the page, so that charts follow its light or
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,8 +17,17 @@ from tertium.output.markup import Attribute, Markup, element, format_coordinate
 MAX_POINTS_WITH_FULL_RANGE = 450  # with more points, axes ignore outliers
 OUTLIER_QUANTILE = 0.002
 TICK_WIDTH = 48.0  # pixels of a number on the x-axis
-LETTER_WIDTH, DIGIT_WIDTH = 7.2, 6.6  # pixels
+LETTER_WIDTH = 7.2  # pixels
+DIGIT_WIDTH = 6.6  # pixels
 AXIS_LABEL_WIDTH = 26.0  # pixels of the y-axis label with margins
+COLOR_COUNT = 8  # colors repeat after eight series; marker shapes differ
+MARKER_SHAPES = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "M-3.6 -3.6h7.2v7.2h-7.2z",
+    "M0 -5L5 0L0 5L-5 0z",
+    "M0 -5L4.6 3.6H-4.6z",
+)
+NAME_SPACING = 13.0  # pixels between names at the ends of lines
 
 
 @dataclass(frozen=True)
@@ -40,105 +49,151 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlotArea:
-    """The size of a chart in pixels and the scales of its axes."""
+@dataclass(kw_only=True)
+class Plot:
+    """A chart to draw on: its size in pixels, the scales of its axes, and its elements so far.
+
+    Vertical places are pixels, unless a method takes values.
+    """
 
     width: float
     height: float
     x: Scale
     y: Scale
+    parts: list[Markup] = field(default_factory=list)
 
-    def x_axis(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
-        """Return the x-axis: grid lines, numbers (or tick labels `texts` by value) and a label."""
+    def add(
+        self, name: str, *children: str, title: str | None = None, **attributes: Attribute
+    ) -> None:
+        """Add an element, see `markup.element`; `title` is its tooltip."""
+        if title is not None:
+            children = (element("title", title), *children)
+        self.parts.append(element(name, *children, **attributes))
+
+    def x_axis(self, label: str, texts: Mapping[float, str] | None = None) -> None:
+        """Add the x-axis: grid lines, numbers (or tick labels `texts` by value) and a label."""
         bottom = self.y.start
-        parts = []
         tick_count = max(2, min(5, round((self.x.end - self.x.start) / TICK_WIDTH)))
         last_end = -math.inf
         labels = texts or dict(ticks(self.x.low, self.x.high, tick_count))
         for value, text in labels.items():
             place = self.x(value)
-            parts.append(self.vertical_line(value, "grid"))
+            self.vertical_line(value, "grid")
             half = DIGIT_WIDTH * len(text) / 2
             if place - half > last_end or texts is None:
                 inside = min(place, self.width - half)  # the last number must not be cut off
-                parts.append(text_element(inside, bottom + 15, text, "tick", anchor="middle"))
+                self.text(inside, bottom + 15, text, "tick", "middle")
                 last_end = place + half + DIGIT_WIDTH
-        middle = (self.x.start + self.x.end) / 2
-        return [*parts, text_element(middle, bottom + 32, label, "label", anchor="middle")]
+        self.text((self.x.start + self.x.end) / 2, bottom + 32, label, "label", "middle")
 
-    def y_axis(self, label: str) -> list[Markup]:
-        """Return the y-axis: grid lines, numbers and a vertical label."""
-        parts = []
+    def y_axis(self, label: str) -> None:
+        """Add the y-axis: grid lines, numbers and a vertical label."""
         for value, text in ticks(self.y.low, self.y.high, 4):
             place = self.y(value)
-            parts.append(horizontal_line(self.x.start, self.x.end, place, "grid"))
-            parts.append(text_element(self.x.start - 6, place + 4, text, "tick", anchor="end"))
-        middle = (self.y.start + self.y.end) / 2
-        transform = f"translate(12 {format_coordinate(middle)}) rotate(-90)"
-        name = element("text", label, class_="label", text_anchor="middle", transform=transform)
-        return [*parts, name]
+            self.interval(self.x.low, self.x.high, place, "grid")
+            self.text(self.x.start - 6, place + 4, text, "tick", "end")
+        middle = format_coordinate((self.y.start + self.y.end) / 2)
+        transform = f"translate(12 {middle}) rotate(-90)"
+        self.add(
+            "text",
+            label,
+            class_="label",
+            text_anchor="middle",
+            transform=transform,
+        )
 
-    def vertical_line(self, value: float, style: str) -> Markup:
-        """Return a line over the height of the plot."""
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        style: str,
+        anchor: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        self.add("text", text, title=title, x=x, y=y, class_=style, text_anchor=anchor)
+
+    def names_at_ends(self, ends: Mapping[str, float]) -> None:
+        """Add a marker and a name next to the last value of each line, without overlap."""
+        names = list(ends)
+        places = np.array([self.y(value) for value in ends.values()])
+        order = np.argsort(places, kind="stable")
+        for n, y in zip(order, spread_positions(places[order], self.y.start), strict=True):
+            name = names[n]
+            self.marker(self.x.end + 10, y, n, name)
+            self.text(self.x.end + 20, y + 4, name, "name", title=name)
+
+    def interval(self, low: float, high: float, y: float, style: str) -> None:
+        """Add a line between two values of x, unless they are unknown."""
+        if low == low:
+            start = self.x(low)
+            end = self.x(high)
+            self.add("line", x1=start, x2=end, y1=y, y2=y, class_=style)
+
+    def vertical_line(self, value: float, style: str) -> None:
         x = self.x(value)
-        return element("line", x1=x, x2=x, y1=self.y.end, y2=self.y.start, class_=style)
+        self.add("line", x1=x, x2=x, y1=self.y.end, y2=self.y.start, class_=style)
 
-    def line(self, shape: str, x: Iterable[float], y: Iterable[float], style: str) -> Markup:
-        """Return a polyline or polygon; points above or below the plot are drawn on its edge."""
+    def line(self, shape: str, x: Iterable[float], y: Iterable[float], style: str) -> None:
+        """Add a polyline or polygon; points above or below the plot are drawn on its edge."""
         points = []
-        for left, height in zip(x, y, strict=True):
+        for value, height in zip(x, y, strict=True):
             inside = min(max(height, self.y.low), self.y.high)
-            points.append(f"{format_coordinate(self.x(left))},{format_coordinate(self.y(inside))}")
-        return element(shape, points=" ".join(points), class_=style)
+            left = format_coordinate(self.x(value))
+            top = format_coordinate(self.y(inside))
+            points.append(f"{left},{top}")
+        self.add(shape, points=" ".join(points), class_=style)
+
+    def marker(self, x: float, y: float, number: int, title: str) -> None:
+        """Add the marker of a series; shapes distinguish series without color."""
+        # when colors repeat, the shapes are shifted
+        shape = MARKER_SHAPES[(number + number // COLOR_COUNT) % len(MARKER_SHAPES)]
+        self.add(
+            "path",
+            title=title,
+            d=shape,
+            class_=f"mark c{number % COLOR_COUNT}",
+            transform=f"translate({format_place(x, y)})",
+        )
+
+    def svg(self, title: str, descriptions: Iterable[str]) -> Markup:
+        """Return the chart with descriptions for screen readers."""
+        return element(
+            "svg",
+            *self.parts,
+            viewBox=f"0 0 {format_place(self.width, self.height)}",
+            width=self.width,
+            height=self.height,
+            role="img",
+            class_="picture",
+            aria_label=f"{title}. {'; '.join(descriptions)}",
+        )
 
 
-def make_plot_area(
+def make_plot(
     x: tuple[float, float], y: tuple[float, float], *, width: float = 340, height: float = 250
-) -> PlotArea:
-    """Return a plot area whose left margin fits the numbers of the y-axis."""
+) -> Plot:
+    """Return a plot whose left margin fits the numbers of the y-axis."""
     longest = max((len(text) for _, text in ticks(*y, 4)), default=0)
-    return PlotArea(
+    left = max(52, AXIS_LABEL_WIDTH + DIGIT_WIDTH * longest)
+    return Plot(
         width=width,
         height=height,
-        x=Scale(*x, max(52, AXIS_LABEL_WIDTH + DIGIT_WIDTH * longest), width - 10),
+        x=Scale(*x, left, width - 10),
         y=Scale(*y, height - 42, 10),
     )
 
 
-def text_element(x: float, y: float, text: str, style: str, *, anchor: str = "start") -> Markup:
-    """Return a text label."""
-    return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)
+def spread_positions(positions: FloatArray, last: float) -> FloatArray:
+    """Move ascending positions apart by at least `NAME_SPACING`, none beyond `last`.
 
-
-def name_element(x: float, y: float, name: str, short: str, **more: Attribute) -> Markup:
-    """Return a shortened name with the full name as its tooltip."""
-    return element("text", element("title", name), short, x=x, y=y, class_="name", **more)
-
-
-def horizontal_line(x1: float, x2: float, y: float, style: str) -> Markup:
-    return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=style)
-
-
-def circle(x: float, y: float, radius: float, title: str, **more: Attribute) -> Markup:
-    """Return a circle with a tooltip."""
-    return element("circle", element("title", title), cx=x, cy=y, r=radius, **more)
-
-
-def svg_chart(
-    width: float, height: float, title: str, description: str, parts: Sequence[Markup]
-) -> Markup:
-    """Return an SVG with a description for screen readers."""
-    return element(
-        "svg",
-        *parts,
-        viewBox=f"0 0 {format_place(width, height)}",
-        width=width,
-        height=height,
-        role="img",
-        class_="picture",
-        aria_label=f"{title}. {description}",
-    )
+    >>> spread_positions(np.array([10, 12, 50, 51]), 58)
+    array([10., 23., 45., 58.])
+    """
+    offsets = NAME_SPACING * np.arange(len(positions))
+    moved = np.maximum.accumulate(positions - offsets)
+    result: FloatArray = np.minimum(moved, last - offsets[-1]) + offsets
+    return result
 
 
 def format_place(x: float, y: float) -> str:

@@ -1,11 +1,15 @@
-"""Draw charts as SVG by their type."""
+"""Draw each kind of chart as SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
 from tertium.core.charts import (
     Chart,
     DotChart,
@@ -13,12 +17,307 @@ from tertium.core.charts import (
     LineChart,
     RidgeChart,
     ScatterChart,
+    describe_direction,
 )
-from tertium.output.charts.line_chart import draw_lines
-from tertium.output.charts.row_charts import draw_dots, draw_intervals, draw_ridges
-from tertium.output.charts.scatter import draw_scatter
+from tertium.output.charts.axes import (
+    COLOR_COUNT,
+    LETTER_WIDTH,
+    Plot,
+    Scale,
+    axis_limits,
+    format_place,
+    make_plot,
+)
+from tertium.output.charts.chart_statistics import (
+    MAX_DOTS,
+    count_cells,
+    describe_correlation,
+    estimate_density,
+    finite_points,
+    length_buckets,
+)
 from tertium.output.charts.svg_file import write_svg
-from tertium.output.markup import Markup
+from tertium.output.markup import Markup, element, format_coordinate
+from tertium.output.short_names import shorten_names
+from tertium.text.cell_width import cell_width
+
+ROW_CHART_WIDTH = 360.0  # pixels
+ROW_HEIGHT = 26.0  # pixels
+MAX_NAME_LENGTH = 17  # characters
+DOT_CHART_WIDTH = 250.0  # pixels, without the names of rows
+LINE_HEIGHT = 18.0  # pixels of a row with few series, or of a legend entry
+MAX_LABEL_LENGTH = 34  # characters of row names and legend entries of dot charts
+LINE_CHART_WIDTH = 380.0  # pixels, without the names of curves
+LINE_CHART_HEIGHT = 280.0  # pixels
+NAME_LETTERS = 20  # room for the names of curves
+SHADE_COUNT = 5
+MIN_OPACITY = 0.45  # a contrast of 2 with the background
+
+
+@dataclass(kw_only=True)
+class RowPlot(Plot):
+    """A plot with named rows from top to bottom."""
+
+    short_names: Mapping[str, str]
+    row_height: float
+
+    def middle(self, place: int) -> float:
+        return 10 + self.row_height * (place + 0.5)
+
+    def dot(self, value: float, y: float, radius: float, title: str) -> None:
+        x = self.x(value)
+        self.add("circle", title=title, cx=x, cy=y, r=radius, class_="dot")
+
+    def row_name(self, name: str, place: int) -> None:
+        y = self.middle(place) + 4
+        short = self.short_names[name]
+        self.text(self.x.start - 10, y, short, "name", "end", title=name)
+
+
+def make_row_plot(
+    names: Sequence[str],
+    values: FloatArray,
+    max_length: int = MAX_NAME_LENGTH,
+    row_height: float = ROW_HEIGHT,
+    margin: float = 0.06,
+) -> RowPlot:
+    """Return a plot of all values with a row for each name."""
+    short_names = shorten_names(names, max_length)
+    widest = max(map(cell_width, short_names), default=0)
+    left = 18 + LETTER_WIDTH * widest
+    bottom = 12 + row_height * len(names)
+    return RowPlot(
+        width=ROW_CHART_WIDTH,
+        height=bottom + 40,
+        x=Scale(*axis_limits(values, margin=margin), left, ROW_CHART_WIDTH - 12),
+        y=Scale(0, 1, bottom, 6),
+        short_names=dict(zip(names, short_names, strict=True)),
+        row_height=row_height,
+    )
+
+
+def draw_intervals(chart: IntervalChart) -> Markup:
+    """Draw systems from best to worst with confidence intervals and shaded clusters."""
+    order = _best_first(chart.values, chart.higher_is_better)
+    shown = np.hstack([chart.values, chart.intervals.ravel()])
+    plot = make_row_plot(chart.names, shown)
+    _draw_bands(plot, [chart.clusters[n] for n in order])
+    plot.x_axis(describe_direction(chart.higher_is_better))
+    decimals = chart.decimals
+    descriptions = []
+    for place, n in enumerate(order):
+        name = chart.names[n]
+        value = chart.values[n]
+        low, high = chart.intervals[n]
+        text = f"{name}: no score"
+        y = plot.middle(place)
+        plot.row_name(name, place)
+        plot.interval(low, high, y, "interval")
+        if value == value:
+            number = f"{value:z.{decimals}f}"
+            plot.dot(value, y, 4.5, f"{name}: {number}")
+            text = f"{name} {number}"
+        if low == low:
+            text += f" ({low:z.{decimals}f} to {high:z.{decimals}f})"
+        if chart.clusters[n]:
+            text += f", cluster {chart.clusters[n]}"
+        descriptions.append(text)
+    return plot.svg(chart.title, descriptions)
+
+
+def _best_first(values: FloatArray, higher_is_better: bool) -> IntArray:
+    """Return the order of systems; those without a value are last."""
+    order: IntArray = np.argsort(-values if higher_is_better else values, kind="stable")
+    return order
+
+
+def _draw_bands(plot: RowPlot, clusters: Sequence[int]) -> None:
+    """Draw a band behind every other cluster and a line between clusters."""
+    start = plot.x.start - 4
+    end = plot.x.end + 6
+    for place, cluster in enumerate(clusters):
+        top = plot.middle(place) - ROW_HEIGHT / 2
+        if cluster % 2:
+            plot.add(
+                "rect",
+                x=start,
+                y=top,
+                width=end - start,
+                height=ROW_HEIGHT,
+                class_="band",
+            )
+        if place and cluster != clusters[place - 1]:
+            plot.add("line", x1=start, x2=end, y1=top, y2=top, class_="border")
+
+
+def draw_ridges(chart: RidgeChart) -> Markup:
+    """Draw the distribution of each system's segment scores with quartiles and median."""
+    samples = [values[np.isfinite(values)] for values in chart.samples]
+    medians = np.array([np.median(values) if values.size else np.nan for values in samples])
+    plot = make_row_plot(chart.names, np.hstack([[], *samples]), margin=0.0)
+    plot.x_axis(f"segment score, {describe_direction(chart.higher_is_better)}")
+    densities = [estimate_density(values, plot.x.low, plot.x.high) for values in samples]
+    # the highest density fills a row, but at most twice the median does
+    peaks = sorted(density.max() for density in densities if density.any()) or [1.0]
+    peak = min(peaks[-1], 2 * peaks[(len(peaks) - 1) // 2])
+    start = plot.x.start
+    end = plot.x.end
+    descriptions = []
+    for place, n in enumerate(_best_first(medians, chart.higher_is_better)):
+        name = chart.names[n]
+        values = samples[n]
+        base = plot.middle(place) + ROW_HEIGHT * 0.36
+        plot.row_name(name, place)
+        heights = np.minimum(densities[n] / peak, 1.0)
+        tops = base - heights * ROW_HEIGHT * 0.95
+        steps = np.linspace(start, end, len(tops))
+        line = " ".join(map(format_place, steps, tops))
+        path = f"M{format_place(start, base)} L{line} L{format_place(end, base)}Z"
+        plot.add("path", d=path, class_="ridge")
+        if values.size:
+            first, median, third = np.percentile(values, [25, 50, 75])
+            title = f"{name}: median {median:.3g}, interquartile range {first:.3g} to {third:.3g}"
+            plot.interval(first, third, base, "interval")
+            plot.dot(median, base, 3.5, title)
+        descriptions.append(f"{name}: median {medians[n]:.3g}, {values.size} segments")
+    return plot.svg(chart.title, descriptions)
+
+
+def draw_dots(chart: DotChart) -> Markup:
+    """Draw a marker per series in each row, and a legend below."""
+    values = chart.values
+    intervals = chart.intervals
+    reference = chart.reference_value
+    if intervals is None:
+        intervals = np.full((*values.shape, 2), np.nan)
+    extra = [*chart.axis_range, np.nan if reference is None else reference]
+    shown = np.hstack([values.ravel(), intervals.ravel(), extra])
+    series_count = len(chart.series)
+    row_height = max(LINE_HEIGHT, 7.0 * series_count)  # the series of a row are stacked
+    plot = make_row_plot(chart.rows, shown, MAX_LABEL_LENGTH, row_height)
+    label_width = LETTER_WIDTH * cell_width(chart.label) * 0.85  # labels use a smaller font
+    end = plot.x.start + max(DOT_CHART_WIDTH, label_width)
+    plot.x = replace(plot.x, end=end)
+    plot.width = end + 14
+    plot.x_axis(chart.label)
+    if reference is not None:
+        plot.vertical_line(reference, "fit dashed")
+    descriptions = []
+    for place, row in enumerate(chart.rows):
+        top = plot.middle(place) - row_height / 2
+        if place:
+            plot.interval(plot.x.low, plot.x.high, top, "grid")
+        plot.row_name(row, place)
+        known = []
+        for n, name in enumerate(chart.series):
+            y = top + row_height * (n + 1) / (series_count + 1)
+            value = values[place, n]
+            low, high = intervals[place, n]
+            plot.interval(low, high, y, f"line c{n % COLOR_COUNT}")
+            if value == value:
+                number = f"{value:z.{chart.decimals}f}"
+                plot.marker(plot.x(value), y, n, f"{name}, {row}: {number}")
+                known.append(f"{name} {number}")
+        descriptions.append(f"{row}: {', '.join(known)}")
+    _draw_legend(plot, chart.series)
+    return plot.svg(chart.title, descriptions)
+
+
+def _draw_legend(plot: Plot, series: Sequence[str]) -> None:
+    """Draw the markers of series with their names below the plot."""
+    for n, short in enumerate(shorten_names(series, MAX_LABEL_LENGTH)):
+        y = plot.height + 6
+        plot.marker(18, y, n, series[n])
+        plot.text(30, y + 4, short, "name", "start")
+        plot.height += LINE_HEIGHT
+    plot.height += 6
+
+
+def draw_lines(chart: LineChart) -> Markup:
+    """Draw curves with their names at the end."""
+    x = chart.x.values
+    plot = make_plot(
+        (0.0, x.max()),
+        chart.y_range,
+        width=LINE_CHART_WIDTH,
+        height=LINE_CHART_HEIGHT,
+    )
+    plot.x_axis(chart.x.name)
+    plot.y_axis(chart.y_label)
+    if chart.reference_value is not None:
+        plot.interval(plot.x.low, plot.x.high, plot.y(chart.reference_value), "interval")
+    for number, curve in enumerate(chart.curves.values()):
+        plot.line("polyline", x, curve, f"line c{number % COLOR_COUNT}")
+    plot.names_at_ends({name: curve[-1] for name, curve in chart.curves.items()})
+    plot.width += 24 + LETTER_WIDTH * NAME_LETTERS
+    return plot.svg(chart.title, [chart.description])
+
+
+def draw_scatter(chart: ScatterChart) -> Markup:
+    """Draw the points with a finite x and y, and the trend."""
+    rows, x, y = finite_points(chart.x, chart.y)
+    plot = make_plot(axis_limits(x), axis_limits(y))
+    plot.x_axis(chart.x.name)
+    plot.y_axis(chart.y.name)
+    if chart.names or len(rows) <= MAX_DOTS:
+        dots = []
+        for row, a, b in zip(rows, x, y, strict=True):
+            style: dict[str, float] = {"r": 4.5} if chart.names else {"r": 3, "data_row": row}
+            name = chart.names[row] if chart.names else f"{chart.label(row)}: {a:.3g} / {b:.3g}"
+            tooltip = element("title", name)
+            dot = element("circle", tooltip, cx=plot.x(a), cy=plot.y(b), **style)
+            dots.append(dot)
+        plot.add("g", *dots, class_="dots")
+    else:
+        _draw_shades(plot, x, y)
+    if chart.trend == "fit":
+        _draw_fit(plot, x, y)
+    elif chart.trend == "quartiles":
+        _draw_quartiles(plot, x, y)
+    title = chart.title or f"{chart.y.name} against {chart.x.name}"
+    return plot.svg(title, [describe_correlation(chart.x, chart.y)])
+
+
+def _draw_shades(plot: Plot, x: FloatArray, y: FloatArray) -> None:
+    """Draw a density map with one path per shade."""
+    counts, lefts, bottoms = count_cells(x, y)
+    width = format_coordinate(plot.x(lefts[1]) - plot.x(lefts[0]))
+    height = format_coordinate(plot.y(bottoms[0]) - plot.y(bottoms[1]))
+    # log scale: a cell of one stays visible next to a cell of a thousand
+    shades = np.ceil(SHADE_COUNT * np.log1p(counts) / np.log1p(counts.max()))
+    for shade in range(1, SHADE_COUNT + 1):
+        cells = []
+        for i, j in np.argwhere(shades == shade):
+            place = format_place(plot.x(lefts[i]), plot.y(bottoms[j + 1]))
+            cells.append(f"M{place}h{width}v{height}h-{width}z")
+        opacity = MIN_OPACITY + (1 - MIN_OPACITY) * (shade - 1) / (SHADE_COUNT - 1)
+        if cells:
+            plot.add("path", d="".join(cells), class_="shade", opacity=opacity)
+
+
+def _draw_fit(plot: Plot, x: FloatArray, y: FloatArray) -> None:
+    """Draw the least-squares line, clipped to the plot."""
+    if not len(x) or not np.ptp(x) or not np.ptp(y):
+        return
+    slope, start = np.polyfit(x, y, 1).tolist()
+    slope = slope or 1e-300  # a flat line never leaves the plot at the top or bottom
+    below, above = sorted((edge - start) / slope for edge in (plot.y.low, plot.y.high))
+    left = max(x.min(), plot.x.low, below)
+    right = min(x.max(), plot.x.high, above)
+    if left < right:
+        ends = (left, right)
+        plot.line("polyline", ends, [start + slope * end for end in ends], "fit")
+
+
+def _draw_quartiles(plot: Plot, x: FloatArray, y: FloatArray) -> None:
+    """Draw the median of the points with similar x as a line, the quartiles as a band."""
+    middles, lower, median, upper = length_buckets(x, y)
+    if len(middles):
+        around = np.append(middles, middles[::-1])
+        both = np.append(upper, lower[::-1])
+        plot.line("polygon", around, both, "spread")
+        plot.line("polyline", middles, median, "fit")
+
 
 DRAWING_FUNCTIONS: Mapping[type, Callable[[Any], Markup]] = {
     DotChart: draw_dots,
@@ -36,4 +335,5 @@ def draw(chart: Chart) -> Markup:
 
 def write_charts(path: str | Path, rows: Sequence[Sequence[Chart]]) -> None:
     """Write rows of charts with their captions as one SVG file."""
-    write_svg(path, [[(chart.caption, draw(chart)) for chart in row] for row in rows])
+    drawn = [[(chart.caption, draw(chart)) for chart in row] for row in rows]
+    write_svg(path, drawn)

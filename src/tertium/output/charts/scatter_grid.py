@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tertium.core.charts import Axis, ScatterChart
 from tertium.errors import DataError, UsageError
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.charts.scatter import describe_correlation
+from tertium.output.charts.chart_statistics import describe_correlation
 
 MAX_PANELS = 120  # in one file
 
@@ -32,7 +33,7 @@ def scatter_grid(
 
 def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> ScatterChart:
     caption = f"{dataset.name}: not scored"
-    human = scores = np.zeros(0)
+    x, y = Axis(name="human", values=np.zeros(0)), Axis(name=name, values=np.zeros(0))
     systems: Sequence[str] = ()
     if metric in dataset.metrics:
         number = dataset.metrics.index(metric)
@@ -40,11 +41,6 @@ def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> Scatte
         if level == "system":
             human, scores = dataset.human_systems, dataset.system_scores[number]
             systems = dataset.systems
-        caption = f"{dataset.name}  {describe_correlation(human, scores)}"
-    return ScatterChart(
-        caption=caption,
-        x=Axis(name="human", values=human),
-        y=Axis(name=name, values=scores),
-        trend="fit",
-        names=systems,
-    )
+        x, y = replace(x, values=human), replace(y, values=scores)
+        caption = f"{dataset.name}  {describe_correlation(x, y)}"
+    return ScatterChart(caption=caption, x=x, y=y, trend="fit", names=systems)

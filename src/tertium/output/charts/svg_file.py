@@ -13,13 +13,15 @@ from pathlib import Path
 
 from tertium.atomic import check_writable, write_text
 from tertium.errors import UsageError
-from tertium.output.charts.axes import format_place, text_element
+from tertium.output.charts.axes import format_place
 from tertium.output.markup import Markup, element
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 MARGIN = 10.0
 CAPTION = 22.0  # pixels
-_VARIABLE = re.compile(r"(--\w+): (?:light-dark\((#\w+), (#\w+)\)|(#\w+));")
+_SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
+_COLOR = re.compile(r"--\w+: #\w+;")
+_DARK_COLOR = re.compile(r"(--\w+: )light-dark\(#\w+, (#\w+)\);")
 
 # a caption and a chart
 CaptionedChart = tuple[str, Markup]
@@ -37,18 +39,17 @@ def write_svg(path: str | Path, rows: Sequence[Sequence[CaptionedChart]]) -> Non
     parts: list[Markup] = []
     width, y = 0.0, MARGIN
     for row in rows:
-        x, row_height = MARGIN, 0.0
+        x, bottom = MARGIN, y
         top = y + CAPTION if any(caption for caption, _ in row) else y
         for caption, chart in row:
-            chart_width, chart_height = _size(chart)
+            chart_width, chart_height = map(float, _SIZE.findall(chart)[0])
             if caption:
-                middle = x + chart_width / 2
-                parts.append(text_element(middle, y + 14, caption, "name", anchor="middle"))
+                place = {"x": x + chart_width / 2, "y": y + 14}
+                parts.append(element("text", caption, **place, class_="name", text_anchor="middle"))
             parts.append(element("g", chart, transform=f"translate({format_place(x, top)})"))
             x += chart_width + MARGIN
-            row_height = max(row_height, chart_height)
-        width = max(width, x)
-        y = top + row_height + MARGIN
+            bottom = max(bottom, top + chart_height)
+        width, y = max(width, x), bottom + MARGIN
     document = element(
         "svg",
         element("style", Markup(_style())),
@@ -67,27 +68,13 @@ def write_svg(path: str | Path, rows: Sequence[Sequence[CaptionedChart]]) -> Non
 def _style() -> str:
     """Return the chart rules of the style sheet; a standalone file follows the system theme."""
     rules = (files("tertium.output.page") / "charts.css").read_text(encoding="utf-8")
-    light = {name: plain for name, _, _, plain in _VARIABLE.findall(rules) if plain}
-    dark = {name: dark for name, _, dark, plain in _VARIABLE.findall(rules) if not plain}
-    chart_rules = [
-        line
-        for line in rules.splitlines()
-        if line.startswith(".picture") and "height: auto" not in line
+    light = " ".join(_COLOR.findall(rules))
+    dark = " ".join(f"{name}{color};" for name, color in _DARK_COLOR.findall(rules))
+    lines = [
+        f".tertium {{ {light} }}",
+        f"@media (prefers-color-scheme: dark) {{ .tertium {{ {dark} }} }}",
     ]
-    return "\n".join(
-        [
-            f".tertium {{ {_declare(light)} }}",
-            f"@media (prefers-color-scheme: dark) {{ .tertium {{ {_declare(dark)} }} }}",
-            *chart_rules,
-        ]
-    )
-
-
-def _declare(colors: dict[str, str]) -> str:
-    return " ".join(f"{name}: {color};" for name, color in colors.items())
-
-
-def _size(chart: Markup) -> tuple[float, float]:
-    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart.partition(">")[0])
-    assert box  # every chart has one
-    return float(box[1]), float(box[2])
+    for line in rules.splitlines():
+        if line.startswith(".picture") and "height: auto" not in line:
+            lines.append(line)
+    return "\n".join(lines)

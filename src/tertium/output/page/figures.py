@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -12,20 +13,22 @@ from tertium.core.charts import Axis, Chart, IntervalChart, RidgeChart, ScatterC
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.charts.draw import draw
-from tertium.output.charts.scatter import (
+from tertium.output.charts.chart_statistics import (
     describe_correlation,
     find_outliers,
     max_cell_count,
     pearson,
 )
+from tertium.output.charts.draw import draw
 from tertium.output.markup import Markup, element, join
 from tertium.output.page.explanations import heat_map
 from tertium.output.page.translation_grid import TranslationGrid
 
 MAX_METRIC_PAIRS = 9
 MAX_SYSTEM_FIGURES = 24
-MAX_SYSTEMS, MIN_SEGMENTS = 25, 5  # of distribution charts
+MIN_JUDGED_SYSTEMS = 3  # of a scatter plot of systems
+MAX_SYSTEMS = 25  # of a distribution chart
+MIN_SEGMENTS = 5  # of a distribution
 
 
 def all_figures(
@@ -67,9 +70,9 @@ def ranking_figures(evaluation: Evaluation) -> Markup:
         charts.append(chart)
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
     if len(evaluation.systems) == 1:
-        return figure_group("Score of the system", lines.strip(), [*map(figure, charts)])
+        return figure_group("Score of the system", lines.strip(), map(figure, charts))
     bands = " Bands are clusters, significantly better than all below." if clusters else ""
-    return figure_group("Ranking of systems", f"Best first.{lines}{bands}", [*map(figure, charts)])
+    return figure_group("Ranking of systems", f"Best first.{lines}{bands}", map(figure, charts))
 
 
 def distribution_figures(grid: TranslationGrid) -> Markup:
@@ -98,7 +101,7 @@ def distribution_figures(grid: TranslationGrid) -> Markup:
     )
     if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
         note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
-    return figure_group("Distributions", note, [*map(figure, charts)])
+    return figure_group("Distributions", note, map(figure, charts))
 
 
 def human_figures(grid: TranslationGrid) -> Markup:
@@ -106,10 +109,7 @@ def human_figures(grid: TranslationGrid) -> Markup:
     if grid.human is None or not np.isfinite(grid.human).any():
         return Markup("")
     human = Axis(name="human score", values=grid.human)
-    charts = []
-    for column in grid.columns:
-        caption = f"{column.name}: {describe_correlation(human.values, column.values)}"
-        charts.append(ScatterChart(x=human, y=column, caption=caption, trend="fit"))
+    charts = [_correlation_chart(human, column, column.name, "fit") for column in grid.columns]
     note = "The line is the least-squares fit."
     return _translation_figures("Metrics against human scores", note, charts, grid)
 
@@ -119,18 +119,13 @@ def system_figures(sets: Sequence[AlignedScores]) -> Markup:
     charts = []
     for dataset in sets:
         human = Axis(name="human system score", values=dataset.human_systems)
-        for name, scores in zip(dataset.metrics, dataset.system_scores, strict=True):
-            if np.isfinite(human.values + scores).sum() >= 3:
-                chart = ScatterChart(
-                    caption=f"{dataset.name}, {name}: {describe_correlation(human.values, scores)}",
-                    x=human,
-                    y=Axis(name=name, values=scores),
-                    trend="fit",
-                    names=dataset.systems,
-                )
-                charts.append(chart)
+        for metric, scores in zip(dataset.metrics, dataset.system_scores, strict=True):
+            y = Axis(name=metric, values=scores)
+            if np.isfinite(human.values + scores).sum() >= MIN_JUDGED_SYSTEMS:
+                chart = _correlation_chart(human, y, f"{dataset.name}, {metric}", "fit")
+                charts.append(replace(chart, names=dataset.systems))
     title = "System level: metrics against human scores"
-    return figure_group(title, "Each dot is a system.", [*map(figure, charts[:MAX_SYSTEM_FIGURES])])
+    return figure_group(title, "Each dot is a system.", map(figure, charts[:MAX_SYSTEM_FIGURES]))
 
 
 def metric_pair_figures(grid: TranslationGrid) -> Markup:
@@ -138,15 +133,14 @@ def metric_pair_figures(grid: TranslationGrid) -> Markup:
     columns = grid.columns
     if len(columns) < 2 or not len(grid):
         return Markup("")
-    table = np.array([[abs(pearson(a.values, b.values)) for b in columns] for a in columns])
+    table = np.array([[abs(pearson(a, b)) for b in columns] for a in columns])
     names = [column.name for column in columns]
     matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
     pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: table[pair])
     charts = []
     for i, j in pairs[:MAX_METRIC_PAIRS]:
-        x, y = columns[i], columns[j]
-        caption = f"{x.name}, {y.name}: {describe_correlation(x.values, y.values)}"
-        charts.append(ScatterChart(x=x, y=y, caption=caption))
+        name = f"{names[i]}, {names[j]}"
+        charts.append(_correlation_chart(columns[i], columns[j], name))
     note = ""
     if len(pairs) > MAX_METRIC_PAIRS:
         note = f"The {MAX_METRIC_PAIRS} least correlated of {len(pairs)} pairs are shown."
@@ -169,37 +163,39 @@ def length_figures(grid: TranslationGrid) -> Markup:
     return _translation_figures("Score by length", note, charts, grid)
 
 
+def _correlation_chart(
+    x: Axis, y: Axis, name: str, trend: Literal["fit"] | None = None
+) -> ScatterChart:
+    caption = f"{name}: {describe_correlation(x, y)}"
+    return ScatterChart(x=x, y=y, caption=caption, trend=trend)
+
+
 def _translation_figures(
     title: str, note: str, charts: Sequence[ScatterChart], grid: TranslationGrid, before: str = ""
 ) -> Markup:
-    """Return scatter plots of translations with links to outliers, or what the shades mean."""
-    figures = []
-    has_dots = has_shades = False
-    for chart in charts:
-        chart = replace(chart, label=grid.label)
-        values = chart.x.values, chart.y.values
-        darkest = max_cell_count(*values)
-        if darkest:
-            has_shades = True
-            caption = f"{chart.caption}; darkest shade: {darkest:,}"
-            figures.append(figure(replace(chart, caption=caption)))
-        else:
-            has_dots = True
-            figures.append(figure(chart, _link_rows(find_outliers(*values), grid)))
-    notes = ["Each dot is a translation."] if has_dots else []
-    if has_shades:
+    """Return scatter plots of translations, and what their dots or shades mean."""
+    figures = [_translation_figure(chart, grid) for chart in charts]
+    has_shades = ['class="shade"' in text for text in figures]
+    notes = [] if all(has_shades) else ["Each dot is a translation."]
+    if any(has_shades):
         notes.append("Shades show the number of translations.")
-    return figure_group(title, " ".join([*notes, note]).strip(), figures, before)
+    if note:
+        notes.append(note)
+    return figure_group(title, " ".join(notes), figures, before)
 
 
-def _link_rows(rows: Sequence[int], grid: TranslationGrid) -> Markup:
-    if not rows:
-        return Markup("")
-    links = []
-    for row in rows:
-        label = element("bdi", grid.label(row))
-        links.append(element("a", label, data_row=row, href=grid.segment_link(row)))
-    return element("p", "Outliers: ", join(links, "; "), class_="note outer")
+def _translation_figure(chart: ScatterChart, grid: TranslationGrid) -> Markup:
+    """Return a figure with links to outliers, or with the count of the darkest shade."""
+    darkest = max_cell_count(chart.x, chart.y)
+    if darkest:
+        caption = f"{chart.caption}; darkest shade: {darkest:,}"
+        return figure(replace(chart, caption=caption))
+    links = [
+        element("a", element("bdi", grid.label(row)), data_row=row, href=grid.segment_link(row))
+        for row in find_outliers(chart.x, chart.y)
+    ]
+    outliers = element("p", "Outliers: ", join(links, "; "), class_="note outer")
+    return figure(replace(chart, label=grid.label), outliers if links else "")
 
 
 def figure(chart: Chart, below: str = "") -> Markup:
@@ -211,9 +207,10 @@ def figure_row(figures: Iterable[Markup]) -> Markup:
     return element("div", *figures, class_="figures")
 
 
-def figure_group(title: str, note: str, figures: Sequence[Markup], before: str = "") -> Markup:
+def figure_group(title: str, note: str, figures: Iterable[Markup], before: str = "") -> Markup:
     """Return figures under a heading; empty without figures."""
-    if not figures:
+    contents = [*figures]
+    if not contents:
         return Markup("")
     name = title.lower().replace(" ", "-")
     return element(
@@ -221,6 +218,6 @@ def figure_group(title: str, note: str, figures: Sequence[Markup], before: str =
         element("h3", title, id=name),
         element("p", note, class_="note") if note else "",
         before,
-        figure_row(figures),
+        figure_row(contents),
         aria_labelledby=name,
     )

@@ -1,0 +1,112 @@
+"""What charts show of many values: densities, correlations, trends, outliers and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.core.charts import Axis
+from tertium.meta.correlation import correlate
+from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits
+
+MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
+CELLS = 34  # of the density map, per axis
+LENGTH_BUCKETS = 8
+MIN_BUCKET_SIZE = 3
+MAX_OUTLIERS = 5
+DENSITY_POINTS = 80
+
+
+def finite_points(x: Axis, y: Axis) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the rows in which both values are finite, with these values."""
+    rows = np.flatnonzero(np.isfinite(x.values) & np.isfinite(y.values))
+    return rows, x.values[rows], y.values[rows]
+
+
+def pearson(x: Axis, y: Axis) -> float:
+    """Return Pearson's r over pairs of finite values; NaN if undefined.
+
+    >>> x = Axis(name="x", values=np.array([1.0, 2, np.nan]))
+    >>> pearson(x, Axis(name="y", values=np.array([2.0, 4, 5])))
+    1.0
+    """
+    both = np.isfinite(x.values) & np.isfinite(y.values)
+    return float(correlate(x.values, y.values, both))
+
+
+def describe_correlation(x: Axis, y: Axis) -> str:
+    """Return Pearson's r and the number of pairs, as text."""
+    r = pearson(x, y)
+    rows, _, _ = finite_points(x, y)
+    count = f"n = {len(rows):,}"
+    return f"r = {r:z.3f}, {count}" if r == r else count
+
+
+def find_outliers(x: Axis, y: Axis) -> IntArray:
+    """Return the rows with the largest Mahalanobis distance from the mean.
+
+    >>> x = Axis(name="x", values=np.array([1.0, 2, 3, 4, 5, 6, 7]))
+    >>> find_outliers(x, Axis(name="y", values=np.array([1.0, 2, 3, 9, 5, 6, 7])))[:1]
+    array([3])
+    """
+    rows, *points = finite_points(x, y)
+    if not len(rows):
+        return rows
+    places = np.stack(points)  # (2, rows)
+    places = places - places.mean(axis=1, keepdims=True)
+    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)  # an axis may be constant
+    inverse = np.linalg.pinv(places @ places.T / len(rows))
+    distances = np.einsum("in,ij,jn->n", places, inverse, places)
+    return rows[np.argsort(-distances, kind="stable")[:MAX_OUTLIERS]]
+
+
+def count_cells(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count points per cell; those beyond the axes count in the border cells."""
+    x_limits = axis_limits(x)
+    y_limits = axis_limits(y)
+    x_inside = np.clip(x, *x_limits)
+    y_inside = np.clip(y, *y_limits)
+    return np.histogram2d(x_inside, y_inside, bins=CELLS, range=(x_limits, y_limits))
+
+
+def max_cell_count(x: Axis, y: Axis) -> int:
+    """Return the translations in the densest cell of the density map; 0 if dots are drawn."""
+    rows, *points = finite_points(x, y)
+    if len(rows) <= MAX_DOTS:
+        return 0
+    counts, _, _ = count_cells(*points)
+    return int(counts.max())
+
+
+def length_buckets(lengths: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the median length and the quartiles of the values of each bucket, (4, buckets)."""
+    rows = []
+    if len(lengths) >= 2 * LENGTH_BUCKETS:
+        shares = np.linspace(0, 1, LENGTH_BUCKETS + 1)
+        edges = np.unique(np.quantile(lengths, shares))
+        buckets = np.searchsorted(edges[1:-1], lengths, side="right")
+        for bucket in np.unique(buckets):
+            own = buckets == bucket
+            if own.sum() >= MIN_BUCKET_SIZE:
+                quartiles = np.percentile(values[own], [25, 50, 75])
+                rows.append([np.median(lengths[own]), *quartiles])
+    return np.array(rows).reshape(-1, 4).T
+
+
+def estimate_density(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Return a Gaussian kernel density (Silverman's bandwidth), (DENSITY_POINTS,), of mean 1."""
+    if not values.size:
+        return np.zeros(DENSITY_POINTS)
+    inside = np.clip(values, low, high)
+    counts, _ = np.histogram(inside, bins=DENSITY_POINTS, range=(low, high))
+    first, third = np.percentile(values, [25, 75])
+    deviation = values.std()
+    spread = min(deviation, (third - first) / 1.34) or deviation
+    step = (high - low) / DENSITY_POINTS
+    width = max(1.06 * spread * values.size**-0.2 / step, 1.5)
+    offsets = np.arange(-DENSITY_POINTS, DENSITY_POINTS + 1)
+    kernel = np.exp(-0.5 * (offsets / width) ** 2)
+    smooth = np.convolve(counts, kernel / kernel.sum())
+    middle = smooth[DENSITY_POINTS : 2 * DENSITY_POINTS]
+    density: FloatArray = middle / middle.mean()
+    return density
