@@ -308,10 +308,10 @@ def _print(args: argparse.Namespace, plans: list[PowerPlan], campaign: Campaign 
         raters_table,
     )
 
+    by_raters = sorted(plans, key=lambda p: p.design.raters)
     if args.plot and plans:
         from tertium.output.charts.draw import write_charts
 
-        by_raters = sorted(plans, key=lambda p: p.design.raters)
         write_charts(args.plot, [[power_chart(by_raters)]])
     if args.format == "json":
         records: dict[str, Any] = plans[0].record() if plans else {}
@@ -323,7 +323,7 @@ def _print(args: argparse.Namespace, plans: list[PowerPlan], campaign: Campaign 
     if plans:
         tables.append(power_table(plans[0]))
         if args.format != "tsv":
-            tables.append(raters_table(sorted(plans, key=lambda p: p.design.raters)))
+            tables.append(raters_table(by_raters))
     if campaign is not None and (args.format != "tsv" or not plans):
         tables.append(campaign_table(campaign))
     for number, table in enumerate(tables):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.charts import Axis
 from tertium.meta.correlation import correlate
 from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits
@@ -17,9 +17,15 @@ MAX_OUTLIERS = 5
 DENSITY_POINTS = 80
 
 
+def both_finite(x: Axis, y: Axis) -> BoolArray:
+    """Mask the rows in which both values are finite."""
+    mask: BoolArray = np.isfinite(x.values) & np.isfinite(y.values)
+    return mask
+
+
 def finite_points(x: Axis, y: Axis) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the rows in which both values are finite, with these values."""
-    rows = np.flatnonzero(np.isfinite(x.values) & np.isfinite(y.values))
+    rows = np.flatnonzero(both_finite(x, y))
     return rows, x.values[rows], y.values[rows]
 
 
@@ -30,15 +36,13 @@ def pearson(x: Axis, y: Axis) -> float:
     >>> pearson(x, Axis(name="y", values=np.array([2.0, 4, 5])))
     1.0
     """
-    both = np.isfinite(x.values) & np.isfinite(y.values)
-    return float(correlate(x.values, y.values, both))
+    return float(correlate(x.values, y.values, both_finite(x, y)))
 
 
 def describe_correlation(x: Axis, y: Axis) -> str:
     """Return Pearson's r and the number of pairs, as text."""
     r = pearson(x, y)
-    rows, _, _ = finite_points(x, y)
-    count = f"n = {len(rows):,}"
+    count = f"n = {both_finite(x, y).sum():,}"
     return f"r = {r:z.3f}, {count}" if r == r else count
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray
 from tertium.core.charts import (
     Chart,
     DotChart,
@@ -58,20 +58,21 @@ MIN_OPACITY = 0.45  # a contrast of 2 with the background
 class RowPlot(Plot):
     """A plot with named rows from top to bottom."""
 
-    short_names: Mapping[str, str]
+    names: Sequence[str]
+    short_names: Sequence[str]
     row_height: float
 
-    def middle(self, place: int) -> float:
-        return 10 + self.row_height * (place + 0.5)
+    def rows(self, order: Iterable[int]) -> Iterator[tuple[int, float]]:
+        """Add the names of rows in an order; yield each row with its middle to draw there."""
+        for place, row in enumerate(order):
+            y = 10 + self.row_height * (place + 0.5)
+            left = self.x.start - 10
+            self.text(left, y + 4, self.short_names[row], "name", "end", title=self.names[row])
+            yield row, y
 
     def dot(self, value: float, y: float, radius: float, title: str) -> None:
         x = self.x(value)
         self.add("circle", title=title, cx=x, cy=y, r=radius, class_="dot")
-
-    def row_name(self, name: str, place: int) -> None:
-        y = self.middle(place) + 4
-        short = self.short_names[name]
-        self.text(self.x.start - 10, y, short, "name", "end", title=name)
 
 
 def make_row_plot(
@@ -91,27 +92,27 @@ def make_row_plot(
         height=bottom + 40,
         x=Scale(*axis_limits(values, margin=margin), left, ROW_CHART_WIDTH - 12),
         y=Scale(0, 1, bottom, 6),
-        short_names=dict(zip(names, short_names, strict=True)),
+        names=names,
+        short_names=short_names,
         row_height=row_height,
     )
 
 
 def draw_intervals(chart: IntervalChart) -> Markup:
     """Draw systems from best to worst with confidence intervals and shaded clusters."""
-    order = _best_first(chart.values, chart.higher_is_better)
-    shown = np.hstack([chart.values, chart.intervals.ravel()])
-    plot = make_row_plot(chart.names, shown)
+    ascending = -chart.values if chart.higher_is_better else chart.values
+    order = np.argsort(ascending, kind="stable")  # NaN is last
+    scale_values = np.hstack([chart.values, chart.intervals.ravel()])
+    plot = make_row_plot(chart.names, scale_values)
     _draw_bands(plot, [chart.clusters[n] for n in order])
     plot.x_axis(describe_direction(chart.higher_is_better))
     decimals = chart.decimals
     descriptions = []
-    for place, n in enumerate(order):
+    for n, y in plot.rows(order):
         name = chart.names[n]
         value = chart.values[n]
         low, high = chart.intervals[n]
         text = f"{name}: no score"
-        y = plot.middle(place)
-        plot.row_name(name, place)
         plot.interval(low, high, y, "interval")
         if value == value:
             number = f"{value:z.{decimals}f}"
@@ -125,18 +126,12 @@ def draw_intervals(chart: IntervalChart) -> Markup:
     return plot.svg(chart.title, descriptions)
 
 
-def _best_first(values: FloatArray, higher_is_better: bool) -> IntArray:
-    """Return the order of systems; those without a value are last."""
-    order: IntArray = np.argsort(-values if higher_is_better else values, kind="stable")
-    return order
-
-
-def _draw_bands(plot: RowPlot, clusters: Sequence[int]) -> None:
+def _draw_bands(plot: Plot, clusters: Sequence[int]) -> None:
     """Draw a band behind every other cluster and a line between clusters."""
     start = plot.x.start - 4
     end = plot.x.end + 6
     for place, cluster in enumerate(clusters):
-        top = plot.middle(place) - ROW_HEIGHT / 2
+        top = 10 + ROW_HEIGHT * place
         if cluster % 2:
             plot.add(
                 "rect",
@@ -163,11 +158,11 @@ def draw_ridges(chart: RidgeChart) -> Markup:
     start = plot.x.start
     end = plot.x.end
     descriptions = []
-    for place, n in enumerate(_best_first(medians, chart.higher_is_better)):
+    ascending = -medians if chart.higher_is_better else medians
+    for n, y in plot.rows(np.argsort(ascending, kind="stable")):
         name = chart.names[n]
         values = samples[n]
-        base = plot.middle(place) + ROW_HEIGHT * 0.36
-        plot.row_name(name, place)
+        base = y + ROW_HEIGHT * 0.36
         heights = np.minimum(densities[n] / peak, 1.0)
         tops = base - heights * ROW_HEIGHT * 0.95
         steps = np.linspace(start, end, len(tops))
@@ -191,10 +186,10 @@ def draw_dots(chart: DotChart) -> Markup:
     if intervals is None:
         intervals = np.full((*values.shape, 2), np.nan)
     extra = [*chart.axis_range, np.nan if reference is None else reference]
-    shown = np.hstack([values.ravel(), intervals.ravel(), extra])
+    scale_values = np.hstack([values.ravel(), intervals.ravel(), extra])
     series_count = len(chart.series)
     row_height = max(LINE_HEIGHT, 7.0 * series_count)  # the series of a row are stacked
-    plot = make_row_plot(chart.rows, shown, MAX_LABEL_LENGTH, row_height)
+    plot = make_row_plot(chart.rows, scale_values, MAX_LABEL_LENGTH, row_height)
     label_width = LETTER_WIDTH * cell_width(chart.label) * 0.85  # labels use a smaller font
     end = plot.x.start + max(DOT_CHART_WIDTH, label_width)
     plot.x = replace(plot.x, end=end)
@@ -203,12 +198,11 @@ def draw_dots(chart: DotChart) -> Markup:
     if reference is not None:
         plot.vertical_line(reference, "fit dashed")
     descriptions = []
-    for place, row in enumerate(chart.rows):
-        top = plot.middle(place) - row_height / 2
-        if place:
-            plot.interval(plot.x.low, plot.x.high, top, "grid")
-        plot.row_name(row, place)
-        known = []
+    row_count = len(chart.rows)
+    for place, middle in plot.rows(range(row_count)):
+        row = chart.rows[place]
+        top = middle - row_height / 2
+        numbers = []
         for n, name in enumerate(chart.series):
             y = top + row_height * (n + 1) / (series_count + 1)
             value = values[place, n]
@@ -217,8 +211,10 @@ def draw_dots(chart: DotChart) -> Markup:
             if value == value:
                 number = f"{value:z.{chart.decimals}f}"
                 plot.marker(plot.x(value), y, n, f"{name}, {row}: {number}")
-                known.append(f"{name} {number}")
-        descriptions.append(f"{row}: {', '.join(known)}")
+                numbers.append(f"{name} {number}")
+        descriptions.append(f"{row}: {', '.join(numbers)}")
+        if place < row_count - 1:
+            plot.interval(plot.x.low, plot.x.high, top + row_height, "grid")
     _draw_legend(plot, chart.series)
     return plot.svg(chart.title, descriptions)
 
@@ -262,10 +258,14 @@ def draw_scatter(chart: ScatterChart) -> Markup:
     if chart.names or len(rows) <= MAX_DOTS:
         dots = []
         for row, a, b in zip(rows, x, y, strict=True):
-            style: dict[str, float] = {"r": 4.5} if chart.names else {"r": 3, "data_row": row}
-            name = chart.names[row] if chart.names else f"{chart.label(row)}: {a:.3g} / {b:.3g}"
-            tooltip = element("title", name)
-            dot = element("circle", tooltip, cx=plot.x(a), cy=plot.y(b), **style)
+            if chart.names:
+                tooltip = chart.names[row]
+                style: dict[str, float] = {"r": 4.5}
+            else:
+                tooltip = f"{chart.label(row)}: {a:.3g} / {b:.3g}"
+                style = {"r": 3, "data_row": row}
+            name = element("title", tooltip)
+            dot = element("circle", name, cx=plot.x(a), cy=plot.y(b), **style)
             dots.append(dot)
         plot.add("g", *dots, class_="dots")
     else:
@@ -285,12 +285,14 @@ def _draw_shades(plot: Plot, x: FloatArray, y: FloatArray) -> None:
     height = format_coordinate(plot.y(bottoms[0]) - plot.y(bottoms[1]))
     # log scale: a cell of one stays visible next to a cell of a thousand
     shades = np.ceil(SHADE_COUNT * np.log1p(counts) / np.log1p(counts.max()))
-    for shade in range(1, SHADE_COUNT + 1):
+    opacities = np.linspace(MIN_OPACITY, 1.0, SHADE_COUNT)
+    for shade, opacity in enumerate(opacities, start=1):
         cells = []
         for i, j in np.argwhere(shades == shade):
-            place = format_place(plot.x(lefts[i]), plot.y(bottoms[j + 1]))
+            left = plot.x(lefts[i])
+            top = plot.y(bottoms[j + 1])
+            place = format_place(left, top)
             cells.append(f"M{place}h{width}v{height}h-{width}z")
-        opacity = MIN_OPACITY + (1 - MIN_OPACITY) * (shade - 1) / (SHADE_COUNT - 1)
         if cells:
             plot.add("path", d="".join(cells), class_="shade", opacity=opacity)
 

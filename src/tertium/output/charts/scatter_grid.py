@@ -27,20 +27,33 @@ def scatter_grid(
             f"{len(metrics)} metrics x {len(sets)} datasets: too many panels for one figure "
             f"(at most {MAX_PANELS}); select fewer"
         )
-    names = {metric: f"−{metric}" if metric in negated else metric for metric in metrics}
-    return [[_panel(dataset, m, names[m], level) for dataset in sets] for m in metrics]
+    rows = []
+    for metric in metrics:
+        name = f"−{metric}" if metric in negated else metric
+        rows.append([_panel(dataset, metric, name, level) for dataset in sets])
+    return rows
 
 
 def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> ScatterChart:
     caption = f"{dataset.name}: not scored"
-    x, y = Axis(name="human", values=np.zeros(0)), Axis(name=name, values=np.zeros(0))
+    x = Axis(name="human", values=np.zeros(0))
+    y = Axis(name=name, values=np.zeros(0))
     systems: Sequence[str] = ()
     if metric in dataset.metrics:
         number = dataset.metrics.index(metric)
-        human, scores = dataset.human.ravel(), dataset.scores[number].ravel()
+        human = dataset.human.ravel()
+        scores = dataset.scores[number].ravel()
         if level == "system":
-            human, scores = dataset.human_systems, dataset.system_scores[number]
+            human = dataset.human_systems
+            scores = dataset.system_scores[number]
             systems = dataset.systems
-        x, y = replace(x, values=human), replace(y, values=scores)
+        x = replace(x, values=human)
+        y = replace(y, values=scores)
         caption = f"{dataset.name}  {describe_correlation(x, y)}"
-    return ScatterChart(caption=caption, x=x, y=y, trend="fit", names=systems)
+    return ScatterChart(
+        caption=caption,
+        x=x,
+        y=y,
+        trend="fit",
+        names=systems,
+    )

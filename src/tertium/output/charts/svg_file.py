@@ -23,9 +23,6 @@ _SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 _COLOR = re.compile(r"--\w+: #\w+;")
 _DARK_COLOR = re.compile(r"(--\w+: )light-dark\(#\w+, (#\w+)\);")
 
-# a caption and a chart
-CaptionedChart = tuple[str, Markup]
-
 
 def check_plot_file(path: str | Path) -> None:
     """Raise an error early if the file is not .svg or cannot be written."""
@@ -34,8 +31,8 @@ def check_plot_file(path: str | Path) -> None:
     check_writable(path)
 
 
-def write_svg(path: str | Path, rows: Sequence[Sequence[CaptionedChart]]) -> None:
-    """Write rows of charts as one SVG; captions may be empty."""
+def write_svg(path: str | Path, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:
+    """Write rows of captions and charts as one SVG; captions may be empty."""
     parts: list[Markup] = []
     width, y = 0.0, MARGIN
     for row in rows:

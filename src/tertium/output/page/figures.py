@@ -14,6 +14,7 @@ from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.chart_statistics import (
+    both_finite,
     describe_correlation,
     find_outliers,
     max_cell_count,
@@ -37,16 +38,16 @@ def all_figures(
     aligned_scores: Sequence[AlignedScores] = (),
 ) -> Markup:
     """Return all figures that there is data for."""
-    return join(
-        [
-            ranking_figures(evaluation) if evaluation else Markup(""),
-            distribution_figures(grid),
-            human_figures(grid),
-            system_figures(aligned_scores),
-            metric_pair_figures(grid),
-            length_figures(grid),
-        ]
-    )
+    groups = [
+        distribution_figures(grid),
+        human_figures(grid),
+        system_figures(aligned_scores),
+        metric_pair_figures(grid),
+        length_figures(grid),
+    ]
+    if evaluation:
+        groups.insert(0, ranking_figures(evaluation))
+    return join(groups)
 
 
 def ranking_figures(evaluation: Evaluation) -> Markup:
@@ -55,14 +56,17 @@ def ranking_figures(evaluation: Evaluation) -> Markup:
     charts = []
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
-        bounds = [evaluation.intervals.get(s, {}).get(metric) for s in evaluation.systems]
+        intervals = []
+        for system in evaluation.systems:
+            interval = evaluation.intervals.get(system, {}).get(metric)
+            intervals.append((interval.low, interval.high) if interval else (np.nan, np.nan))
         name = evaluation.names[metric]
         chart = IntervalChart(
             title=f"Systems by {name}",
             caption=name,
             names=evaluation.systems,
-            values=np.array([s.system for s in scores]),
-            intervals=np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds]),
+            values=np.array([own.system for own in scores]),
+            intervals=np.array(intervals),
             clusters=clusters.get(metric, [0] * len(scores)),
             higher_is_better=scores[0].higher_is_better,
             decimals=scores[0].decimals,
@@ -121,7 +125,7 @@ def system_figures(sets: Sequence[AlignedScores]) -> Markup:
         human = Axis(name="human system score", values=dataset.human_systems)
         for metric, scores in zip(dataset.metrics, dataset.system_scores, strict=True):
             y = Axis(name=metric, values=scores)
-            if np.isfinite(human.values + scores).sum() >= MIN_JUDGED_SYSTEMS:
+            if both_finite(human, y).sum() >= MIN_JUDGED_SYSTEMS:
                 chart = _correlation_chart(human, y, f"{dataset.name}, {metric}", "fit")
                 charts.append(replace(chart, names=dataset.systems))
     title = "System level: metrics against human scores"
@@ -133,10 +137,11 @@ def metric_pair_figures(grid: TranslationGrid) -> Markup:
     columns = grid.columns
     if len(columns) < 2 or not len(grid):
         return Markup("")
-    table = np.array([[abs(pearson(a, b)) for b in columns] for a in columns])
     names = [column.name for column in columns]
+    table = np.array([[abs(pearson(a, b)) for b in columns] for a in columns])
     matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
-    pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: table[pair])
+    all_pairs = combinations(range(len(columns)), 2)
+    pairs = sorted(all_pairs, key=lambda pair: table[pair])
     charts = []
     for i, j in pairs[:MAX_METRIC_PAIRS]:
         name = f"{names[i]}, {names[j]}"
@@ -190,12 +195,16 @@ def _translation_figure(chart: ScatterChart, grid: TranslationGrid) -> Markup:
     if darkest:
         caption = f"{chart.caption}; darkest shade: {darkest:,}"
         return figure(replace(chart, caption=caption))
-    links = [
-        element("a", element("bdi", grid.label(row)), data_row=row, href=grid.segment_link(row))
-        for row in find_outliers(chart.x, chart.y)
-    ]
+    links = []
+    for row in find_outliers(chart.x, chart.y):
+        label = element("bdi", grid.label(row))
+        link = element("a", label, data_row=row, href=grid.segment_link(row))
+        links.append(link)
+    chart = replace(chart, label=grid.label)
+    if not links:
+        return figure(chart)
     outliers = element("p", "Outliers: ", join(links, "; "), class_="note outer")
-    return figure(replace(chart, label=grid.label), outliers if links else "")
+    return figure(chart, outliers)
 
 
 def figure(chart: Chart, below: str = "") -> Markup:
