@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tertium.errors import DataError, LengthError, UsageError, short_repr
-from tertium.spans import ErrorAnnotations
+from tertium.spans import ErrorAnnotations, Side
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -52,6 +52,10 @@ class Segment:
         check_texts(self.references, "the references of a segment", "reference")
         if not isinstance(self.references, tuple):  # lists are not hashable
             object.__setattr__(self, "references", tuple(self.references))
+
+    def text_of(self, side: Side) -> str:
+        """Return the translation or the source; a missing source is empty."""
+        return self.hypothesis if side == "hypothesis" else self.source or ""
 
     def comparison_texts(self, against: str) -> list[tuple[str, ...]]:
         """Return the texts of each comparison, for `against` "reference", "source" or "both".

@@ -64,7 +64,7 @@ def test_findings_are_written(files: list[str], capsys: pytest.CaptureFixture[st
     assert Path("f.xlsx").stat().st_size > 0
     assert "{count}</mark>" in Path("f.html").read_text()
     assert main(["check", *files, "-o", "f.doc"]) == 2
-    assert "-o f.doc: findings are written to a file that ends in" in capsys.readouterr().err
+    assert "f.doc: expected a name that ends in .json, .jsonl, .tsv" in capsys.readouterr().err
     assert main(["check", *files, "-o", "f.tsv", "f.tsv"]) == 2
     assert "-o and -o both write f.tsv" in capsys.readouterr().err
 

@@ -119,10 +119,34 @@ def test_records_name_systems_and_slices(capsys: pytest.CaptureFixture[str]) -> 
     assert "did you mean 'good'" in capsys.readouterr().err
 
 
+def test_findings_are_located_if_more_systems_are_given() -> None:
+    files = ["-t", "good.txt", "fair.txt", "poor.txt", "-s", "source.txt", "-r", "reference.txt"]
+    names = ["--baseline", "good.txt", "--candidate", "poor.txt", *RULES, "--max", "empty=0"]
+    assert main(["gate", *files, *names, "--sarif", "g.sarif", "-q"]) == 1
+    (result,) = check_structure(json.loads(Path("g.sarif").read_text()))
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "poor.txt"
+
+
 def test_margins_are_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--baseline", "good.txt", "--candidate", "fair.txt", "-r", "reference.txt"]
     assert main(["gate", "calibrate", *files, "-m", "chrf", "bleu"]) == 0
     assert "use: --margin chrf=16 bleu=26" in capsys.readouterr().out
+
+
+def test_margins_of_several_pairs_are_one_list_in_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pair = 'baseline = "good.txt"\ncandidate = "fair.txt"\nreferences = ["reference.txt"]\n'
+    Path("tertium.toml").write_text(
+        f'[gate]\nmetrics = ["chrf"]\n[gate.pairs.a]\n{pair}[gate.pairs.b]\n{pair}'
+    )
+    assert main(["gate", "calibrate", "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [(record["pair"], record["spec"]) for record in records] == [
+        ("a", "chrf"),
+        ("b", "chrf"),
+    ]
 
 
 def test_files_for_other_programs() -> None:

@@ -62,7 +62,10 @@ def test_spreadsheets_and_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["apply", "--use-pooled"], "--use-pooled was removed: judge at least 100 rows"),
         (["apply", "r.json", "-t", "judged.jsonl", "-m", "chrf"], "are for `route fit`"),
         (["apply", "r.json", "-t", "judged.jsonl"], "r.json: no such file"),
-        (["apply", "r.json", "-t", "judged.jsonl", "-o", "x.txt"], "labeled rows are written to"),
+        (
+            ["apply", "r.json", "-t", "judged.jsonl", "-o", "x.txt"],
+            "x.txt: expected a name that ends in",
+        ),
     ],
 )
 @pytest.mark.usefixtures("judged_file")

@@ -101,7 +101,7 @@ def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
 
 
 def test_routes_of_earlier_versions_are_fitted_again(route: Route, tmp_path: Path) -> None:
-    content = route.record() | {"format": "tertium-route-1"}
+    content = route.records() | {"format": "tertium-route-1"}
     content["stages"][0]["pooled"] = None
     file = tmp_path / "route.json"
     file.write_text(json.dumps(content))

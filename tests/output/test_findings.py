@@ -9,14 +9,17 @@ import pytest
 from tests.output.chromium import Browser
 
 import tertium
+from tertium.data.formats import read_records
 from tertium.evaluation.checking import CheckReport
-from tertium.output.findings import write_findings
 from tertium.output.page import findings_page as module
 from tertium.output.page.findings_page import findings_page
 
 SOURCES = ["You have {count} files.", "In 1947", "Hello <b>you</b>"]
 BAD = ["Sie haben Dateien.", "Im  Jahr 1974", "<script>alert(1)</script>"]
 GOOD = ["Sie haben {count} Dateien.", "Im Jahr 1947", "Hallo <b>du</b>"]
+
+
+COLUMNS = tuple("system segment check severity side start end text message".split())
 
 
 @pytest.fixture
@@ -29,25 +32,34 @@ def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
 ) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "f.xlsx"
-    write_findings(report, str(path), lambda *_: None)
+    report.write(path)
     rows = [*openpyxl.load_workbook(path, rich_text=True).active.iter_rows(values_only=True)]
-    assert rows[0] == (
-        *("segment", "system", "severity", "check", "message"),
-        *("source", "translation", "text"),
-    )
-    assert rows[1][:4] == (1, "bad", "critical", "placeholders")
-    before, marked, after = rows[1][5]
+    assert rows[0] == (*COLUMNS, "source", "translation")
+    assert rows[1][:4] == ("bad", 1, "placeholders", "critical")
+    before, marked, after = rows[1][9]
     assert (before, str(marked), after) == ("You have ", "{count}", " files.")
     assert marked.font.b
-    assert str(rows[1][6]) == "Sie haben Dateien."
+    assert str(rows[1][10]) == "Sie haben Dateien."
     assert len(rows) == 1 + len([*report.rows()])
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])
+def test_every_table_has_offsets_and_both_texts(
+    report: CheckReport, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"findings{suffix}"
+    report.write(path)
+    record = next(record for _, record in read_records(str(path)))
+    assert [*record] == [*COLUMNS, "source", "translation"]
+    assert record["source"][int(record["start"]) : int(record["end"])] == record["text"]
+    assert record["translation"] == "Sie haben Dateien."
 
 
 def test_the_page_filters_findings_and_runs_no_script_of_texts(
     report: CheckReport, browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "f.html"
-    write_findings(report, str(path), lambda *_: None)
+    path.write_text(findings_page(report), encoding="utf-8")
     browser.open(path)
     count = "document.querySelector('#count').textContent"
     total = len([*report.rows()])

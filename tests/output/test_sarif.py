@@ -11,8 +11,9 @@ import pytest
 import tertium
 from tertium.checks.catalog import CHECKS
 from tertium.cli import main
-from tertium.data.locations import FileLocation
-from tertium.output.sarif import SarifResult, SarifRule, check_rules, file_uri, sarif_log
+from tertium.core.findings import FileLocation, Finding
+from tertium.core.result import Result
+from tertium.output.sarif import file_uri, make_log
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
@@ -184,30 +185,46 @@ def test_findings_in_records_are_in_the_line_of_their_record(
     )
 
 
+class Findings(Result):
+    def __init__(self, *findings: Finding) -> None:
+        self._findings = findings
+
+    def findings(self) -> tuple[Finding, ...]:
+        return self._findings
+
+
 def test_rules_describe_every_check() -> None:
-    rules = {rule.id: rule for rule in check_rules()}
-    assert [*rules] == [*(check.id for check in CHECKS), "consistency"]
-    (described, *_) = sarif_log([], rules.values())["runs"][0]["tool"]["driver"]["rules"]
-    assert described["shortDescription"]["text"].startswith("Every placeholder")
-    assert described["defaultConfiguration"] == {"level": "error"}
-    assert "Wrong: '%d files in {folder}'" in described["help"]["text"]
+    log = make_log(Findings())
+    assert check_structure(log) == []
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == [*(check.id for check in CHECKS), "consistency"]
+    first = rules[0]
+    assert first["shortDescription"]["text"].startswith("Every placeholder")
+    assert first["defaultConfiguration"] == {"level": "error"}
+    assert "Wrong: '%d files in {folder}'" in first["help"]["text"]
 
 
-def test_results_of_other_commands_may_have_no_place() -> None:
-    rule = SarifRule(id="threshold", sentence="The score is at least the threshold.")
-    results = [
-        SarifResult(rule="threshold", message="chrF is 40"),
-        SarifResult(
-            rule="threshold",
-            message="chrF is 2",
-            severity="minor",
-            location=FileLocation("a.xliff"),
+def test_findings_may_have_no_place() -> None:
+    findings = Findings(
+        Finding(rule="numbers", message="8 is lost"),
+        Finding(
+            rule="numbers", message="9 is lost", severity="minor", location=FileLocation("a.xliff")
         ),
-    ]
-    plain, located = check_structure(sarif_log(results, [rule]))
+    )
+    plain, located = check_structure(make_log(findings))
     assert plain["locations"] == []
     assert located["level"] == "warning"
     assert place_of(located["locations"][0]) == ("a.xliff", None, None, None)
+
+
+def test_findings_of_texts_in_memory_have_no_file(tmp_path: Path) -> None:
+    report = tertium.check(["Im Jahr 1974"], sources=["In 1947"], target_language="de")
+    path = tmp_path / "f.sarif"
+    report.write(path)
+    results = check_structure(json.loads(path.read_text()))
+    assert [result["locations"] for result in results] == [
+        [{"logicalLocations": [{"name": "1", "kind": "segment"}]}]
+    ] * len(results)
 
 
 def test_files_outside_of_the_folder_have_absolute_uris(folder: Path) -> None:

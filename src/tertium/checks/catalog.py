@@ -24,3 +24,4 @@ CHECKS = (
     *terminology.CHECKS,
 )
 CHECKS_BY_ID = {check.id: check for check in CHECKS}
+RULES = (*(check.rule for check in CHECKS), terminology.CONSISTENCY_RULE)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from tertium.core.findings import FindingRule
 from tertium.errors import UnknownNameError
 from tertium.spans import Severity, Side, Span
 
@@ -111,6 +112,19 @@ class Check:
     reads_source: bool = True
     characters: str = ""
     phrases: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> FindingRule:
+        """The check without its function, with both examples as help."""
+        right, wrong = self.right, self.wrong
+        return FindingRule(
+            id=self.id,
+            sentence=self.sentence,
+            severity=self.severity,
+            languages=self.languages,
+            help=f"Right: {right.source!r} as {right.hypothesis!r}. "
+            f"Wrong: {wrong.source!r} as {wrong.hypothesis!r}.",
+        )
 
 
 def mark_all(side: Side, text: str, message: str) -> tuple[Finding, ...]:

@@ -15,6 +15,7 @@ from tertium.checks.check import (
     Term,
     TranslationPair,
 )
+from tertium.core.findings import FindingRule
 from tertium.segment import Segment
 from tertium.spans import Severity, Span
 from tertium.text.scripts import is_unspaced_script, language_scripts
@@ -137,13 +138,16 @@ def _written_forms(name: str) -> tuple[str, ...]:
 
 
 CONSISTENCY = "consistency"
-CONSISTENCY_SENTENCE = "The same source has the same translation, and different sources differ."
-CONSISTENCY_SEVERITY: Severity = "minor"
+CONSISTENCY_RULE = FindingRule(
+    id=CONSISTENCY,
+    sentence="The same source has the same translation, and different sources differ.",
+    severity="minor",
+)
 MIN_CONSISTENT_LETTERS = 3  # of a source that is compared with other segments
 
 
 def find_inconsistencies(
-    segments: Sequence[Segment], severity: Severity = CONSISTENCY_SEVERITY
+    segments: Sequence[Segment], severity: Severity = CONSISTENCY_RULE.severity
 ) -> list[tuple[Span, ...]]:
     """Report segments whose source was translated differently before, and the reverse.
 

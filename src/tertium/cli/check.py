@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tertium.atomic import write_text
 from tertium.cli import inputs, output
 from tertium.cli.localization import add_write_back, check_write_back_option, write_back_result
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
-from tertium.core.result import Table
+from tertium.core.result import Column, Table
 from tertium.errors import UsageError
-from tertium.output.tables.table import Cell, cell_table
 
 if TYPE_CHECKING:
     from tertium.checks.configuration import CheckSettings
@@ -22,7 +24,6 @@ FAIL_ON = ("minor", "major", "critical")
 FINDINGS_EXIT_CODE = 3
 SETTINGS_FILE = "tertium.toml"
 CHECK_OPTIONS = "source_language target_language select ignore terms max_length".split()
-MAX_SHOWN = 32  # characters of the marked text in a table
 
 DESCRIPTION = "Find errors in translations without a model: placeholders, tags, numbers and more."
 EPILOG = f"""\
@@ -84,8 +85,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.checking import check
-    from tertium.output.findings import check_findings_file, write_findings
+    from tertium.evaluation.checking import CheckReport, check
 
     if args.list_checks:
         is_table = args.format not in ("json", "sarif")
@@ -93,16 +93,21 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.translations:
         raise UsageError("-t is missing: give system outputs, or --list-checks")
+    CheckReport.check_paths(*args.output)
     output.check_outputs(args)
-    for path in args.output:
-        check_findings_file(path)
     check_write_back_option(args)
     testset = inputs.read_inputs(args, keep_untranslated=True)
     settings = read_check_settings(args)
     with progress_bars(args.quiet):
         report = check(testset, settings=settings)
+    report = replace(report, locate=inputs.locate_segments(args, testset))
     for path in args.output:
-        write_findings(report, path, inputs.locate_segments(args, testset))
+        if Path(path).suffix == ".html":
+            from tertium.output.page.findings_page import findings_page
+
+            write_text(path, findings_page(report))
+        else:
+            report.write(path)
     write_back_result(args, report)
     _print_report(args, report)
     _print_notes(args, report)
@@ -126,58 +131,18 @@ def read_check_settings(args: argparse.Namespace) -> CheckSettings:
 
 
 def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
-    from tertium.evaluation.checking import FINDING_COLUMNS
-    from tertium.output.tables.findings import finding_counts
-
-    rows = [*report.rows()]
-
     if args.format == "sarif":
-        from tertium.output.sarif import check_results, check_rules, sarif_log
+        from tertium.output.sarif import make_log
 
-        locate = inputs.locate_segments(args, report.testset)
-        sys.stdout.write(output.to_json(sarif_log(check_results(report, locate), check_rules())))
+        sys.stdout.write(output.to_json(make_log(report)))
     elif args.format == "json":
-        systems = {
-            system: {
-                "clean": report.clean_share(system),
-                "penalty": report.penalty(system),
-                "counts": report.counts(system),
-            }
-            for system in report.findings
-        }
-        settings = report.settings
-        record: dict[str, Any] = {
-            "source_language": settings.source_language,
-            "target_language": settings.target_language,
-            "systems": systems,
-        }
-        if not args.summary:
-            record["findings"] = [dict(zip(FINDING_COLUMNS, row, strict=True)) for row in rows]
-        output.print_records([record])
+        output.print_records([report.records(with_findings=not args.summary)])
     elif args.summary:
-        output.print_table(finding_counts(report), args.format)
-    elif args.format == "tsv" or rows:
-        output.print_table(_list_findings(report, rows, args.format), args.format)
-
-
-def _list_findings(report: CheckReport, rows: list[tuple[Any, ...]], style: str) -> Table:
-    from tertium.evaluation.checking import FINDING_COLUMNS
-
-    if style == "tsv":
-        columns = [*range(len(FINDING_COLUMNS))]
+        output.print_table(report.tables()[0], args.format)
     else:
-        columns = [1, 2, 3, 7, 8] if len(report.findings) == 1 else [0, 1, 2, 3, 7, 8]
-    cells: list[list[Cell | str]] = [
-        [_make_cell(row[n], shorten=n == 7 and style == "text") for n in columns] for row in rows
-    ]
-    header = [FINDING_COLUMNS[n] for n in columns]
-    return cell_table(header, cells, text_columns=frozenset(range(len(columns))))
-
-
-def _make_cell(value: str | int, *, shorten: bool) -> Cell | str:
-    if not isinstance(value, str):
-        return Cell(str(value), value)
-    return value if not shorten or len(value) <= MAX_SHOWN else f"{value[: MAX_SHOWN - 1]}…"
+        table = report.finding_table(shorten_texts=args.format == "text")
+        if args.format == "tsv" or table.rows:
+            output.print_table(table, args.format)
 
 
 def _print_notes(args: argparse.Namespace, report: CheckReport) -> None:
@@ -188,24 +153,20 @@ def _print_notes(args: argparse.Namespace, report: CheckReport) -> None:
             notes.append(f"{side} language: {getattr(settings, f'{side}_language')}")
     if not report.testset.sources:
         notes.append("no sources (-s): only checks of the translation alone were run")
-    for system in report.findings if not args.summary and args.format == "text" else ():
+    for system in report.spans if not args.summary and args.format == "text" else ():
         share = f"{100 * report.clean_share(system):.1f} %"
-        count = sum(map(len, report.findings[system]))
+        count = sum(map(len, report.spans[system]))
         notes.append(f"{system}: {count} findings, {share} of segments are clean")
     output.print_warnings(notes, args.quiet)
 
 
 def _list_checks() -> Table:
-    from tertium.checks.catalog import CHECKS
-    from tertium.checks.terminology import (
-        CONSISTENCY,
-        CONSISTENCY_SENTENCE,
-        CONSISTENCY_SEVERITY,
-    )
+    from tertium.checks.catalog import RULES
 
-    rows: list[list[Cell | str]] = [
-        [check.id, check.severity, check.languages, check.sentence] for check in CHECKS
+    columns = [
+        Column("check", "id"),
+        Column("severity"),
+        Column("languages"),
+        Column("description", "sentence"),
     ]
-    rows.append([CONSISTENCY, CONSISTENCY_SEVERITY, "all", CONSISTENCY_SENTENCE])
-    header = ["check", "severity", "languages", "description"]
-    return cell_table(header, rows, text_columns=frozenset(range(4)))
+    return Table(columns, RULES)

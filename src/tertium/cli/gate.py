@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tertium.atomic import write_text
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
@@ -15,8 +16,13 @@ from tertium.errors import CoverageError, DataError, LengthError, UnknownNameErr
 from tertium.metrics.judge.usage import current_usage
 
 if TYPE_CHECKING:
+    from tertium.data.testset import TestSet
     from tertium.decisions.gate import GateSet
     from tertium.decisions.gate_configuration import GateSettings, PairFiles
+    from tertium.decisions.gate_result import GateResult
+    from tertium.metrics.base.metric import Metric
+
+MARKS = {"pass": "✅", "better": "✅", "worse": "❌", "fail": "❌", "undecided": "⚠️"}
 
 DESCRIPTION = "Decide whether a candidate is worse than a baseline by more than a margin."
 EPILOG = """\
@@ -108,7 +114,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from tertium.decisions.gate import gate_sets
-    from tertium.output.gate_files import write_gate_files
 
     output.check_outputs(args)
     settings = _read_settings(args)
@@ -117,42 +122,48 @@ def _run(args: argparse.Namespace) -> int:
         pairs = {"": _read_options(args, settings)}
     if args.action == "calibrate":
         return _calibrate(args, pairs, settings.alpha)
-    sets, locations = [], {}
+    sets = []
     for name, pair in pairs.items():
         own_args = _make_arguments(args, pair)
         gate_set = _make_set(own_args, pair, name)
         if args.dry_run:
             print_plan(own_args, gate_set.testset, gate_set.metrics)
-            continue
         sets.append(gate_set)
-        locations[name] = inputs.locate_segments(own_args, gate_set.testset)
     if args.dry_run:
         return 0
     with progress_bars(args.quiet), runtime_of(args):
         result = gate_sets(sets, alpha=settings.alpha)
-    undecided = args.undecided or settings.undecided
-    exit_code = result.exit_code(undecided)
-    if current_usage().has_too_few_answers:
-        exit_code = CoverageError.exit_code
-    write_gate_files(
-        result,
-        locations,
-        undecided=undecided,
-        junit=args.junit,
-        sarif=args.sarif,
-        summary=args.markdown,
-        page=args.report,
-    )
+    result = replace(result, undecided=args.undecided or settings.undecided)
+    has_answers = not current_usage().has_too_few_answers
+    exit_code = result.exit_code if has_answers else CoverageError.exit_code
     records = result.records() | {"exit_code": exit_code}
+    _write_files(args, result)
     if args.to_json:
         output.write_json(args.to_json, records)
     _print_result(args, result, records)
     return exit_code
 
 
-def _read_settings(args: argparse.Namespace) -> GateSettings:
-    from dataclasses import replace
+def _write_files(args: argparse.Namespace, result: GateResult) -> None:
+    """Write the requested files; the Markdown summary is appended to its file."""
+    from tertium.output import junit, markdown, sarif
+    from tertium.output.page.gate_page import gate_page
 
+    if args.junit:
+        junit.write(result, args.junit)
+    if args.sarif:
+        sarif.write(result, args.sarif)
+    if args.report:
+        write_text(args.report, gate_page(result))
+    if args.markdown:
+        path = Path(args.markdown)
+        earlier = path.read_text(encoding="utf-8") if path.exists() else ""
+        heading = f"### {MARKS[result.verdict]} tertium gate: {result.verdict}\n"
+        tables = map(markdown.render_table, result.tables())
+        write_text(path, earlier + "\n".join([heading, *tables]) + "\n")
+
+
+def _read_settings(args: argparse.Namespace) -> GateSettings:
     from tertium.data.configuration import find_configuration
     from tertium.decisions.gate_configuration import GateSettings, read_gate_settings
 
@@ -171,10 +182,15 @@ def _read_options(args: argparse.Namespace, settings: GateSettings) -> PairFiles
         )
     from tertium.decisions.gate_configuration import PairFiles
 
-    files = {"baseline": args.baseline, "candidate": args.candidate}
-    rules = {"metrics": settings.metrics, "by": settings.by if not args.by else ()}
-    rules |= {name: getattr(settings, name) for name in ("margin", "max", "min")}
-    return PairFiles(**files, **rules)  # type: ignore[arg-type]
+    return PairFiles(
+        baseline=args.baseline,
+        candidate=args.candidate,
+        metrics=settings.metrics,
+        by=settings.by,
+        margin=settings.margin,
+        max=settings.max,
+        min=settings.min,
+    )
 
 
 def _make_arguments(args: argparse.Namespace, pair: PairFiles) -> argparse.Namespace:
@@ -195,15 +211,23 @@ def _make_arguments(args: argparse.Namespace, pair: PairFiles) -> argparse.Names
     return argparse.Namespace(**{**vars(args), **changes})
 
 
+def _load_metrics(args: argparse.Namespace, testset: TestSet) -> list[Metric]:
+    from tertium.evaluation.metric_choice import recommend_metric
+
+    return inputs.load_named_metrics(
+        args, lambda language: [recommend_metric(testset, language)], testset
+    )
+
+
 def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
     from tertium.checks.configuration import CheckSettings
     from tertium.decisions.baselines import read_baseline
     from tertium.decisions.gate import GateSet
     from tertium.decisions.gate_rules import GateRules, split_rules
-    from tertium.evaluation.metric_choice import recommend_metric
 
     is_stored = Path(pair.baseline).suffix == ".json"
     testset = inputs.read_inputs(args)
+    locate = inputs.locate_segments(args, testset)
     names = [*testset.systems]
     baseline, candidate = names[0], names[-1]
     if args.has_names:
@@ -213,65 +237,53 @@ def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
         if system not in names:
             raise UnknownNameError("system", system, names)
     testset = testset.with_systems(wanted)
-    rules = {
-        option: {**getattr(pair, option), **split_rules(f"--{option}", getattr(args, option))}
+    margin, maximum, minimum = (
+        {**getattr(pair, option), **split_rules(f"--{option}", getattr(args, option))}
         for option in ("margin", "max", "min")
-    }
+    )
     source, target = pair.check_languages(name)
-    default = partial(recommend_metric, testset)
     return GateSet(
         testset=testset,
         baseline=read_baseline(pair.baseline) if is_stored else baseline,
         candidate=candidate,
-        metrics=inputs.load_named_metrics(args, lambda language: [default(language)], testset),
-        rules=GateRules.from_values(
-            rules["margin"], rules["max"], rules["min"], inputs.slice_columns(args)
-        ),
+        metrics=_load_metrics(args, testset),
+        rules=GateRules.from_values(margin, maximum, minimum, inputs.slice_columns(args)),
         name=name,
         checks=CheckSettings(
             source_language=args.source_language or source,
             target_language=args.target_language or target,
         ),
+        locate=locate,
     )
 
 
-def _print_result(args: argparse.Namespace, result: Any, records: dict[str, Any]) -> None:
-    from dataclasses import replace
-
-    from tertium.output.tables.gate import gate_tables
-
+def _print_result(args: argparse.Namespace, result: GateResult, records: dict[str, Any]) -> None:
     if args.format == "json":
         output.print_records([records])
         return
-    tables = gate_tables(result)
+    tables = replace(result, cautions=()).tables() if args.quiet else result.tables()
     if args.format == "tsv":
         tables = tables[:1]
-        output.print_warnings([*result.cautions, result.sentence], args.quiet)
-    else:
-        cautions = () if args.quiet else result.cautions
-        tables[0] = replace(tables[0], cautions=[*cautions, result.sentence])
+        output.print_warnings(tables[0].cautions, args.quiet)
     for number, table in enumerate(tables):
         output.print_table(table, args.format, first=not number)
 
 
 def _calibrate(args: argparse.Namespace, pairs: dict[str, PairFiles], alpha: float) -> int:
-    from dataclasses import asdict
-
     from tertium.decisions.margins import suggest_margins
-    from tertium.evaluation.metric_choice import recommend_metric
     from tertium.evaluation.scoring import score
-    from tertium.output.tables.gate import margin_table
 
+    records = []
     for number, (name, pair) in enumerate(pairs.items()):
         own_args = _make_arguments(args, pair)
         testset = inputs.read_inputs(own_args)
-        default = partial(recommend_metric, testset)
-        metrics = inputs.load_named_metrics(own_args, lambda code: [default(code)], testset)  # noqa: B023
+        metrics = _load_metrics(own_args, testset)
         with progress_bars(args.quiet), runtime_of(args):
             margins = suggest_margins(score(testset, metrics), alpha=alpha)
-        table = margin_table(margins, alpha, name)
-        if args.format == "json":
-            output.print_records([{"pair": name, **asdict(own)} for own in margins])
-        else:
-            output.print_table(table, args.format, first=not number)
+        records += [{"pair": name, **record} for record in margins.records()]
+        [table] = margins.tables()
+        if args.format != "json":
+            output.print_table(replace(table, title=name), args.format, first=not number)
+    if args.format == "json":
+        output.print_records(records)
     return 0

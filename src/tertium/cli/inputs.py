@@ -23,7 +23,7 @@ from tertium.specs import check_unique_names
 from tertium.text.language_codes import check_language_code
 
 if TYPE_CHECKING:
-    from tertium.data.locations import Locate
+    from tertium.core.findings import Locate
 
 RECOMMENDED_METRIC = "tertium-small for English references, otherwise tertium-multi"
 GOLD_HELP = "human scores to use: a name in a folder (mqm) or a column of a file"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import stat
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tertium.atomic import check_writable, write_text
 from tertium.cli.parser import CommandParser
 from tertium.core.result import Table
-from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
+from tertium.output.files import to_json
 from tertium.output.render import TableFormat, render_table
 from tertium.text.control_characters import replace_control_characters
 
@@ -158,11 +157,6 @@ def print_warnings(lines: Sequence[str], quiet: bool) -> None:
     """Print warnings to stderr."""
     for line in () if quiet else lines:
         print(replace_control_characters(f"tertium: {line}"), file=sys.stderr)
-
-
-def to_json(value: Any) -> str:
-    """Format JSON with full precision; NaN becomes null."""
-    return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:

@@ -23,7 +23,6 @@ examples:
 `fit` needs at least 100 judged rows with texts, a human score and a language pair (lp). `apply`
 adds an outcome and its reason to each row, and warns if the scores are unlike those of the fit.
 """
-APPLY_SUFFIXES = (".jsonl", ".csv", ".xlsx")
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -90,7 +89,6 @@ def run(args: argparse.Namespace) -> int:
 def _fit(args: argparse.Namespace) -> int:
     from tertium.decisions.judged_rows import read_judged_rows
     from tertium.decisions.route import fit_route
-    from tertium.output.tables.routes import route_tables
 
     if args.route or args.translations:
         raise UsageError("`route fit` reads judged rows: give them with --human, without -t")
@@ -120,37 +118,30 @@ def _fit(args: argparse.Namespace) -> int:
         )
     route.save(args.output)
     if args.format == "json":
-        output.print_records([route.record()])
+        output.print_records([route.records()])
         return 0
-    for number, table in enumerate(route_tables(route)):
+    for number, table in enumerate(route.tables()):
         output.print_table(table, args.format, first=not number)
     return 0
 
 
 def _apply(args: argparse.Namespace) -> int:
     from tertium.decisions.route import Route
-    from tertium.decisions.routing import apply_route
-    from tertium.output.routes import write_routed
-    from tertium.output.tables.routes import outcome_table
+    from tertium.decisions.routing import RoutedTranslations, apply_route
 
     if not args.route or not args.translations:
         missing = "the file of a route" if not args.route else "translations (-t)"
         raise UsageError(f"`route apply` needs {missing}: tertium route apply ROUTE -t FILE")
     if args.human or args.metrics or args.escalate:
         raise UsageError("--human, -m and --escalate are for `route fit`: the route has its metric")
-    if args.output and Path(args.output).suffix not in APPLY_SUFFIXES:
-        suffixes = ", ".join(APPLY_SUFFIXES)
-        raise UsageError(f"-o {args.output}: labeled rows are written to {suffixes}")
+    outputs = [args.output] if args.output else []
+    RoutedTranslations.check_paths(*outputs)
     output.check_outputs(args)
     route = Route.load(args.route)
     testset = inputs.read_inputs(args)
     with progress_bars(args.quiet), runtime_of(args):
         routed = apply_route(route, testset, lp=inputs.language_pair(args))
-    if args.output:
-        write_routed(routed, args.output)
-    if args.format == "json":
-        output.print_records([routed.record()])
-    else:
-        output.print_table(outcome_table(routed), args.format)
+    routed.write(*outputs)
+    output.print_result([routed.records()], routed.tables()[0], args.format)
     output.print_warnings(routed.notes, args.quiet)
     return 0

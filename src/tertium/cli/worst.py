@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from tertium.atomic import write_text
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
@@ -58,13 +60,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.decisions.worst import worst
+    from tertium.decisions.worst import WorstSegments, worst
     from tertium.evaluation.metric_choice import recommend_metric
-    from tertium.output.tables.worst import worst_table
-    from tertium.output.worst import check_worst_file, write_worst
 
-    for path in args.output:
-        check_worst_file(path)
+    WorstSegments.check_paths(*args.output)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     specs = args.metrics or [recommend_metric(testset, args.target_language or "")]
@@ -82,9 +81,12 @@ def run(args: argparse.Namespace) -> int:
             human=args.human or None,
         )
     for path in args.output:
-        write_worst(result, path)
-    if args.format == "json":
-        output.print_records(result.records())
-    else:
-        output.print_table(worst_table(result, shorten=args.format == "text"), args.format)
+        if Path(path).suffix == ".html":
+            from tertium.output.page.worst_page import worst_page
+
+            write_text(path, worst_page(result))
+        else:
+            result.write(path)
+    [table] = result.tables(shorten_texts=args.format == "text")
+    output.print_result(result.records(), table, args.format)
     return 0

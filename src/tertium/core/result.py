@@ -108,6 +108,25 @@ def format_number(value: float, decimals: int) -> str:
     return "–" if value != value else f"{value:z.{decimals}f}"
 
 
+def shorten(text: str, length: int) -> str:
+    """Cut a text that is longer than `length`.
+
+    >>> shorten("a long text", 6), shorten("short", 6)
+    ('a lon…', 'short')
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def field_values(value: Any, *omitted: str) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, except the omitted ones.
+
+    >>> field_values(Cell("1.0", 1), "emphasis")
+    {'text': '1.0', 'value': 1}
+    """
+    names = [field.name for field in dataclasses.fields(value)]
+    return {name: getattr(value, name) for name in names if name not in omitted}
+
+
 def count_column(name: str, get: Callable[[Any], Any] | str = "", **more: Any) -> Column:
     """Return a column of counts, which are shown with separators of thousands."""
 

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from tertium.core.findings import FileLocation, Locate
 from tertium.data import formats, records
 from tertium.data.text_files import is_stdin, read_text, split_lines
 from tertium.spans import Side
 
 LINE_NUMBER = re.compile(r"line (\d+)$")
-
-
-@dataclass(frozen=True, slots=True)
-class FileLocation:
-    """A file and, if known, the line of a text and the column of its first character, from 1.
-
-    Columns count code points. Without a column, the text is written differently in the line.
-    """
-
-    file: str
-    line: int | None = None
-    column: int | None = None
-
-
-Locate = Callable[[str, int, Side], FileLocation | None]  # of a system, a segment from 0 and a side
 
 
 def locate_lines(systems: Mapping[str, str], sources: str | None = None) -> Locate:
@@ -53,18 +39,23 @@ def locate_records(
 
     The column is known if the text is written in its line exactly once.
     """
-    lines: dict[str, list[int]] = {}
-    raw: list[str] = []
-    if not is_stdin(path) and not {".parquet", ".xlsx"} & {*Path(path).suffixes}:
+
+    @cache
+    def read_lines() -> tuple[dict[str, list[int]], list[str]]:
+        """Return the numbers of the lines of each system, and the lines."""
+        lines: dict[str, list[int]] = {}
+        if is_stdin(path) or {".parquet", ".xlsx"} & {*Path(path).suffixes}:
+            return lines, []
         default = formats.default_name(path) or "system"
         for where, record in formats.read_records(path, fields):
             names = records.lowercase_known_columns(record)
             system = records.read_name(names, records.SYSTEM_NAMES, where) or default
             match = LINE_NUMBER.search(where)
             lines.setdefault(system, []).append(int(match[1]) if match else 1)
-        raw = split_lines(read_text(path), path)
+        return lines, split_lines(read_text(path), path)
 
     def locate(system: str, segment: int, side: Side) -> FileLocation | None:
+        lines, raw = read_lines()
         if system not in lines:
             return None if is_stdin(path) else FileLocation(path)
         line = lines[system][segment]

@@ -20,6 +20,7 @@ from tertium.arrays import in_open_unit_interval
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import EMPTY
 from tertium.checks.configuration import CheckSettings
+from tertium.core.findings import Locate
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
 from tertium.decisions.baselines import StoredBaseline, read_baseline
@@ -54,7 +55,7 @@ class GateSet:
     """One language pair: a test set with the candidate, its baseline, metrics and rules.
 
     `baseline` is the name of a system of the test set, or a stored result. `name` is empty if
-    there is only one set.
+    there is only one set. `locate` finds the texts in their files.
     """
 
     testset: TestSet
@@ -64,6 +65,7 @@ class GateSet:
     rules: GateRules
     name: str = ""
     checks: CheckSettings = field(default_factory=CheckSettings)
+    locate: Locate | None = None
 
     @property
     def baseline_name(self) -> str:
@@ -145,7 +147,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         _check_sources(own)
     tests: list[tuple[MetricTest, Difference]] = []
     conditions: list[Condition] = []
-    findings: dict[str, CheckReport] = {}
+    checks: dict[str, CheckReport] = {}
     cautions: list[str] = []
     copies: list[str] = []
     for own, own_margins in zip(sets, margins, strict=True):
@@ -153,7 +155,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         tests += _measure_set(own, evaluation, own_margins)
         report = _run_checks(own)
         conditions += [*_check_limits(own, report), *_check_scores(own, evaluation)]
-        findings |= {own.name: report} if report else {}
+        checks |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
         cautions += _count_missing_scores(evaluation)
         place = f"{own.name}: " if own.name else ""
@@ -165,7 +167,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         baseline=_shared_name([own.baseline_name for own in sets], "the baseline"),
         candidate=_shared_name([own.candidate for own in sets], "the candidate"),
         alpha=alpha,
-        findings=findings,
+        checks=checks,
         cautions=tuple(dict.fromkeys(cautions)),
         reference_copies=tuple(copies),
         people_segments=round_up(max(MIN_SEGMENTS, min(sizes, default=math.inf))),
@@ -276,7 +278,8 @@ def _run_checks(own: GateSet) -> CheckReport | None:
     if not own.rules.limits:
         return None
     settings = replace(own.checks, select=tuple(own.rules.limits), ignore=())
-    return check(own.testset.with_systems([own.candidate]), settings=settings)
+    report = check(own.testset.with_systems([own.candidate]), settings=settings)
+    return replace(report, locate=own.locate)
 
 
 def _check_limits(own: GateSet, report: CheckReport | None) -> Iterator[Condition]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Literal
 
+from tertium.core.findings import Finding
+from tertium.core.result import Column, Emphasis, Result, Table, field_values
+from tertium.core.suites import Case, Suite, Suites
 from tertium.decisions.gate_rules import Limit
-from tertium.display import Displayable
 from tertium.evaluation.checking import CheckReport
 
 Verdict = Literal["pass", "better", "worse", "fail", "undecided"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "better": 0, "worse": 1, "fail": 1, "undecided": 3}
+EMPHASIS: Mapping[str, Emphasis] = {
+    "pass": "good", "better": "good", "worse": "bad", "fail": "bad"
+}  # fmt: skip
+P_VALUES = {"pass": "p_pass", "better": "p_better", "worse": "p_worse", "undecided": "p_pass"}
 MAX_MORE_SEGMENTS = 1_000_000  # more are not worth a suggestion
 MAX_IN_SENTENCE = 3  # rows that the sentence lists
 
@@ -63,13 +70,16 @@ class MetricTest:
         change = f"{self.difference:+z.{self.decimals}f} {self.name}"
         return f"{change} (margin {self.margin:.{max(2, self.decimals)}g}){where}"
 
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        names = (
-            "pair metric name by slice segments baseline candidate difference low high margin "
-            "p_pass p_worse p_better verdict more_segments"
-        )
-        return {name: getattr(self, name) for name in names.split()}
+    def case(self, undecided: str) -> Case:
+        """Return the test as a case of a suite; open slices are skipped, as they decide nothing."""
+        name = f"{self.name} in {self.by} {self.slice}" if self.is_slice else self.name
+        if self.verdict == "worse":
+            return Case(name, "worse", f"worse by more than the margin: {self.describe()}")
+        if self.verdict != "undecided":
+            return Case(name)
+        more = f"; about {self.more_segments:,} more segments" if self.more_segments else ""
+        is_skipped = self.is_slice or undecided == "pass"
+        return Case(name, "undecided", f"undecided: {self.describe()}{more}", is_skipped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +105,20 @@ class Condition:
             return f"{self.name} {self.observed:.4g} ({bound}){where}"
         return f"{self.name} in {self.observed:g} of {self.segments:,} segments ({bound}){where}"
 
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        names = "pair name rule bound observed segments is_met"
-        return {name: getattr(self, name) for name in names.split()}
+    @property
+    def verdict(self) -> Verdict:
+        """Pass or fail."""
+        return "pass" if self.is_met else "fail"
+
+    @property
+    def case(self) -> Case:
+        """The condition as a case of a suite."""
+        name = f"{self.rule} {self.name}"
+        return Case(name) if self.is_met else Case(name, "condition", self.describe())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GateResult(Displayable):
+class GateResult(Result):
     """The verdict on a candidate, as returned by `tertium.gate`.
 
     Attributes
@@ -113,14 +129,16 @@ class GateResult(Displayable):
         Names of the systems.
     alpha
         The largest probability of a wrong "pass", and of a wrong "worse", over all tests.
-    findings
-        The findings of checks by pair; empty without limits of checks.
+    checks
+        The reports of checks by pair; empty without limits of checks.
     cautions
         What makes a metric unfit for the texts, and segments without a score.
     reference_copies
         A sentence about each system that equals the reference in too many segments.
     people_segments
         How many segments people should judge if metrics disagree.
+    undecided
+        "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
     """
 
     tests: tuple[MetricTest, ...]
@@ -128,10 +146,11 @@ class GateResult(Displayable):
     baseline: str
     candidate: str
     alpha: float = 0.05
-    findings: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
+    checks: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
     reference_copies: tuple[str, ...] = ()
     people_segments: float = math.inf
+    undecided: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -146,14 +165,11 @@ class GateResult(Displayable):
                 return verdict
         return "pass"
 
-    def exit_code(self, undecided: str = "") -> int:
-        """Return 0 (pass, better), 1 (worse, fail) or 3 (undecided).
-
-        `undecided` is "pass" or "fail" to return 0 or 1 instead of 3.
-        """
-        if self.verdict == "undecided" and undecided:
-            return EXIT_CODES[undecided]
-        return EXIT_CODES[self.verdict]
+    @property
+    def exit_code(self) -> int:
+        """The exit code: 0 (pass, better), 1 (worse, fail), or 3 (undecided) unless it is set."""
+        verdict = self.verdict
+        return EXIT_CODES[(self.undecided or verdict) if verdict == "undecided" else verdict]
 
     @property
     def sentence(self) -> str:
@@ -169,13 +185,109 @@ class GateResult(Displayable):
             "baseline": self.baseline,
             "candidate": self.candidate,
             "alpha": self.alpha,
-            "tests": [test.record() for test in self.tests],
-            "conditions": [condition.record() for condition in self.conditions],
+            "tests": [field_values(test, "decimals") for test in self.tests],
+            "conditions": [field_values(condition, "limit") for condition in self.conditions],
             "cautions": [*self.cautions, *self.reference_copies],
+            "exit_code": self.exit_code,
         }
+
+    def tables(self) -> list[Table]:
+        """Return the table of tests and, if there are any, the table of conditions.
+
+        The first one has the verdict above it.
+        """
+        tables = [self._test_table()] if self.tests else []
+        if self.conditions:
+            tables.append(self._condition_table())
+        tables[0] = replace(tables[0], cautions=[*self.cautions, self.sentence])
+        return tables
+
+    def _test_table(self) -> Table:
+        columns = _pair_columns(self.tests)
+        if any(test.is_slice for test in self.tests):
+            columns.append(Column("slice", _slice_name))
+        decimals = attrgetter("decimals")
+        columns += [
+            Column("metric", "name"),
+            Column("segments", decimals=0),
+            Column("baseline", decimals=decimals),
+            Column("candidate", decimals=decimals),
+            Column("difference", decimals=decimals, text=_difference_text),
+            Column("bounds", _bounds_text, 0),
+            Column("low", decimals=0, show=False),
+            Column("high", decimals=0, show=False),
+            Column("margin", decimals=lambda test: max(2, test.decimals)),
+            Column("p", lambda test: getattr(test, P_VALUES[test.verdict]), 4),
+            Column("verdict", text=_verdict_text, mark=_mark),
+        ]
+        count = len(self.tests)
+        rows = " in all rows" if count > 1 else ""
+        adjusted = f", adjusted by Holm's method over {count} tests" if count > 1 else ""
+        notes = [
+            "difference: positive if the candidate is better; bounds: the true difference is "
+            f"between them{rows} (alpha = {self.alpha:g} on each side)",
+            f"p: of the verdict (of pass if undecided), jackknife test{adjusted}",
+        ]
+        return Table(columns, self.tests, notes=notes)
+
+    def _condition_table(self) -> Table:
+        columns = [
+            *_pair_columns(self.conditions),
+            Column("condition", "name"),
+            Column("observed", decimals=0, text=_observed_text),
+            Column("bound", lambda own: f"{'≤' if own.rule == 'max' else '≥'} {own.bound}", 0),
+            Column("verdict", mark=_mark),
+        ]
+        return Table(columns, self.conditions)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the findings of checks in the candidate."""
+        for report in self.checks.values():
+            yield from report.findings()
+
+    def suites(self) -> Suites:
+        """Return a suite for each language pair, with a case for each test and condition."""
+        suites = []
+        for pair in dict.fromkeys(own.pair for own in (*self.tests, *self.conditions)):
+            cases = [test.case(self.undecided) for test in self.tests if test.pair == pair]
+            cases += [condition.case for condition in self.conditions if condition.pair == pair]
+            suites.append(Suite(pair or "gate", cases, self.sentence, "\n".join(self.cautions)))
+        return Suites(f"tertium gate: {self.verdict}", suites)
 
     def _with_verdict(self, *verdicts: str) -> list[MetricTest]:
         return [test for test in self.tests if test.verdict in verdicts]
+
+
+def _pair_columns(rows: Sequence[MetricTest | Condition]) -> list[Column]:
+    return [Column("pair")] if any(row.pair for row in rows) else []
+
+
+def _slice_name(test: MetricTest) -> str:
+    return f"{test.by}: {test.slice}" if test.is_slice else "all"
+
+
+def _difference_text(test: MetricTest, decimals: int) -> str:
+    return "–" if math.isnan(test.difference) else f"{test.difference:+z.{decimals}f}"
+
+
+def _bounds_text(test: MetricTest) -> str:
+    if math.isnan(test.p_pass):
+        return "–"
+    return f"{test.low:+z.{test.decimals}f} to {test.high:+z.{test.decimals}f}"
+
+
+def _verdict_text(test: MetricTest, _: int) -> str:
+    if test.more_segments is None:
+        return test.verdict
+    return f"{test.verdict} (about {test.more_segments:,} more segments)"
+
+
+def _observed_text(condition: Condition, _: int) -> str:
+    return "–" if math.isnan(condition.observed) else f"{condition.observed:.6g}"
+
+
+def _mark(row: MetricTest | Condition) -> Emphasis:
+    return EMPHASIS.get(row.verdict, "")
 
 
 def _describe_pass(result: GateResult) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from operator import attrgetter
+from typing import Any
 
+from tertium.core.result import Column, Result, Table, percent_column
 from tertium.errors import UsageError
 from tertium.evaluation.comparison import describe_missing_scales, find_scales
 from tertium.evaluation.evaluation import Evaluation
@@ -31,7 +34,42 @@ class SuggestedMargin:
     caution: str = ""
 
 
-def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[SuggestedMargin]:
+@dataclass(frozen=True, kw_only=True)
+class SuggestedMargins(Result):
+    """The margin of each metric, suggested by two runs."""
+
+    margins: tuple[SuggestedMargin, ...]
+    alpha: float
+
+    def tables(self) -> list[Table]:
+        """Return one row per metric."""
+        columns = [
+            Column("metric", "name"),
+            Column("segments", decimals=0),
+            Column(
+                "difference",
+                decimals=attrgetter("decimals"),
+                text=lambda own, decimals: f"{own.difference:+z.{decimals}f}",
+            ),
+            Column("margin", decimals=0, text=lambda own, _: f"{own.margin:g}"),
+            percent_column("human agreement", "human_agreement"),
+        ]
+        notes = [
+            "margin: the smallest one under which these two runs pass in either direction "
+            f"(alpha = {self.alpha:g})",
+            "human agreement: share of system pairs with such a difference that human scores order "
+            "the same way",
+            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in self.margins)}",
+        ]
+        cautions = [own.caution for own in self.margins if own.caution]
+        return [Table(columns, self.margins, notes=notes, cautions=cautions)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each metric."""
+        return [asdict(own) for own in self.margins]
+
+
+def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> SuggestedMargins:
     """Return the smallest margins under which two runs pass in either direction.
 
     A smaller margin would find changes in a system that did not change. p-values are adjusted for
@@ -63,4 +101,4 @@ def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[Sugg
                 caution=missing_scales.get(metric, ""),
             )
         )
-    return margins
+    return SuggestedMargins(margins=tuple(margins), alpha=alpha)

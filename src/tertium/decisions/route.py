@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,6 +21,7 @@ import numpy as np
 from tertium.arrays import BoolArray
 from tertium.atomic import PathLike, write_text
 from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
+from tertium.core.result import Column, Result, Table
 from tertium.decisions.calibration import (
     Drift,
     Share,
@@ -37,7 +38,6 @@ from tertium.decisions.judged_rows import (
     choose_criteria,
     read_judged_rows,
 )
-from tertium.display import Displayable
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.meta_inputs import Sources
@@ -100,7 +100,7 @@ class RouteStage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route(Displayable):
+class Route(Result):
     """A fitted route; save it as a JSON file with `save` and read it with `Route.load`."""
 
     target_precision: OpenShare
@@ -131,11 +131,67 @@ class Route(Displayable):
 
     def save(self, path: PathLike) -> None:
         """Write the route as JSON, atomically."""
-        write_text(path, json.dumps(self.record(), ensure_ascii=False, indent=1) + "\n")
+        write_text(path, json.dumps(self.records(), ensure_ascii=False, indent=1) + "\n")
 
-    def record(self) -> dict[str, Any]:
+    def records(self) -> dict[str, Any]:
         """Return plain values, as `load` reads them."""
         return {"format": self.format, **asdict(self)}
+
+    def tables(self) -> list[Table]:
+        """Return the thresholds of each metric by language pair."""
+        return [self._stage_table(stage) for stage in self.stages]
+
+    def _stage_table(self, stage: RouteStage) -> Table:
+        sign = 1 if stage.higher_is_better else -1
+        columns = [
+            Column("pair", lambda row: row[0] or "all rows", group="judged"),
+            Column("judged", lambda row: row[1].rows, 0, group="judged"),
+            Column("good (%)", lambda row: 100 * row[1].good, 1, group="judged"),
+            *_threshold_columns("publish from", "good (%)", lambda row: row[1].publish, sign),
+            *_threshold_columns("retranslate to", "bad (%)", lambda row: row[1].retranslate, sign),
+        ]
+        criteria = self.criteria
+        bad = "" if criteria.bad_score is None else f"; bad: below {criteria.bad_score:g}"
+        notes = [
+            f"promise: at least {100 * self.target_precision:g} % of the published translations "
+            f"are good, with {100 * (1 - self.alpha):g} % confidence",
+            f"good: human score of at least {criteria.good_score:g}"
+            f"{'' if criteria.allow_major else ' and no major error'}{bad}",
+        ]
+        for lp, own in stage.pairs.items():
+            if own.publish is None:
+                best = own.best_publish
+                reached = (
+                    f"the best lower bound is {100 * best.low:.1f} %" if best else "too few rows"
+                )
+                notes.append(f"{lp or 'all rows'}: nothing is published: {reached}")
+        title = f"Route by {stage.metric}"
+        return Table(columns, [*stage.pairs.items()], title, [*notes, *stage.signatures])
+
+
+def _threshold_columns(
+    group: str, quality: str, get: Callable[[Any], Threshold | None], sign: int
+) -> list[Column]:
+    """Return the columns of a threshold, NaN for pairs without one."""
+
+    def column(name: str, read: Callable[[Threshold], float]) -> Column:
+        def value(row: Any) -> float:
+            threshold = get(row)
+            return math.nan if threshold is None else read(threshold)
+
+        return Column(name, value, 1, group=group)
+
+    def score_text(row: Any, _: int) -> str:
+        threshold = get(row)
+        return "–" if threshold is None else f"{sign * threshold.score:.4g}"
+
+    score = column(group, lambda threshold: sign * threshold.score)
+    return [
+        replace(score, text=score_text),
+        column("share (%)", lambda threshold: 100 * threshold.share),
+        column(quality, lambda threshold: 100 * threshold.precision),
+        column("at least (%)", lambda threshold: 100 * threshold.low),
+    ]
 
 
 def decide_by_conditions(

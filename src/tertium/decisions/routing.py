@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from tertium.data.records import record_from_segment
+from tertium.core.result import Column, Result, Table
 from tertium.decisions.calibration import Drift
 from tertium.decisions.route import (
     OUTCOMES,
@@ -22,7 +23,6 @@ from tertium.decisions.route import (
     decide_by_conditions,
     decide_by_score,
 )
-from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, group_by_pair, rows_of_testset, score_rows
@@ -46,11 +46,7 @@ class RoutedRow:
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
-            "system": self.row.system,
-            "segment": self.row.item,
-            **({"lp": self.row.lp} if self.row.lp else {}),
-            **({"document": self.row.document} if self.row.document else {}),
-            **record_from_segment(self.row.segment),
+            **self.row.record(),
             "outcome": self.outcome,
             "reason": self.reason,
             "scores": dict(self.scores),
@@ -88,20 +84,21 @@ class Saving:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RoutedTranslations(Displayable):
+class RoutedTranslations(Result):
     """The outcome of each translation.
 
     `drift` compares the scores of each metric and language pair with those of the fit. `notes` are
     warnings: language pairs without a promise, and scores unlike those of the fit.
     """
 
+    is_spreadsheet = True
     route: Route
     rows: tuple[RoutedRow, ...]
     drift: Mapping[str, Mapping[str, Drift]]
     notes: tuple[str, ...] = ()
-    savings: tuple[Saving, ...] = field(default=())
+    savings: tuple[Saving, ...] = ()
 
-    def record(self) -> dict[str, Any]:
+    def records(self) -> dict[str, Any]:
         """Return counts, drift, warnings and savings as plain values, for JSON."""
         drift = {
             metric: {lp: asdict(own) for lp, own in pairs.items()}
@@ -119,6 +116,50 @@ class RoutedTranslations(Displayable):
         pairs = dict.fromkeys(row.row.lp for row in self.rows)
         counted = Counter((row.row.lp, row.outcome) for row in self.rows)
         return {lp: {name: counted[lp, name] for name in OUTCOMES} for lp in pairs}
+
+    def tables(self) -> list[Table]:
+        """Return the number and share of each outcome by language pair."""
+        counts = {lp or "all rows": own for lp, own in self.counts().items()}
+        if len(counts) > 1:
+            total = Counter(row.outcome for row in self.rows)
+            counts["all pairs"] = {name: total[name] for name in OUTCOMES}
+        columns = [
+            Column("pair", itemgetter(0), group="pair"),
+            Column("rows", lambda row: sum(row[1].values()), 0, group="pair"),
+        ]
+        for name in OUTCOMES:
+            columns += _outcome_columns(name)
+        notes = [saving.describe() for saving in self.savings]
+        return [Table(columns, [*counts.items()], notes=notes)]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per translation with its outcome and scores."""
+        columns = [
+            Column("system", attrgetter("row.system")),
+            Column("segment", attrgetter("row.item")),
+            Column("lp", attrgetter("row.lp")),
+            Column("document", attrgetter("row.document")),
+            Column("source", attrgetter("row.segment.source")),
+            Column("translation", attrgetter("row.segment.hypothesis")),
+            Column("outcome"),
+            Column("reason"),
+        ]
+        for stage in self.route.stages:
+            columns.append(
+                Column(stage.metric, lambda row, spec=stage.metric: row.scores.get(spec))
+            )
+        return Table(columns, self.rows)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the record of each translation."""
+        return (row.record() for row in self.rows)
+
+
+def _outcome_columns(name: Outcome) -> list[Column]:
+    return [
+        Column(name, lambda row: row[1][name], 0, group=name),
+        Column("%", lambda row: 100 * row[1][name] / sum(row[1].values()), 1, group=name),
+    ]
 
 
 def apply_route(

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.records import record_from_segment
+from tertium.core.result import Column, Result, Table, shorten
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
-from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.evaluation import distinct_labels
@@ -37,24 +38,28 @@ from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.spans import Span
+from tertium.segment import Segment
+from tertium.spans import Side, Span
 
 # A human score below which a translation has a serious error, for metrics that predict such scores:
 # the middle of the DA scale; MQM penalties of at least one major error, 5 of 25 points.
 SERIOUS_SCORES = {"da": 0.5, "mqm": 0.8}
 RISK_BINS = 20
 LOW_SCORE = "low score"
+MAX_PRINTED = 60  # characters of a text in the terminal
+NO_CHANCE = "chance: not known without human scores (--human); rows are ordered by score"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorstRow:
-    """A translation with the reason why it is listed.
+    """A translation with its rank, from 1, and the reason why it is listed.
 
     `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the
     scores; None if no metric predicts one, or if a check is the reason. `spans` are errors marked
     by metrics (with the metric as rater) and findings of checks.
     """
 
+    rank: int
     row: Row
     reason: str
     chance: float | None
@@ -65,13 +70,10 @@ class WorstRow:
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
+            "rank": self.rank,
             "reason": self.reason,
             "chance": self.chance,
-            "system": self.row.system,
-            "segment": self.row.item,
-            **({"lp": self.row.lp} if self.row.lp else {}),
-            **({"document": self.row.document} if self.row.document else {}),
-            **record_from_segment(self.row.segment),
+            **self.row.record(),
             "scores": dict(self.scores),
             "warnings": list(self.warnings),
             "spans": [span.as_dict() for span in self.spans],
@@ -79,13 +81,14 @@ class WorstRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WorstSegments(Displayable):
+class WorstSegments(Result):
     """The worst translations, worst first, of `total` translations.
 
     `labels` are display names of the metrics by spec. `basis` says where chances come from, for
     each metric: "judged rows", "predicted spread" or "rank".
     """
 
+    is_spreadsheet = True
     rows: tuple[WorstRow, ...]
     total: int
     labels: Mapping[str, str]
@@ -97,11 +100,93 @@ class WorstSegments(Displayable):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each translation."""
-        return [{"rank": n, **row.record()} for n, row in enumerate(self.rows, start=1)]
+        return [row.record() for row in self.rows]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one record for each translation."""
+        return self.records()
 
     def counts(self) -> dict[str, int]:
         """Count the translations of each reason."""
         return dict(Counter(row.reason for row in self.rows))
+
+    def tables(self, *, shorten_texts: bool = True) -> list[Table]:
+        """Return one row per translation, without references and errors."""
+        columns = [column for column in self._columns(shorten_texts) if column.show]
+        notes = [f"{len(self):,} of {self.total:,} translations"]
+        if self.rows and not any(column.name == "chance" for column in columns):
+            notes.append(NO_CHANCE)
+        return [Table(columns, self.rows, notes=notes)]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per translation with all texts, scores, warnings and errors."""
+        return Table(self._columns(), self.rows)
+
+    def _columns(self, shorten_texts: bool = False) -> list[Column]:
+        rows = [row.row for row in self.rows]
+        has_chance = any(row.chance is not None for row in self.rows)
+        has_source = any(row.segment.source for row in rows)
+        columns = [
+            Column("rank", decimals=0),
+            Column("reason"),
+            Column("chance", _chance_or_nan, 2, show=has_chance),
+            Column("system", attrgetter("row.system")),
+            Column("segment", attrgetter("row.item")),
+            Column("lp", attrgetter("row.lp"), show=any(row.lp for row in rows)),
+            Column("document", attrgetter("row.document"), show=any(r.document for r in rows)),
+        ]
+        for spec, label in self.labels.items():
+            columns.append(Column(label, lambda row, s=spec: row.scores[s], self.decimals[spec]))
+        for name, side, has_texts in (
+            ("translation", "hypothesis", True),
+            ("source", "source", has_source),
+        ):
+            get = partial(_text, side=side)
+            text = partial(_short_text, side=side) if shorten_texts else None
+            columns.append(Column(name, get, text=text, show=has_texts))
+        count = max((len(row.segment.references) for row in rows), default=0)
+        for place in range(count):
+            name = f"reference {place + 1}" if count > 1 else "reference"
+            columns.append(Column(name, partial(_reference, place=place), show=False))
+        columns += [
+            Column("warnings", lambda row: "; ".join(row.warnings), show=False),
+            Column("errors", _describe_errors, show=False),
+        ]
+        return columns
+
+
+def _chance_or_nan(row: WorstRow) -> float:
+    return np.nan if row.chance is None else row.chance
+
+
+def _text(row: WorstRow, side: Side) -> str:
+    return row.row.segment.text_of(side)
+
+
+def _short_text(row: WorstRow, _: int, side: Side) -> str:
+    return shorten(" ".join(_text(row, side).split()), MAX_PRINTED)
+
+
+def _reference(row: WorstRow, place: int) -> str | None:
+    references = row.row.segment.references
+    return references[place] if place < len(references) else None
+
+
+def _describe_errors(row: WorstRow) -> str:
+    return "\n".join(describe_span(span, row.row.segment) for span in row.spans)
+
+
+def describe_span(span: Span, segment: Segment) -> str:
+    """Describe an error in one line: severity, kind, marked text and message.
+
+    >>> span = Span(0, 3, severity="major", category="numbers", message="lost")
+    >>> describe_span(span, Segment("12 a"))
+    'major numbers: "12 " (lost)'
+    """
+    kind = " ".join(filter(None, (span.severity, span.category)))
+    details = "; ".join(filter(None, (span.message, span.rater)))
+    text = span.of(segment.text_of(span.side))
+    return f'{kind}: "{text}"' + (f" ({details})" if details else "")
 
 
 def worst(
@@ -169,6 +254,7 @@ def worst(
     return WorstSegments(
         rows=tuple(
             WorstRow(
+                rank=rank,
                 row=rows[n],
                 reason=reasons[n][1],
                 chance=_chance_or_none(chances[n]) if reasons[n][1] == LOW_SCORE else None,
@@ -176,7 +262,7 @@ def worst(
                 warnings=tuple(dict.fromkeys(kind for s in scored for kind in s.warnings[n])),
                 spans=(*marks[n], *findings[n]),
             )
-            for n in chosen
+            for rank, n in enumerate(chosen, start=1)
         ),
         total=len(rows),
         labels=distinct_labels({metric.spec: metric.label for metric in loaded}),

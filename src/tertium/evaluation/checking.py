@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from tertium.checks.catalog import CHECKS
 from tertium.checks.check import CheckRunner, PairSettings, TranslationPair
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
+from tertium.core.findings import Finding, Locate
+from tertium.core.result import Column, Result, Table, shorten
+from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
-from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.evaluation import as_numbers
 from tertium.evaluation.rows import Row, group_by_pair, split_pair
 from tertium.evaluation.scoring import Translations, as_testset
 from tertium.execution import track_progress
 from tertium.segment import Segment
-from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span, score_spans
+from tertium.spans import MQM_WEIGHTS, SEVERITIES, Severity, Side, Span, score_spans
 from tertium.text.language_identification import main_language
 
 # Checks whose findings mean that the output is not a translation. On WMT24, 61 % of 745
@@ -31,60 +35,162 @@ FAILED_OUTPUT = (
 )
 PLURAL_COLUMN = "plural"  # of localization files: the plural forms of a string differ
 MAX_LENGTH_COLUMN = "max_length"  # column of a test set: most characters of each translation
-FINDING_COLUMNS = tuple("system segment check severity side start end text message".split())
+MAX_PRINTED = 32  # characters of the marked text in a table
+
+
+class FindingRow(NamedTuple):
+    """A finding with the system, the name and the number (from 0) of its segment, and the texts."""
+
+    system: str
+    segment: str | int
+    number: int
+    texts: Segment
+    span: Span
+
+    @property
+    def text(self) -> str:
+        """The marked text."""
+        return self.span.of(self.texts.text_of(self.span.side))
+
+    def highlighted(self, side: Side) -> str:
+        """Return a text of the segment, in which a workbook highlights the marked part."""
+        text = self.texts.text_of(side)
+        if side != self.span.side:
+            return text
+        return HighlightedText(text, self.span.start, self.span.end)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CheckReport(Displayable):
-    """The findings in all translations of a test set: `findings[system][segment]` are spans.
+class CheckReport(Result):
+    """The findings in all translations of a test set: `spans[system][segment]`.
 
-    The category of a span is the id of its check.
+    The category of a span is the id of its check. `locate` finds the texts in their files.
     """
 
     testset: TestSet
     settings: CheckSettings
-    findings: dict[str, list[tuple[Span, ...]]]
+    spans: dict[str, list[tuple[Span, ...]]]
+    locate: Locate | None = field(default=None, repr=False)
 
     def counts(self, system: str) -> dict[str, int]:
         """Count the segments with a finding of each check, in the order of the checks."""
         counts = Counter(
-            name for spans in self.findings[system] for name in {span.category for span in spans}
+            name for spans in self.spans[system] for name in {span.category for span in spans}
         )
         return {name: counts[name] for name in self.settings.ids if counts[name]}
 
     def clean_share(self, system: str) -> float:
         """Return the share of segments without a finding."""
-        rows = self.findings[system]
+        rows = self.spans[system]
         return sum(not spans for spans in rows) / len(rows)
 
     def penalty(self, system: str) -> float:
         """Return the mean MQM weight of the findings per segment; 0 is best."""
-        rows = self.findings[system]
+        rows = self.spans[system]
         return -sum(score_spans(spans, weights=MQM_WEIGHTS) for spans in rows) / len(rows)
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield a row of `FINDING_COLUMNS` for each finding."""
+    def rows(self) -> Iterator[FindingRow]:
+        """Yield all findings, system by system."""
         items = as_numbers(self.testset.items)
-        for system, findings in self.findings.items():
-            segments = self.testset.segments(system)
-            for item, segment, spans in zip(items, segments, findings, strict=True):
+        for system, rows in self.spans.items():
+            segments = zip(items, self.testset.segments(system), rows, strict=True)
+            for number, (item, texts, spans) in enumerate(segments):
                 for span in spans:
-                    text = segment.hypothesis if span.side == "hypothesis" else segment.source or ""
-                    place = (span.side, span.start, span.end)
-                    kind = (span.category, span.severity)
-                    yield (system, item, *kind, *place, span.of(text), span.message)
+                    yield FindingRow(system, item, number, texts, span)
 
-    def has_severity(self, severity: str) -> bool:
+    def tables(self) -> list[Table]:
+        """Return the number of segments with a finding of each check, by system."""
+        systems = [*self.spans]
+        counts = [self.counts(system) for system in systems]
+        rows = [
+            (name, 0, *(own.get(name, 0) for own in counts))
+            for name in self.settings.ids
+            if any(name in own for own in counts)
+        ]
+        clean_shares = [100 * self.clean_share(system) for system in systems]
+        rows += [
+            ("clean segments (%)", 2, *clean_shares),
+            ("penalty per segment", 4, *map(self.penalty, systems)),
+        ]
+        columns = [Column("segments with findings", itemgetter(0))]
+        for place, system in enumerate(systems, start=2):
+            columns.append(Column(system, itemgetter(place), decimals=itemgetter(1)))
+        return [Table(columns, rows)]
+
+    def finding_table(self, *, shorten_texts: bool = False) -> Table:
+        """Return one row per finding; offsets are only in files."""
+        columns = [
+            Column("system", show=len(self.spans) > 1),
+            Column("segment"),
+            Column("check", lambda row: row.span.category),
+            Column("severity", lambda row: row.span.severity),
+            Column("side", lambda row: row.span.side, show=False),
+            Column("start", lambda row: row.span.start, show=False),
+            Column("end", lambda row: row.span.end, show=False),
+            Column(
+                "text",
+                text=(lambda row, _: shorten(row.text, MAX_PRINTED)) if shorten_texts else None,
+            ),
+            Column("message", lambda row: row.span.message),
+        ]
+        return Table(columns, [*self.rows()])
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per finding, with both texts."""
+        table = self.finding_table()
+        texts = [
+            Column("source", lambda row: row.highlighted("source")),
+            Column("translation", lambda row: row.highlighted("hypothesis")),
+        ]
+        return replace(table, columns=[*table.columns, *texts])
+
+    def records(self, *, with_findings: bool = True) -> dict[str, Any]:
+        """Return languages, counts and findings as plain values, for JSON."""
+        systems = {
+            system: {
+                "clean": self.clean_share(system),
+                "penalty": self.penalty(system),
+                "counts": self.counts(system),
+            }
+            for system in self.spans
+        }
+        return {
+            "source_language": self.settings.source_language,
+            "target_language": self.settings.target_language,
+            "systems": systems,
+            **({"findings": self.finding_table().records()} if with_findings else {}),
+        }
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield each finding at the place of the translation in its file.
+
+        What is missing in the translation is marked in the source, as a related place.
+        """
+        for row in self.rows():
+            span, place = row.span, (row.system, row.number)
+            in_translation = span.side == "hypothesis"
+            location = self.locate(*place, "hypothesis") if self.locate else None
+            source = None if in_translation or not self.locate else self.locate(*place, "source")
+            yield Finding(
+                rule=span.category,
+                message=span.message,
+                severity=span.severity,
+                location=location,
+                start=span.start if in_translation else None,
+                end=span.end if in_translation else None,
+                snippet=row.text if in_translation else "",
+                segment=str(row.segment),
+                related=((source, span.start, span.end),) if source else (),
+                identity=(row.texts.source or row.texts.hypothesis, span.side, row.text),
+                properties={
+                    "system": row.system, "side": span.side, "start": span.start, "end": span.end
+                },
+            )  # fmt: skip
+
+    def has_severity(self, severity: Severity) -> bool:
         """Tell whether a finding is at least as severe as `severity`."""
-        order: list[str] = [name for name in SEVERITIES if name != "bad"]
-        least = order.index(severity)
-        return any(
-            order.index(span.severity) >= least
-            for rows in self.findings.values()
-            for spans in rows
-            for span in spans
-            if span.severity in order
-        )
+        severe = {*SEVERITIES[SEVERITIES.index(severity) :]} - {"bad"}
+        return any(row.span.severity in severe for row in self.rows())
 
 
 def check(
@@ -115,7 +221,7 @@ def check(
         The findings of each translation.
 
     >>> report = check(["Sie haben {n} Dateien."], sources=["You have {count} files."])
-    >>> [span.message for span in report.findings["system"][0]][0]
+    >>> [span.message for span in report.spans["system"][0]][0]
     'placeholder {count} is missing in the translation'
     """
     if settings is not None and fields:
@@ -127,22 +233,25 @@ def check(
         names = ", ".join(CheckSettings.__dataclass_fields__)
         raise UsageError(f"{', '.join(fields)}: expected settings of checks ({names})") from None
     texts = as_testset(testset, sources)
-    chosen = _detect_languages(texts, chosen)
+    outputs = [*chain.from_iterable(texts.systems.values())]
+    source, target = _detect_languages(
+        texts.sources, outputs, chosen.source_language, chosen.target_language
+    )
+    chosen = replace(chosen, source_language=source, target_language=target)
     own_settings = chosen.pair_settings()
-    findings = {
-        system: _check_system(texts, system, chosen, own_settings) for system in texts.systems
-    }
-    return CheckReport(testset=texts, settings=chosen, findings=findings)
+    spans = {system: _check_system(texts, system, chosen, own_settings) for system in texts.systems}
+    return CheckReport(testset=texts, settings=chosen, spans=spans)
 
 
-def _detect_languages(testset: TestSet, settings: CheckSettings) -> CheckSettings:
-    source, target = settings.source_language, settings.target_language
-    if not source and testset.sources:
-        source = main_language(testset.sources)
-    if not target:
-        target = main_language([text for texts in testset.systems.values() for text in texts])
-        target = "" if target == source else target  # untranslated, or not known
-    return replace(settings, source_language=source, target_language=target)
+def _detect_languages(
+    sources: Sequence[str], outputs: Sequence[str], source: str = "", target: str = ""
+) -> tuple[str, str]:
+    """Return source and target language; those that are not given are detected."""
+    source = source or main_language(sources)
+    if target:
+        return source, target
+    target = main_language(outputs)
+    return source, "" if target == source else target  # untranslated, or not known
 
 
 def _check_system(
@@ -203,19 +312,14 @@ def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
     settings = CheckSettings()
     findings: list[tuple[Span, ...]] = [()] * len(rows)
     for lp, indices in group_by_pair(rows).items():
+        segments = [rows[n].segment for n in indices]
         languages = split_pair(lp)
         if not languages[1]:
-            languages = _detect_pair([rows[n].segment for n in indices])
-        segments = [rows[n].segment for n in indices]
+            sources = [segment.source for segment in segments if segment.source]
+            languages = _detect_languages(sources, [segment.hypothesis for segment in segments])
         for n, spans in zip(indices, check_segments(segments, languages, settings), strict=True):
             findings[n] = spans
     return findings
-
-
-def _detect_pair(segments: Sequence[Segment]) -> tuple[str, str]:
-    source = main_language([s.source for s in segments if s.source])
-    target = main_language([s.hypothesis for s in segments])
-    return source, "" if target == source else target
 
 
 def finding_kinds(spans: Sequence[Span], kinds: Sequence[str]) -> Iterator[str]:

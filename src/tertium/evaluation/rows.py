@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.data.records import LP_NAMES
+from tertium.data.records import LP_NAMES, record_from_segment
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingInputError, UsageError
 from tertium.evaluation.evaluation import as_numbers
@@ -51,6 +51,16 @@ class Row:
     item: str | int = ""
     lp: str = ""
     document: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "system": self.system,
+            "segment": self.item,
+            **({"lp": self.lp} if self.lp else {}),
+            **({"document": self.document} if self.document else {}),
+            **record_from_segment(self.segment),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

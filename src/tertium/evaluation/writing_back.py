@@ -50,8 +50,8 @@ def write_back(
     """
     if isinstance(result, CheckReport):
         rows = {
-            system: [Annotation(findings=spans) for spans in findings]
-            for system, findings in result.findings.items()
+            system: [Annotation(findings=spans) for spans in segments]
+            for system, segments in result.spans.items()
         }
     elif isinstance(result, Evaluation):
         rows = _annotate_scores(result, mark_errors(result, metrics))

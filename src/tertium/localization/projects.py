@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tertium.core.findings import FileLocation, Locate
 from tertium.data.consistency import name_systems
-from tertium.data.locations import FileLocation, Locate
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.localization.catalogs import read_catalog

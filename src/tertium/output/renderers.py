@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
 from tertium.core.charts import RidgeChart
 from tertium.core.result import Result, Table
-from tertium.decisions.gate_result import GateResult
-from tertium.decisions.route import Route
-from tertium.decisions.routing import RoutedTranslations
-from tertium.decisions.worst import WorstSegments
 from tertium.evaluation.challenge import ChallengeStudy
-from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.error_marking import MarkedTranslations
 from tertium.evaluation.error_spans import SpanStudy
 from tertium.evaluation.evaluation import Evaluation
@@ -34,13 +28,9 @@ from tertium.output.render import render_table
 from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
 from tertium.output.tables.error_spans import span_agreement_table, span_detail_tables
 from tertium.output.tables.explanations import explanation_parts
-from tertium.output.tables.findings import finding_counts
-from tertium.output.tables.gate import gate_tables
 from tertium.output.tables.meta_evaluation import agreement_table
 from tertium.output.tables.rater_agreement import study_tables
-from tertium.output.tables.routes import outcome_table, route_tables
 from tertium.output.tables.table import Cell, cell_table, number_cell
-from tertium.output.tables.worst import worst_table
 from tertium.scores import Scores
 
 WRITE_EXAMPLE = element("code", 'report.write("report.html")')
@@ -99,32 +89,6 @@ def _(agreement: AgreementStudy) -> list[Table]:
 @result_tables.register
 def _(study: ChallengeStudy) -> list[Table]:
     return [challenge_table(study)]
-
-
-@result_tables.register
-def _(result: GateResult) -> list[Table]:
-    first, *rest = gate_tables(result)
-    return [replace(first, cautions=[*result.cautions, result.sentence]), *rest]
-
-
-@result_tables.register
-def _(result: WorstSegments) -> list[Table]:
-    return [worst_table(result)]
-
-
-@result_tables.register
-def _(route: Route) -> list[Table]:
-    return route_tables(route)
-
-
-@result_tables.register
-def _(routed: RoutedTranslations) -> list[Table]:
-    return [outcome_table(routed)]
-
-
-@result_tables.register
-def _(report: CheckReport) -> list[Table]:
-    return [finding_counts(report)]
 
 
 @result_tables.register

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
-from tertium.evaluation.checking import CheckReport
+from tertium.evaluation.checking import CheckReport, FindingRow
 from tertium.output.error_span_markup import error_span_paragraph
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.html_table import sort_button
 from tertium.output.markup import Markup, element, join, scrollable
 from tertium.output.page.template import fill_template, render_page
-from tertium.output.tables.findings import finding_counts, list_findings
-from tertium.segment import Segment
-from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
+from tertium.spans import MQM_WEIGHTS, SEVERITIES
 
 MAX_LISTED_FINDINGS = 10_000  # browsers get slow with more rows
 MAX_IN_REPORT = 100
@@ -27,20 +24,20 @@ def findings_page(report: CheckReport) -> str:
     """Return a self-contained page that lists each finding with its marked texts."""
     total = count_findings(report)
     more = f"The page lists the first {MAX_LISTED_FINDINGS:,}: write .xlsx or .tsv for all."
-    segments = len(report.testset) * len(report.findings)
+    segments = len(report.testset) * len(report.spans)
     values = {
         "counts_title": "Checks",
         "rows_title": "Findings",
         "unit": "findings",
-        "counts": render_html_table(finding_counts(report)),
+        "counts": render_html_table(report.tables()[0]),
         "filters": _make_filters(report),
-        "findings": list_rows(list_findings(report), len(report.findings) > 1),
+        "findings": list_rows(report.rows(), len(report.spans) > 1),
         "note": element("p", more, class_="note") if total > MAX_LISTED_FINDINGS else "",
     }
     return render_page(
         fill_template("findings.html", values),
         SCRIPTS,
-        title=f"Findings in {', '.join(report.findings)}",
+        title=f"Findings in {', '.join(report.spans)}",
         subtitle=f"{total:,} findings in {segments:,} translations{_languages(report)}",
         unit="findings",
     )
@@ -48,14 +45,14 @@ def findings_page(report: CheckReport) -> str:
 
 def findings_section(report: CheckReport) -> Markup:
     """Return a section of a report: counts of each check, and the most severe findings."""
-    rows = sorted(list_findings(report), key=lambda row: -MQM_WEIGHTS.get(row[3].severity, 0.0))
+    rows = sorted(report.rows(), key=lambda row: -MQM_WEIGHTS.get(row.span.severity, 0.0))
     more = f"The {MAX_IN_REPORT} most severe of {len(rows):,} findings. "
     hint = element("code", "tertium check -o findings.html")
     note = element("p", more, hint, " lists all.", class_="note")
     return join(
         [
-            render_html_table(finding_counts(report)),
-            list_rows(rows[:MAX_IN_REPORT], len(report.findings) > 1),
+            render_html_table(report.tables()[0]),
+            list_rows(rows[:MAX_IN_REPORT], len(report.spans) > 1),
             note if len(rows) > MAX_IN_REPORT else "",
         ]
     )
@@ -63,12 +60,12 @@ def findings_section(report: CheckReport) -> Markup:
 
 def count_findings(report: CheckReport) -> int:
     """Return the number of all findings."""
-    return sum(len(spans) for rows in report.findings.values() for spans in rows)
+    return sum(len(spans) for rows in report.spans.values() for spans in rows)
 
 
-def list_rows(rows: Iterable[tuple[str, Any, Segment, Span]], has_systems: bool) -> Markup:
+def list_rows(rows: Iterable[FindingRow], has_systems: bool) -> Markup:
     """Return a sortable table of findings."""
-    listed = [_describe_row(*row, has_systems) for row in islice(rows, MAX_LISTED_FINDINGS)]
+    listed = [_describe_row(row, has_systems) for row in islice(rows, MAX_LISTED_FINDINGS)]
     header = [name for name in HEADER if has_systems or name != "system"]
     return sortable_rows(header, listed, "findings")
 
@@ -87,14 +84,14 @@ def _languages(report: CheckReport) -> str:
 
 
 def _make_filters(report: CheckReport) -> Markup:
-    spans = [span for rows in report.findings.values() for spans in rows for span in spans]
+    spans = [span for rows in report.spans.values() for spans in rows for span in spans]
     checks, severities = {s.category for s in spans}, {s.severity for s in spans}
     choices: dict[str, Iterable[str]] = {
         "check": [name for name in report.settings.ids if name in checks],
         "severity": [name for name in reversed(SEVERITIES) if name in severities],
     }
-    if len(report.findings) > 1:
-        choices["system"] = report.findings
+    if len(report.spans) > 1:
+        choices["system"] = report.spans
     return filter_fields(choices)
 
 
@@ -115,9 +112,8 @@ def filter_fields(choices: Mapping[str, Iterable[str]]) -> Markup:
     )
 
 
-def _describe_row(
-    system: str, item: Any, segment: Segment, span: Span, has_systems: bool
-) -> Markup:
+def _describe_row(row: FindingRow, has_systems: bool) -> Markup:
+    system, item, segment, span = row.system, row.segment, row.texts, row.span
     texts = [element("p", span.message)]
     if segment.source is not None:
         texts.append(error_span_paragraph(segment.source, [span], "source"))

@@ -17,7 +17,7 @@ def worst_page(result: WorstSegments) -> str:
     """Return a self-contained page that lists each translation with its texts and errors."""
     has_chance = any(row.chance is not None for row in result.rows)
     header = ["rank", "reason", *(["chance"] if has_chance else []), *result.labels.values()]
-    rows = [_describe_row(rank, row, result) for rank, row in enumerate(result.rows, start=1)]
+    rows = [_describe_row(row, result) for row in result.rows]
     counts = cell_table(
         ["reason", "translations"],
         [[name, Cell(str(count), count)] for name, count in result.counts().items()],
@@ -55,7 +55,7 @@ def _make_filters(result: WorstSegments) -> Markup:
     return filter_fields({name: own for name, own in values.items() if len(own) > 1})
 
 
-def _describe_row(rank: int, row: WorstRow, result: WorstSegments) -> Markup:
+def _describe_row(row: WorstRow, result: WorstSegments) -> Markup:
     has_chance = any(other.chance is not None for other in result.rows)
     chance = float("nan") if row.chance is None else row.chance
     numbers = [number_cell(chance, 2)] if has_chance else []
@@ -63,7 +63,7 @@ def _describe_row(rank: int, row: WorstRow, result: WorstSegments) -> Markup:
     labels = _labels(row)
     return element(
         "tr",
-        element("th", str(rank), scope="row", data_value=rank),
+        element("th", str(row.rank), scope="row", data_value=row.rank),
         element("td", row.reason),
         *(element("td", c.text, class_="number", data_value=repr(c.value)) for c in numbers),
         element("td", *_texts(row)),
