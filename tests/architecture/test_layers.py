@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "display": set(),
     "arrays": {"errors"},
-    "core": {"arrays", "atomic", "errors", "extras", "frames", "spans"},
+    "core": {"arrays", "atomic", "errors", "extras", "frames", "segment", "spans"},
     "atomic": {"errors"},
     "extras": {"errors"},
     "specs": {"errors"},

@@ -215,6 +215,30 @@ def test_printed_result_starts_with_the_verdict() -> None:
     assert "<table" in result._repr_html_()
 
 
+def test_results_are_written_by_suffix(tmp_path: Path) -> None:
+    result = tertium.gate(
+        REFERENCES,
+        ["", *DAMAGED[1:]],
+        "chrf",
+        sources=SOURCES,
+        references=REFERENCES,
+        margin={"chrf": 0.5},
+        maximum={"empty": 0},
+    )
+    for suffix in (".json", ".tsv", ".md", ".xml", ".sarif"):
+        result.write(tmp_path / f"gate{suffix}")
+    record = json.loads((tmp_path / "gate.json").read_text())
+    assert (record["verdict"], record["exit_code"]) == ("worse", result.exit_code)
+    header, row = (tmp_path / "gate.tsv").read_text().splitlines()
+    values = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    assert (values["metric"], values["verdict"]) == ("chrF", "worse")
+    assert float(values["low"]) < float(values["difference"]) < float(values["high"])
+    assert 'failures="2"' in (tmp_path / "gate.xml").read_text()
+    assert "Worse: candidate is worse" in (tmp_path / "gate.md").read_text()
+    [finding] = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
+    assert finding["ruleId"] == "empty"
+
+
 def test_metrics_that_disagree_are_left_to_people() -> None:
     # more n-grams match, but words are repeated
     longer = [f"{text} in the in the in the" for text in REFERENCES]

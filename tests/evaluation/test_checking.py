@@ -20,10 +20,10 @@ def test_findings_are_spans_by_system_and_segment() -> None:
     assert report.clean_share("good") == 1.0
     assert report.clean_share("bad") == 0.25
     assert report.penalty("bad") == (10 + 5 + 1) / 4  # one critical, major and minor finding
-    assert [*report.rows()][1] == (
+    assert [*report.finding_table().records()[1].values()] == [
         *("bad", 2, "numbers", "major", "hypothesis", 9, 13, "1974"),
         "1947 in the source, 1974 in the translation",
-    )
+    ]
     assert report.has_severity("critical")
 
 

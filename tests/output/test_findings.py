@@ -40,7 +40,7 @@ def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
     assert (before, str(marked), after) == ("You have ", "{count}", " files.")
     assert marked.font.b
     assert str(rows[1][10]) == "Sie haben Dateien."
-    assert len(rows) == 1 + len([*report.rows()])
+    assert len(rows) == 1 + len([*report.findings()])
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])
@@ -62,7 +62,7 @@ def test_the_page_filters_findings_and_runs_no_script_of_texts(
     path.write_text(findings_page(report), encoding="utf-8")
     browser.open(path)
     count = "document.querySelector('#count').textContent"
-    total = len([*report.rows()])
+    total = len([*report.findings()])
     assert browser.evaluate(count) == f"{total} findings"
     browser.choose("#check", "numbers")
     assert browser.evaluate(count) == f"1 of {total} findings"

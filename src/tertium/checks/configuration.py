@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -61,8 +62,9 @@ class CheckSettings:
         chosen = {*(self.select or CHECK_IDS)} - {*self.ignore}
         return tuple(name for name in CHECK_IDS if name in chosen)
 
+    @cached_property
     def pair_settings(self) -> PairSettings:
-        """Read the glossary; return the settings of single segments."""
+        """The settings of single segments, with the terms of the glossary."""
         return PairSettings(
             terms=read_terms(self.terms, self.source_language, self.target_language),
             do_not_translate=self.do_not_translate,

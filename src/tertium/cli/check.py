@@ -132,15 +132,16 @@ def read_check_settings(args: argparse.Namespace) -> CheckSettings:
 
 def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
     if args.format == "sarif":
+        from tertium.output.files import to_json
         from tertium.output.sarif import make_log
 
-        sys.stdout.write(output.to_json(make_log(report)))
+        sys.stdout.write(to_json(make_log(report)))
     elif args.format == "json":
         output.print_records([report.records(with_findings=not args.summary)])
     elif args.summary:
         output.print_table(report.tables()[0], args.format)
     else:
-        table = report.finding_table(shorten_texts=args.format == "text")
+        table = report.finding_table(shorten=args.format == "text")
         if args.format == "tsv" or table.rows:
             output.print_table(table, args.format)
 

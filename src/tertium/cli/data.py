@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.output import add_format, add_quiet, print_table, to_json
+from tertium.cli.output import add_format, add_quiet, print_table
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
+from tertium.output.files import to_json
 from tertium.output.tables.table import Cell, cell_table, number_cell
 
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."

@@ -200,14 +200,11 @@ def _make_arguments(args: argparse.Namespace, pair: PairFiles) -> argparse.Names
     changes: dict[str, Any] = {
         "translations": args.translations or files,
         "has_names": bool(args.translations),  # --baseline and --candidate are systems of -t
-        "sources": args.sources or pair.sources or None,
-        "references": args.references or list(pair.references),
-        "documents": args.documents or pair.documents or None,
-        "source_language": args.source_language or pair.source_language or None,
-        "target_language": args.target_language or pair.target_language or None,
-        "metrics": args.metrics or list(pair.metrics),
-        "by": args.by or list(pair.by),
     }
+    for name in ("sources", "documents", "source_language", "target_language"):
+        changes[name] = getattr(args, name) or getattr(pair, name) or None
+    for name in ("references", "metrics", "by"):
+        changes[name] = getattr(args, name) or [*getattr(pair, name)]
     return argparse.Namespace(**{**vars(args), **changes})
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from tertium.spans import Severity, Side
+from tertium.segment import Segment
+from tertium.spans import Severity, Side, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,10 @@ class FileLocation:
 Locate = Callable[[str, int, Side], FileLocation | None]  # of a system, a segment from 0 and a side
 
 
+def locate_nothing(system: str, segment: int, side: Side) -> None:
+    """Return no location, for texts that are not in files."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRule:
     """A kind of finding: what is expected, in which languages, and examples as `help`."""
@@ -37,21 +41,24 @@ class FindingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A finding of a rule, by its id, at a place of a file.
+    """An error in a translation; what is missing in the translation is marked in the source.
 
-    `start` and `end` are offsets in the text at `location`, in code points; without them the
-    finding is about the whole line. `related` are further places with their offsets.
-    `identity` are the texts that make the finding the same in a later run.
+    The category of the span is the id of a rule. `segment` is the name of the segment, `number` its
+    place from 0, `texts` the segment itself. `locate` finds both texts in their files.
     """
 
-    rule: str
-    message: str
-    severity: Severity = "major"
-    location: FileLocation | None = None
-    start: int | None = None
-    end: int | None = None
-    snippet: str = ""
-    segment: str = ""
-    related: tuple[tuple[FileLocation, int, int], ...] = ()
-    identity: tuple[str, ...] = ()
-    properties: Mapping[str, Any] = field(default_factory=dict)
+    system: str
+    segment: str | int
+    number: int
+    texts: Segment
+    span: Span
+    locate: Locate = locate_nothing
+
+    @property
+    def text(self) -> str:
+        """The marked text."""
+        return self.span.of(self.texts.text_of(self.span.side))
+
+    def location(self, side: Side) -> FileLocation | None:
+        """Return the place of the translation or the source."""
+        return self.locate(self.system, self.number, side)

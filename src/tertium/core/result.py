@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,8 +49,8 @@ class Column:
     name
         The heading.
     get
-        A function that returns the full value of a row, or the attribute that holds it; by default
-        the attribute with the name of the column.
+        A function that returns the full value of a row, or the attribute that holds it, such as
+        "name" or "span.side"; by default the attribute with the name of the column.
     decimals
         Decimals of the printed number, or a function that returns them for a row. Text columns
         have none and are aligned left.
@@ -84,7 +84,7 @@ class Column:
 
     def value(self, row: Any) -> Any:
         """Return the full value of a row."""
-        return self.get(row) if callable(self.get) else getattr(row, self.get or self.name)
+        return self.get(row) if callable(self.get) else attrgetter(self.get or self.name)(row)
 
     def cell(self, row: Any) -> Cell:
         """Return the shown cell of a row."""
@@ -108,13 +108,14 @@ def format_number(value: float, decimals: int) -> str:
     return "–" if value != value else f"{value:z.{decimals}f}"
 
 
-def shorten(text: str, length: int) -> str:
-    """Cut a text that is longer than `length`.
+def shorten_column(column: Column, length: int) -> Column:
+    """Return a column of texts that are printed in one line and cut to a length."""
 
-    >>> shorten("a long text", 6), shorten("short", 6)
-    ('a lon…', 'short')
-    """
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    def text(row: Any, _: int) -> str:
+        line = str(column.value(row) or "").replace("\n", " ")
+        return line if len(line) <= length else f"{line[: length - 1]}…"
+
+    return dataclasses.replace(column, text=text)
 
 
 def field_values(value: Any, *omitted: str) -> dict[str, Any]:

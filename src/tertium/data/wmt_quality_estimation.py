@@ -204,7 +204,7 @@ def _read_tag_errors(
     gaps = 0
     for (side, file), line in lines.items():
         tags = line.split()
-        text = segment.hypothesis if side == "hypothesis" else segment.source or ""
+        text = segment.text_of(side)
         try:
             spans += tags_to_spans(text, tags, side)
         except TertiumError as error:

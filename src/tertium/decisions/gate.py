@@ -20,7 +20,7 @@ from tertium.arrays import in_open_unit_interval
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import EMPTY
 from tertium.checks.configuration import CheckSettings
-from tertium.core.findings import Locate
+from tertium.core.findings import Locate, locate_nothing
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
 from tertium.decisions.baselines import StoredBaseline, read_baseline
@@ -65,7 +65,7 @@ class GateSet:
     rules: GateRules
     name: str = ""
     checks: CheckSettings = field(default_factory=CheckSettings)
-    locate: Locate | None = None
+    locate: Locate = locate_nothing
 
     @property
     def baseline_name(self) -> str:

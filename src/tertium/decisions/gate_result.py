@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Literal
@@ -155,15 +155,13 @@ class GateResult(Result):
     @property
     def verdict(self) -> Verdict:
         """The verdict on all tests and conditions; slices count only if they are worse."""
-        verdicts = {test.verdict for test in self.tests if not test.is_slice}
         if any(test.verdict == "worse" for test in self.tests):
             return "worse"
-        if not all(condition.is_met for condition in self.conditions):
+        if self._failures:
             return "fail"
-        for verdict in ("undecided", "better"):
-            if verdict in verdicts:
-                return verdict
-        return "pass"
+        if self._of_sets("undecided"):
+            return "undecided"
+        return "better" if self._of_sets("better") else "pass"
 
     @property
     def exit_code(self) -> int:
@@ -248,14 +246,20 @@ class GateResult(Result):
     def suites(self) -> Suites:
         """Return a suite for each language pair, with a case for each test and condition."""
         suites = []
-        for pair in dict.fromkeys(own.pair for own in (*self.tests, *self.conditions)):
+        rows: list[MetricTest | Condition] = [*self.tests, *self.conditions]
+        for pair in dict.fromkeys(row.pair for row in rows):
             cases = [test.case(self.undecided) for test in self.tests if test.pair == pair]
             cases += [condition.case for condition in self.conditions if condition.pair == pair]
             suites.append(Suite(pair or "gate", cases, self.sentence, "\n".join(self.cautions)))
         return Suites(f"tertium gate: {self.verdict}", suites)
 
-    def _with_verdict(self, *verdicts: str) -> list[MetricTest]:
-        return [test for test in self.tests if test.verdict in verdicts]
+    def _of_sets(self, verdict: str) -> list[MetricTest]:
+        """Return the tests of whole sets with a verdict."""
+        return [test for test in self.tests if test.verdict == verdict and not test.is_slice]
+
+    @property
+    def _failures(self) -> list[str]:
+        return [condition.describe() for condition in self.conditions if not condition.is_met]
 
 
 def _pair_columns(rows: Sequence[MetricTest | Condition]) -> list[Column]:
@@ -302,8 +306,9 @@ def _describe_pass(result: GateResult) -> str:
 
 
 def _describe_better(result: GateResult) -> str:
-    better = [test for test in result._with_verdict("better") if not test.is_slice]
-    rest = " and within the margin otherwise" if result._with_verdict("pass") else ""
+    better = result._of_sets("better")
+    has_pass = any(test.verdict == "pass" for test in result.tests)
+    rest = " and within the margin otherwise" if has_pass else ""
     return (
         f"Better: {result.candidate} is better than {result.baseline}: "
         f"{_list([test.describe() for test in better])}{rest}."
@@ -311,9 +316,9 @@ def _describe_better(result: GateResult) -> str:
 
 
 def _describe_worse(result: GateResult) -> str:
-    worse = sorted(result._with_verdict("worse"), key=lambda test: test.is_slice)
-    better = [test for test in result._with_verdict("better") if not test.is_slice]
-    failed = [condition.describe() for condition in result.conditions if not condition.is_met]
+    worse = [test for test in result.tests if test.verdict == "worse"]
+    worse.sort(key=lambda test: test.is_slice)
+    better = result._of_sets("better")
     text = (
         f"Worse: {result.candidate} is worse than {result.baseline} by more than the margin: "
         f"{_list([test.describe() for test in worse])}"
@@ -323,18 +328,19 @@ def _describe_worse(result: GateResult) -> str:
         count = result.people_segments
         sample = f"about {count:,.0f} segments" if count < MAX_MORE_SEGMENTS else "a sample"
         text += f"; {names} prefers it: have people judge {sample} (`tertium plan`)"
-    return f"{text}{'; also ' + _list(failed) if failed else ''}."
+    return f"{text}{'; also ' + _list(result._failures) if result._failures else ''}."
 
 
 def _describe_fail(result: GateResult) -> str:
-    failed = [condition.describe() for condition in result.conditions if not condition.is_met]
-    return f"Fail: {result.candidate} does not meet a condition: {_list(failed)}."
+    return f"Fail: {result.candidate} does not meet a condition: {_list(result._failures)}."
 
 
 def _describe_open_slices(result: GateResult) -> list[str]:
     """Return a sentence that names the slices in which a metric has no verdict."""
     sizes = {
-        test.place: test.segments for test in result._with_verdict("undecided") if test.is_slice
+        test.place: test.segments
+        for test in result.tests
+        if test.verdict == "undecided" and test.is_slice
     }
     if not sizes:
         return []
@@ -344,7 +350,7 @@ def _describe_open_slices(result: GateResult) -> list[str]:
 
 
 def _describe_undecided(result: GateResult) -> str:
-    open_tests = [test for test in result._with_verdict("undecided") if not test.is_slice]
+    open_tests = result._of_sets("undecided")
     counts = [test.more_segments for test in open_tests]
     needed = math.inf if None in counts else max(count or 0 for count in counts)
     more = (
@@ -369,8 +375,8 @@ _SENTENCES = {
 }
 
 
-def _list(texts: Any) -> str:
-    listed: Sequence[str] = list(texts)
+def _list(texts: Iterable[str]) -> str:
+    listed = list(texts)
     more = len(listed) - MAX_IN_SENTENCE
     return ", ".join(listed[:MAX_IN_SENTENCE]) + (f" and {more} more" if more > 0 else "")
 

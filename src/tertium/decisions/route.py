@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -112,9 +113,7 @@ class Route(Result):
     format: Literal["tertium-route-2"] = "tertium-route-2"
 
     def __post_init__(self) -> None:
-        for name in self.conditions:
-            if name not in CHECKS_BY_ID:
-                raise UnknownNameError("check", name, CHECKS_BY_ID)
+        _check_ids(self.conditions)
         if not self.stages:
             raise ModelError("stages is empty: expected at least one metric")
 
@@ -143,12 +142,16 @@ class Route(Result):
 
     def _stage_table(self, stage: RouteStage) -> Table:
         sign = 1 if stage.higher_is_better else -1
+        rows = []
+        for lp, own in stage.pairs.items():
+            thresholds = _shares(own.publish, sign) + _shares(own.retranslate, sign)
+            rows.append((lp or "all rows", own.rows, 100 * own.good, *thresholds))
         columns = [
-            Column("pair", lambda row: row[0] or "all rows", group="judged"),
-            Column("judged", lambda row: row[1].rows, 0, group="judged"),
-            Column("good (%)", lambda row: 100 * row[1].good, 1, group="judged"),
-            *_threshold_columns("publish from", "good (%)", lambda row: row[1].publish, sign),
-            *_threshold_columns("retranslate to", "bad (%)", lambda row: row[1].retranslate, sign),
+            Column("pair", itemgetter(0), group="judged"),
+            Column("judged", itemgetter(1), 0, group="judged"),
+            Column("good (%)", itemgetter(2), 1, group="judged"),
+            *_threshold_columns("publish from", "good (%)", 3),
+            *_threshold_columns("retranslate to", "bad (%)", 7),
         ]
         criteria = self.criteria
         bad = "" if criteria.bad_score is None else f"; bad: below {criteria.bad_score:g}"
@@ -166,31 +169,30 @@ class Route(Result):
                 )
                 notes.append(f"{lp or 'all rows'}: nothing is published: {reached}")
         title = f"Route by {stage.metric}"
-        return Table(columns, [*stage.pairs.items()], title, [*notes, *stage.signatures])
+        return Table(columns, rows, title, [*notes, *stage.signatures])
 
 
-def _threshold_columns(
-    group: str, quality: str, get: Callable[[Any], Threshold | None], sign: int
-) -> list[Column]:
-    """Return the columns of a threshold, NaN for pairs without one."""
+def _shares(threshold: Threshold | None, sign: int) -> tuple[float, ...]:
+    """Return a threshold and its shares in percent; NaN without one."""
+    if threshold is None:
+        return (math.nan,) * 4
+    shares = threshold.share, threshold.precision, threshold.low
+    return (sign * threshold.score, *(100 * share for share in shares))
 
-    def column(name: str, read: Callable[[Threshold], float]) -> Column:
-        def value(row: Any) -> float:
-            threshold = get(row)
-            return math.nan if threshold is None else read(threshold)
 
-        return Column(name, value, 1, group=group)
+def _threshold_columns(group: str, quality: str, first: int) -> list[Column]:
+    """Return the columns of a threshold, whose values begin at place `first` of a row."""
 
-    def score_text(row: Any, _: int) -> str:
-        threshold = get(row)
-        return "–" if threshold is None else f"{sign * threshold.score:.4g}"
+    def score_text(row: Sequence[float], _: int) -> str:
+        return "–" if math.isnan(row[first]) else f"{row[first]:.4g}"
 
-    score = column(group, lambda threshold: sign * threshold.score)
+    names = ("share (%)", quality, "at least (%)")
     return [
-        replace(score, text=score_text),
-        column("share (%)", lambda threshold: 100 * threshold.share),
-        column(quality, lambda threshold: 100 * threshold.precision),
-        column("at least (%)", lambda threshold: 100 * threshold.low),
+        Column(group, itemgetter(first), 0, text=score_text, group=group),
+        *(
+            Column(name, itemgetter(place), 1, group=group)
+            for place, name in enumerate(names, start=first + 1)
+        ),
     ]
 
 
@@ -244,9 +246,7 @@ def fit_route(
     for name, value in shares.items():
         if not 0 < value < 1:
             raise UsageError(f"{name} is {value:g}: expected a number between 0 and 1")
-    for name in ignore:
-        if name not in CHECKS_BY_ID:
-            raise UnknownNameError("check", name, CHECKS_BY_ID)
+    _check_ids(ignore)
     judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
     own_alpha = alpha / len(metrics)
@@ -351,6 +351,12 @@ def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outco
     if thresholds.retranslate is not None and oriented <= thresholds.retranslate.score:
         return RETRANSLATE
     return None
+
+
+def _check_ids(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in CHECKS_BY_ID:
+            raise UnknownNameError("check", name, CHECKS_BY_ID)
 
 
 def _check_row_count(judged_rows: JudgedRows, target: float, alpha: float) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from operator import attrgetter, itemgetter
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -135,24 +136,26 @@ class RoutedTranslations(Result):
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with its outcome and scores."""
         columns = [
-            Column("system", attrgetter("row.system")),
-            Column("segment", attrgetter("row.item")),
-            Column("lp", attrgetter("row.lp")),
-            Column("document", attrgetter("row.document")),
-            Column("source", attrgetter("row.segment.source")),
-            Column("translation", attrgetter("row.segment.hypothesis")),
+            Column("system", "row.system"),
+            Column("segment", "row.item"),
+            Column("lp", "row.lp"),
+            Column("document", "row.document"),
+            Column("source", "row.segment.source"),
+            Column("translation", "row.segment.hypothesis"),
             Column("outcome"),
             Column("reason"),
         ]
         for stage in self.route.stages:
-            columns.append(
-                Column(stage.metric, lambda row, spec=stage.metric: row.scores.get(spec))
-            )
+            columns.append(Column(stage.metric, partial(_score, spec=stage.metric)))
         return Table(columns, self.rows)
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the record of each translation."""
         return (row.record() for row in self.rows)
+
+
+def _score(row: RoutedRow, spec: str) -> float | None:
+    return row.scores.get(spec)
 
 
 def _outcome_columns(name: Outcome) -> list[Column]:
@@ -191,59 +194,57 @@ def apply_route(
 
 
 class _Router:
+    """Decides about rows by checks, then by one metric after the other."""
+
     def __init__(self, route: Route, rows: Sequence[Row]) -> None:
-        self.route, self.rows = route, rows
-        self.findings = find_errors(rows)
-        decisions = decide_by_conditions(self.findings, route.conditions)
-        self.outcomes: list[Outcome | None] = [outcome for outcome, _ in decisions]
-        self.reasons = [f"check {name}" if name else "" for _, name in decisions]
-        self.scores: list[dict[str, float]] = [{} for _ in rows]
+        self.route = route
         self.drift: dict[str, dict[str, Drift]] = {}
         self.notes: list[str] = []
-        self.savings: list[Saving] = []
+        findings = find_errors(rows)
+        decisions = decide_by_conditions(findings, route.conditions)
+        self.undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
+        self.rows = [
+            RoutedRow(
+                row=row,
+                outcome=outcome or POST_EDIT,
+                reason=f"check {name}" if name else "",
+                scores={},
+                findings=spans,
+            )
+            for row, spans, (outcome, name) in zip(rows, findings, decisions, strict=True)
+        ]
 
     def run(self) -> RoutedTranslations:
-        undecided = [n for n, outcome in enumerate(self.outcomes) if outcome is None]
-        candidates = len(undecided)
-        for number, stage in enumerate(self.route.stages):
-            if number == 0:
-                self._check_pairs(stage)
-            if not undecided:
+        first, *_ = self.route.stages
+        self._check_pairs(first)
+        candidates = len(self.undecided)
+        savings = []
+        for stage in self.route.stages:
+            count = len(self.undecided)
+            if not count:
                 break
-            scores = self._apply_stage(stage, undecided)
-            if number:
-                avoided = candidates - len(undecided)
-                self.savings.append(
+            scores = self._apply_stage(stage)
+            if stage is not first:
+                savings.append(
                     Saving(
                         metric=stage.metric,
-                        scored=len(undecided),
-                        avoided=avoided,
+                        scored=count,
+                        avoided=candidates - count,
                         seconds=scores.seconds,
                         cost=scores.usage.get("cost"),
                     )
                 )
-            undecided = [n for n in undecided if self.outcomes[n] is None]
-        routed = tuple(
-            RoutedRow(
-                row=row,
-                outcome=self.outcomes[n] or POST_EDIT,
-                reason=self.reasons[n],
-                scores=self.scores[n],
-                findings=self.findings[n],
-            )
-            for n, row in enumerate(self.rows)
-        )
         return RoutedTranslations(
             route=self.route,
-            rows=routed,
+            rows=tuple(self.rows),
             drift=self.drift,
             notes=tuple(self.notes),
-            savings=tuple(self.savings),
+            savings=tuple(savings),
         )
 
     def _check_pairs(self, stage: RouteStage) -> None:
         """Warn about language pairs without judged rows; refuse rows without a pair."""
-        for lp, indices in group_by_pair(self.rows).items():
+        for lp, indices in group_by_pair([row.row for row in self.rows]).items():
             if lp in stage.pairs:
                 continue
             fitted = ", ".join(stage.pairs) or "no pair"
@@ -257,18 +258,28 @@ class _Router:
                 f"route (fitted: {fitted}): its scores decide nothing"
             )
 
-    def _apply_stage(self, stage: RouteStage, undecided: Sequence[int]) -> RowScores:
-        rows = [self.rows[n] for n in undecided]
+    def _apply_stage(self, stage: RouteStage) -> RowScores:
+        rows = [self.rows[n].row for n in self.undecided]
         [scores] = score_rows(rows, [stage.metric])
         stage.check_signatures(scores)
-        for position, n in enumerate(undecided):
-            self.scores[n][stage.metric] = float(scores.values[position])
+        undecided = []
+        for position, n in enumerate(self.undecided):
             own = stage.pairs.get(rows[position].lp)
-            if not scores.is_reliable[position]:
-                self.reasons[n] = f"{stage.metric}: {', '.join(scores.warnings[position])}"
-                continue
-            self.outcomes[n] = decide_by_score(own, float(scores.oriented[position]))
-            self.reasons[n] = _explain(stage, own, self.outcomes[n])
+            outcome = None
+            if scores.is_reliable[position]:
+                outcome = decide_by_score(own, float(scores.oriented[position]))
+                reason = _explain(stage, own, outcome)
+            else:
+                reason = f"{stage.metric}: {', '.join(scores.warnings[position])}"
+            self.rows[n] = replace(
+                self.rows[n],
+                outcome=outcome or POST_EDIT,
+                reason=reason,
+                scores={**self.rows[n].scores, stage.metric: float(scores.values[position])},
+            )
+            if outcome is None:
+                undecided.append(n)
+        self.undecided = undecided
         missing = int(scores.flags[NO_SCORE].sum()) if NO_SCORE in scores.flags else 0
         if missing:
             self.notes.append(

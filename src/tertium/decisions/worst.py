@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.core.result import Column, Result, Table, shorten
+from tertium.core.result import Column, Result, Table, shorten_column
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.errors import UsageError
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
@@ -39,7 +39,7 @@ from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
-from tertium.spans import Side, Span
+from tertium.spans import Span
 
 # A human score below which a translation has a serious error, for metrics that predict such scores:
 # the middle of the DA scale; MQM penalties of at least one major error, 5 of 25 points.
@@ -110,41 +110,37 @@ class WorstSegments(Result):
         """Count the translations of each reason."""
         return dict(Counter(row.reason for row in self.rows))
 
-    def tables(self, *, shorten_texts: bool = True) -> list[Table]:
+    def tables(self, *, shorten: bool = True) -> list[Table]:
         """Return one row per translation, without references and errors."""
-        columns = [column for column in self._columns(shorten_texts) if column.show]
+        columns = [column for column in self._columns(shorten=shorten) if column.show]
         notes = [f"{len(self):,} of {self.total:,} translations"]
-        if self.rows and not any(column.name == "chance" for column in columns):
+        if self.rows and not self._has("chance"):
             notes.append(NO_CHANCE)
         return [Table(columns, self.rows, notes=notes)]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with all texts, scores, warnings and errors."""
-        return Table(self._columns(), self.rows)
+        return Table(self._columns(shorten=False), self.rows)
 
-    def _columns(self, shorten_texts: bool = False) -> list[Column]:
-        rows = [row.row for row in self.rows]
-        has_chance = any(row.chance is not None for row in self.rows)
-        has_source = any(row.segment.source for row in rows)
+    def _columns(self, *, shorten: bool) -> list[Column]:
         columns = [
             Column("rank", decimals=0),
             Column("reason"),
-            Column("chance", _chance_or_nan, 2, show=has_chance),
-            Column("system", attrgetter("row.system")),
-            Column("segment", attrgetter("row.item")),
-            Column("lp", attrgetter("row.lp"), show=any(row.lp for row in rows)),
-            Column("document", attrgetter("row.document"), show=any(r.document for r in rows)),
+            Column("chance", _chance_or_nan, 2, show=self._has("chance")),
+            Column("system", "row.system"),
+            Column("segment", "row.item"),
+            Column("lp", "row.lp", show=self._has("row.lp")),
+            Column("document", "row.document", show=self._has("row.document")),
         ]
         for spec, label in self.labels.items():
-            columns.append(Column(label, lambda row, s=spec: row.scores[s], self.decimals[spec]))
-        for name, side, has_texts in (
-            ("translation", "hypothesis", True),
-            ("source", "source", has_source),
-        ):
-            get = partial(_text, side=side)
-            text = partial(_short_text, side=side) if shorten_texts else None
-            columns.append(Column(name, get, text=text, show=has_texts))
-        count = max((len(row.segment.references) for row in rows), default=0)
+            columns.append(Column(label, partial(_score, spec=spec), self.decimals[spec]))
+        has_source = self._has("row.segment.source")
+        texts = [
+            Column("translation", "row.segment.hypothesis"),
+            Column("source", "row.segment.source", show=has_source),
+        ]
+        columns += [shorten_column(own, MAX_PRINTED) for own in texts] if shorten else texts
+        count = max((len(row.row.segment.references) for row in self.rows), default=0)
         for place in range(count):
             name = f"reference {place + 1}" if count > 1 else "reference"
             columns.append(Column(name, partial(_reference, place=place), show=False))
@@ -154,17 +150,16 @@ class WorstSegments(Result):
         ]
         return columns
 
+    def _has(self, attribute: str) -> bool:
+        return any(attrgetter(attribute)(row) not in (None, "") for row in self.rows)
+
 
 def _chance_or_nan(row: WorstRow) -> float:
     return np.nan if row.chance is None else row.chance
 
 
-def _text(row: WorstRow, side: Side) -> str:
-    return row.row.segment.text_of(side)
-
-
-def _short_text(row: WorstRow, _: int, side: Side) -> str:
-    return shorten(" ".join(_text(row, side).split()), MAX_PRINTED)
+def _score(row: WorstRow, spec: str) -> float:
+    return row.scores[spec]
 
 
 def _reference(row: WorstRow, place: int) -> str | None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from tertium.checks.catalog import CHECKS
-from tertium.checks.check import CheckRunner, PairSettings, TranslationPair
+from tertium.checks.check import CheckRunner, TranslationPair
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
-from tertium.core.findings import Finding, Locate
-from tertium.core.result import Column, Result, Table, shorten
+from tertium.core.findings import Finding, Locate, locate_nothing
+from tertium.core.result import Column, Result, Table, shorten_column
 from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
@@ -38,28 +39,6 @@ MAX_LENGTH_COLUMN = "max_length"  # column of a test set: most characters of eac
 MAX_PRINTED = 32  # characters of the marked text in a table
 
 
-class FindingRow(NamedTuple):
-    """A finding with the system, the name and the number (from 0) of its segment, and the texts."""
-
-    system: str
-    segment: str | int
-    number: int
-    texts: Segment
-    span: Span
-
-    @property
-    def text(self) -> str:
-        """The marked text."""
-        return self.span.of(self.texts.text_of(self.span.side))
-
-    def highlighted(self, side: Side) -> str:
-        """Return a text of the segment, in which a workbook highlights the marked part."""
-        text = self.texts.text_of(side)
-        if side != self.span.side:
-            return text
-        return HighlightedText(text, self.span.start, self.span.end)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CheckReport(Result):
     """The findings in all translations of a test set: `spans[system][segment]`.
@@ -70,7 +49,7 @@ class CheckReport(Result):
     testset: TestSet
     settings: CheckSettings
     spans: dict[str, list[tuple[Span, ...]]]
-    locate: Locate | None = field(default=None, repr=False)
+    locate: Locate = field(default=locate_nothing, repr=False)
 
     def counts(self, system: str) -> dict[str, int]:
         """Count the segments with a finding of each check, in the order of the checks."""
@@ -89,14 +68,21 @@ class CheckReport(Result):
         rows = self.spans[system]
         return -sum(score_spans(spans, weights=MQM_WEIGHTS) for spans in rows) / len(rows)
 
-    def rows(self) -> Iterator[FindingRow]:
+    def findings(self) -> Iterator[Finding]:
         """Yield all findings, system by system."""
         items = as_numbers(self.testset.items)
         for system, rows in self.spans.items():
             segments = zip(items, self.testset.segments(system), rows, strict=True)
             for number, (item, texts, spans) in enumerate(segments):
                 for span in spans:
-                    yield FindingRow(system, item, number, texts, span)
+                    yield Finding(
+                        system=system,
+                        segment=item,
+                        number=number,
+                        texts=texts,
+                        span=span,
+                        locate=self.locate,
+                    )
 
     def tables(self) -> list[Table]:
         """Return the number of segments with a finding of each check, by system."""
@@ -117,30 +103,28 @@ class CheckReport(Result):
             columns.append(Column(system, itemgetter(place), decimals=itemgetter(1)))
         return [Table(columns, rows)]
 
-    def finding_table(self, *, shorten_texts: bool = False) -> Table:
+    def finding_table(self, *, shorten: bool = False) -> Table:
         """Return one row per finding; offsets are only in files."""
+        text = Column("text")
         columns = [
             Column("system", show=len(self.spans) > 1),
             Column("segment"),
-            Column("check", lambda row: row.span.category),
-            Column("severity", lambda row: row.span.severity),
-            Column("side", lambda row: row.span.side, show=False),
-            Column("start", lambda row: row.span.start, show=False),
-            Column("end", lambda row: row.span.end, show=False),
-            Column(
-                "text",
-                text=(lambda row, _: shorten(row.text, MAX_PRINTED)) if shorten_texts else None,
-            ),
-            Column("message", lambda row: row.span.message),
+            Column("check", "span.category"),
+            Column("severity", "span.severity"),
+            Column("side", "span.side", show=False),
+            Column("start", "span.start", show=False),
+            Column("end", "span.end", show=False),
+            shorten_column(text, MAX_PRINTED) if shorten else text,
+            Column("message", "span.message"),
         ]
-        return Table(columns, [*self.rows()])
+        return Table(columns, [*self.findings()])
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per finding, with both texts."""
         table = self.finding_table()
         texts = [
-            Column("source", lambda row: row.highlighted("source")),
-            Column("translation", lambda row: row.highlighted("hypothesis")),
+            Column("source", partial(_highlight, side="source")),
+            Column("translation", partial(_highlight, side="hypothesis")),
         ]
         return replace(table, columns=[*table.columns, *texts])
 
@@ -161,36 +145,16 @@ class CheckReport(Result):
             **({"findings": self.finding_table().records()} if with_findings else {}),
         }
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield each finding at the place of the translation in its file.
-
-        What is missing in the translation is marked in the source, as a related place.
-        """
-        for row in self.rows():
-            span, place = row.span, (row.system, row.number)
-            in_translation = span.side == "hypothesis"
-            location = self.locate(*place, "hypothesis") if self.locate else None
-            source = None if in_translation or not self.locate else self.locate(*place, "source")
-            yield Finding(
-                rule=span.category,
-                message=span.message,
-                severity=span.severity,
-                location=location,
-                start=span.start if in_translation else None,
-                end=span.end if in_translation else None,
-                snippet=row.text if in_translation else "",
-                segment=str(row.segment),
-                related=((source, span.start, span.end),) if source else (),
-                identity=(row.texts.source or row.texts.hypothesis, span.side, row.text),
-                properties={
-                    "system": row.system, "side": span.side, "start": span.start, "end": span.end
-                },
-            )  # fmt: skip
-
     def has_severity(self, severity: Severity) -> bool:
         """Tell whether a finding is at least as severe as `severity`."""
         severe = {*SEVERITIES[SEVERITIES.index(severity) :]} - {"bad"}
-        return any(row.span.severity in severe for row in self.rows())
+        return any(finding.span.severity in severe for finding in self.findings())
+
+
+def _highlight(finding: Finding, side: Side) -> str:
+    """Return a text of a finding, in which a workbook highlights the marked part."""
+    text, span = finding.texts.text_of(side), finding.span
+    return HighlightedText(text, span.start, span.end) if side == span.side else text
 
 
 def check(
@@ -238,8 +202,7 @@ def check(
         texts.sources, outputs, chosen.source_language, chosen.target_language
     )
     chosen = replace(chosen, source_language=source, target_language=target)
-    own_settings = chosen.pair_settings()
-    spans = {system: _check_system(texts, system, chosen, own_settings) for system in texts.systems}
+    spans = {system: _check_system(texts, system, chosen) for system in texts.systems}
     return CheckReport(testset=texts, settings=chosen, spans=spans)
 
 
@@ -254,13 +217,9 @@ def _detect_languages(
     return source, "" if target == source else target  # untranslated, or not known
 
 
-def _check_system(
-    testset: TestSet, system: str, settings: CheckSettings, own_settings: PairSettings
-) -> list[tuple[Span, ...]]:
+def _check_system(testset: TestSet, system: str, settings: CheckSettings) -> list[tuple[Span, ...]]:
     segments = testset.segments(system)
-    languages = settings.source_language, settings.target_language
-    limits = testset.columns.get(MAX_LENGTH_COLUMN, ())
-    findings = check_segments(segments, languages, settings, own_settings, limits)
+    findings = _check_segments(segments, settings, testset.columns.get(MAX_LENGTH_COLUMN, ()))
     if CONSISTENCY in settings.ids and testset.sources:
         severity = settings.severity.get(CONSISTENCY, "minor")
         forms = testset.columns.get(PLURAL_COLUMN) or [""] * len(segments)
@@ -271,22 +230,19 @@ def _check_system(
     return findings
 
 
-def check_segments(
-    segments: Sequence[Segment],
-    languages: tuple[str, str],
-    settings: CheckSettings,
-    own_settings: PairSettings | None = None,
-    limits: Sequence[str] = (),
+def _check_segments(
+    segments: Sequence[Segment], settings: CheckSettings, limits: Sequence[str] = ()
 ) -> list[tuple[Span, ...]]:
     """Return the findings of each segment; all of them have a source, or none has.
 
-    Consistency is not checked. `own_settings` are `settings.pair_settings()`, if they are read.
-    `limits` are the most characters of each translation, as texts; other texts are no limits.
+    Consistency is not checked. `limits` are the most characters of each translation, as texts;
+    other texts are no limits.
     """
     checks = [check for check in CHECKS if check.id in settings.ids]
     has_source = any(segment.source is not None for segment in segments)
     runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
-    own = own_settings or settings.pair_settings()
+    languages = settings.source_language, settings.target_language
+    own = settings.pair_settings
     each = [
         replace(own, max_length=int(limit)) if limit.isdecimal() else own
         for limit in limits or [""] * len(segments)
@@ -309,15 +265,16 @@ def _drop_suppressed(
 
 def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
     """Return the findings of checks in each row; unknown languages are detected from the texts."""
-    settings = CheckSettings()
     findings: list[tuple[Span, ...]] = [()] * len(rows)
     for lp, indices in group_by_pair(rows).items():
         segments = [rows[n].segment for n in indices]
-        languages = split_pair(lp)
-        if not languages[1]:
+        source, target = split_pair(lp)
+        if not target:
             sources = [segment.source for segment in segments if segment.source]
-            languages = _detect_languages(sources, [segment.hypothesis for segment in segments])
-        for n, spans in zip(indices, check_segments(segments, languages, settings), strict=True):
+            outputs = [segment.hypothesis for segment in segments]
+            source, target = _detect_languages(sources, outputs)
+        settings = CheckSettings(source_language=source, target_language=target)
+        for n, spans in zip(indices, _check_segments(segments, settings), strict=True):
             findings[n] = spans
     return findings
 

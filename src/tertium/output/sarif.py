@@ -13,7 +13,7 @@ from tertium.atomic import PathLike, write_text
 from tertium.checks.catalog import RULES
 from tertium.core.findings import FileLocation, Finding, FindingRule
 from tertium.output.files import to_json
-from tertium.spans import Severity
+from tertium.spans import Severity, Span
 from tertium.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,7 +39,7 @@ def make_log(result: Any) -> dict[str, Any]:
         "semanticVersion": __version__,
         "rules": [_describe_rule(rule) for rule in RULES],
     }
-    findings = [_describe_finding(finding, places[finding.rule]) for finding in result.findings()]
+    findings = [_describe_finding(own, places[own.span.category]) for own in result.findings()]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": findings}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -55,40 +55,46 @@ def _describe_rule(rule: FindingRule) -> dict[str, Any]:
 
 
 def _describe_finding(finding: Finding, rule: int) -> dict[str, Any]:
+    """Return a finding at the translation; one in the source has the source as a related place."""
+    span, texts = finding.span, finding.texts
+    in_translation = span.side == "hypothesis"
     location: dict[str, Any] = {}
-    if finding.location is not None:
-        place = finding.location, finding.start, finding.end
-        location["physicalLocation"] = _describe_place(*place, finding.snippet)
-    if finding.segment:
-        location["logicalLocations"] = [{"name": finding.segment, "kind": "segment"}]
-    described: dict[str, Any] = {
-        "ruleId": finding.rule,
+    if place := finding.location("hypothesis"):
+        marked = span if in_translation else None
+        location["physicalLocation"] = _describe_place(place, marked, finding.text)
+    location["logicalLocations"] = [{"name": str(finding.segment), "kind": "segment"}]
+    source = None if in_translation else finding.location("source")
+    related: dict[str, Any] = {}
+    if source is not None:
+        own = {"id": 1, "physicalLocation": _describe_place(source, span)}
+        related["relatedLocations"] = [own]
+    identity = (span.category, texts.source or texts.hypothesis, span.side, finding.text)
+    digest = hashlib.sha256("\0".join(identity).encode()).hexdigest()
+    return {
+        "ruleId": span.category,
         "ruleIndex": rule,
-        "level": LEVELS[finding.severity],
-        "message": {"text": finding.message},
-        "locations": [location] if location else [],
-        "properties": {"severity": finding.severity, **finding.properties},
+        "level": LEVELS[span.severity],
+        "message": {"text": span.message},
+        "locations": [location],
+        "properties": {
+            "severity": span.severity,
+            "system": finding.system,
+            "side": span.side,
+            "start": span.start,
+            "end": span.end,
+        },
+        **related,
+        "partialFingerprints": {"finding/v1": digest[:32]},
     }
-    if finding.related:
-        described["relatedLocations"] = [
-            {"id": n, "physicalLocation": _describe_place(*place)}
-            for n, place in enumerate(finding.related, start=1)
-        ]
-    if finding.identity:
-        digest = hashlib.sha256("\0".join((finding.rule, *finding.identity)).encode()).hexdigest()
-        described["partialFingerprints"] = {"finding/v1": digest[:32]}
-    return described
 
 
-def _describe_place(
-    location: FileLocation, start: int | None, end: int | None, snippet: str = ""
-) -> dict[str, Any]:
+def _describe_place(location: FileLocation, span: Span | None, snippet: str = "") -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": file_uri(location.file)}}
     if location.line is not None:
         region: dict[str, Any] = {"startLine": location.line}
-        if location.column is not None and start is not None and end is not None:
-            region["startColumn"] = location.column + start
-            region["endColumn"] = location.column + end
+        if location.column is not None and span is not None:
+            region["startColumn"] = location.column + span.start
+            region["endColumn"] = location.column + span.end
             region |= {"snippet": {"text": snippet}} if snippet else {}
         place["region"] = region
     return place

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from tertium.evaluation.checking import CheckReport, FindingRow
+from tertium.core.findings import Finding
+from tertium.evaluation.checking import CheckReport
 from tertium.output.error_span_markup import error_span_paragraph
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.html_table import sort_button
@@ -31,7 +32,7 @@ def findings_page(report: CheckReport) -> str:
         "unit": "findings",
         "counts": render_html_table(report.tables()[0]),
         "filters": _make_filters(report),
-        "findings": list_rows(report.rows(), len(report.spans) > 1),
+        "findings": list_rows(report.findings(), len(report.spans) > 1),
         "note": element("p", more, class_="note") if total > MAX_LISTED_FINDINGS else "",
     }
     return render_page(
@@ -45,7 +46,7 @@ def findings_page(report: CheckReport) -> str:
 
 def findings_section(report: CheckReport) -> Markup:
     """Return a section of a report: counts of each check, and the most severe findings."""
-    rows = sorted(report.rows(), key=lambda row: -MQM_WEIGHTS.get(row.span.severity, 0.0))
+    rows = sorted(report.findings(), key=lambda row: -MQM_WEIGHTS.get(row.span.severity, 0.0))
     more = f"The {MAX_IN_REPORT} most severe of {len(rows):,} findings. "
     hint = element("code", "tertium check -o findings.html")
     note = element("p", more, hint, " lists all.", class_="note")
@@ -63,7 +64,7 @@ def count_findings(report: CheckReport) -> int:
     return sum(len(spans) for rows in report.spans.values() for spans in rows)
 
 
-def list_rows(rows: Iterable[FindingRow], has_systems: bool) -> Markup:
+def list_rows(rows: Iterable[Finding], has_systems: bool) -> Markup:
     """Return a sortable table of findings."""
     listed = [_describe_row(row, has_systems) for row in islice(rows, MAX_LISTED_FINDINGS)]
     header = [name for name in HEADER if has_systems or name != "system"]
@@ -112,7 +113,7 @@ def filter_fields(choices: Mapping[str, Iterable[str]]) -> Markup:
     )
 
 
-def _describe_row(row: FindingRow, has_systems: bool) -> Markup:
+def _describe_row(row: Finding, has_systems: bool) -> Markup:
     system, item, segment, span = row.system, row.segment, row.texts, row.span
     texts = [element("p", span.message)]
     if segment.source is not None:
