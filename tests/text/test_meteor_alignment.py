@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import meteor_long_search
-from tertium.text.meteor_alignment import (
-    MeteorAlignment,
-    align,
-    count_chunks,
-    exact_matches,
-    stem_matches,
-    synonym_matches,
-)
-from tertium.text.meteor_long_search import choose_long_matches, group_matches
-from tertium.text.meteor_search import BEAM, Match, choose_matches
+from tertium.text.meteor_alignment import MeteorAlignment, align, count_chunks, find_matches
+from tertium.text.meteor_search import CHUNK, Match, Path, choose_matches
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 
@@ -104,7 +98,7 @@ def test_no_word_is_used_twice(hypothesis: list[str], reference: list[str]) -> N
 @given(st.lists(st.sampled_from("ab"), max_size=5), st.lists(st.sampled_from("ab"), max_size=5))
 def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) -> None:
     """Compare with all alignments of exact matches, by covered words and chunks."""
-    candidates = exact_matches(hypothesis, reference)
+    candidates, _ = find_matches(hypothesis, reference)
     matches = choose_matches(candidates, len(hypothesis), len(reference), beam=10_000)
     best = min((-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0))
     assert (-len(matches), count_chunks(matches)) == best
@@ -124,70 +118,97 @@ def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[M
 SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as": frozenset({3})}
 
 
-@given(
-    st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=24),
-    st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=24),
-    st.lists(st.tuples(*[st.integers(0, 23), st.integers(1, 3)] * 2), max_size=4),
-    st.sampled_from([1, 2, 40]),
-)
-def test_the_search_for_long_texts_gives_the_same_alignment(
-    hypothesis: list[str],
-    reference: list[str],
-    spans: list[tuple[int, int, int, int]],
-    beam: int,
+def senses(word: str) -> frozenset[int]:
+    return SENSES.get(word, frozenset())
+
+
+@given(WORDS, WORDS)
+def test_all_pairs_of_matching_words_are_candidates(
+    hypothesis: list[str], reference: list[str]
 ) -> None:
-    """Compare the search for long texts with the one that tries every match."""
-    phrases = [
-        Match("paraphrase", start, length, at, extent)
-        for start, length, at, extent in spans
-        if start + length <= len(hypothesis) and at + extent <= len(reference)
+    expected: dict[str, Callable[[str, str], bool]] = {
+        "exact": lambda left, right: left == right,
+        "stem": lambda left, right: left != right and stem(left) == stem(right),
+        "synonym": lambda left, right: left != right and not senses(left).isdisjoint(senses(right)),
+    }
+    matches, is_limited = find_matches(hypothesis, reference, stem, senses)
+    assert not is_limited
+    assert matches == [
+        Match(stage, j, 1, i, 1)
+        for stage, matches_in_stage in expected.items()
+        for i, j in product(range(len(reference)), range(len(hypothesis)))
+        if matches_in_stage(hypothesis[j], reference[i])
     ]
 
-    def senses(word: str) -> frozenset[int]:
-        return SENSES.get(word, frozenset())
 
-    all_matches = [
-        *exact_matches(hypothesis, reference),
-        *stem_matches(hypothesis, reference, stem),
-        *synonym_matches(hypothesis, reference, senses),
-        *phrases,
-    ]
-    groups = group_matches(hypothesis, reference, stem, senses)
-    assert choose_long_matches(reference, groups, phrases, len(hypothesis), beam) == choose_matches(
-        all_matches, len(hypothesis), len(reference), beam
-    )
+def test_texts_of_400_words_are_compared_in_full() -> None:
+    matches, is_limited = find_matches(["word"] * 400, ["word"] * 400)
+    assert (len(matches), is_limited) == (160_000, False)
+    matches, is_limited = find_matches(["word"] * 410, ["word"] * 400)
+    assert (len(matches), is_limited) == (205 * 400, True)
 
 
-def test_the_steps_of_a_long_repetition_grow_with_its_length(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """At each word, at most as many matches are tried as there are paths."""
-    attempts = 0
-    make_item = meteor_long_search._Step._item
+def test_a_frequent_word_of_a_long_text_matches_nearby_words() -> None:
+    reference = ["word"] * 2_000
+    matches, is_limited = find_matches(["rare", *reference, "rare"], [*reference, "rare"])
+    assert is_limited
+    assert len(matches) <= 160_000
+    assert max(abs(m.hypothesis_start - m.reference_start) for m in matches[2_000:-2_000]) < 80
+    assert [m.hypothesis_start for m in matches[-2:]] == [0, 2_001]
 
-    def count_item(step: Any, *position: Any) -> Any:
-        nonlocal attempts
-        attempts += 1
-        return make_item(step, *position)
 
-    monkeypatch.setattr(meteor_long_search._Step, "_item", count_item)
-    alignment = align(["word"] * 300, ["word"] * 290)
-    assert len(alignment.matches) == 290
+def english(count: int, seed: int) -> list[str]:
+    """Return words that are as frequent as in English."""
+    rng = random.Random(seed)
+    return [f"{int(10 * rng.paretovariate(0.4))}s" for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", [410, 3_000])
+def test_a_long_repetition_is_one_chunk(count: int) -> None:
+    alignment = align(["word"] * count, ["word"] * (count - 50))
+    assert len(alignment.matches) == count - 50
     assert alignment.chunks == 1
-    assert attempts <= 290 * 2 * (BEAM + 1)
 
 
-def test_a_very_long_repetition_is_searched_with_a_narrower_beam(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    widths: list[int] = []
-    best = meteor_long_search._Step.best
+def test_long_texts_take_less_than_two_seconds() -> None:
+    reference = english(2_000, 1)
+    hypothesis = [*reference[700:1_500], *reference[:600], *english(600, 2)]
+    start = time.process_time()
+    alignment = align(hypothesis, reference, stem=stem)
+    assert time.process_time() - start < 2
+    assert len(alignment.matches) >= 1_700
+    assert alignment.chunks <= 800
 
-    def record(step: Any, beam: int) -> Any:
-        widths.append(beam)
-        return best(step, beam)
 
-    monkeypatch.setattr(meteor_long_search._Step, "best", record)
-    alignment = align(["word"] * 20_000, ["word"] * 19_000)
-    assert (len(alignment.matches), alignment.chunks) == (19_000, 1)
-    assert {*widths} == {2}
+def extend_all(paths: list[Path], candidates: Any, position: int, beam: int) -> list[Path]:
+    """Extend each path in every way, as METEOR does."""
+    extended: list[Path] = []
+    for path in paths:
+        rank, words, undecided, end, last = path
+        if undecided > position:
+            extended.append(path)
+            continue
+        chunk = CHUNK if end >= 0 else 0
+        for match, match_words, cost, start, stop, reference_end, distance in candidates:
+            if not words & match_words:
+                own = rank + cost + (0 if start == end else chunk)
+                extended.append((own, words | match_words, reference_end, stop, (match, last)))
+                rank += distance
+        extended.append((rank + chunk, words, position + 1, -1, last))
+    return extended
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 5, 40]))
+def test_paths_that_are_left_out_could_not_win(seed: int, beam: int) -> None:
+    rng = random.Random(seed)
+    hypothesis, reference = rng.choices("abcdefg", k=50), rng.choices("abcdefg", k=40)
+    phrases = [
+        Match("paraphrase", rng.randrange(46), rng.randrange(1, 4), start, rng.randrange(1, 4))
+        for start in range(0, 37, 2)
+    ]
+    candidates = [*find_matches(hypothesis, reference, None, senses)[0], *phrases]
+    chosen = choose_matches(candidates, 50, 40, beam)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tertium.text.meteor_search._extend", extend_all)
+        assert choose_matches(candidates, 50, 40, beam) == chosen

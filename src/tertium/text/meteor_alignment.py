@@ -1,15 +1,17 @@
 """METEOR's alignment of the words of a hypothesis and a reference.
 
 Candidate matches come in stages (same word, same stem, synonym, paraphrase). Each word takes part
-in at most one match; `meteor_search` selects the matches. `meteor_long_search` gives the same
-result for long texts in less time.
+in at most one match; `meteor_search` selects the matches. In long texts, only the nearest words
+are candidates (`length_limits.MAX_WORD_MATCHES`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tertium.text import length_limits
 from tertium.text.meteor_search import BEAM, EXACT, STEM, SYNONYM, Match, choose_matches
 
 
@@ -20,10 +22,6 @@ def count_chunks(matches: Sequence[Match]) -> int:
         chunks += (start, at) != end
         end = start + length, at + extent
     return chunks
-
-
-# Above this number of word pairs `meteor_long_search` is faster; both give the same result.
-LONG_TEXT_WORD_PAIRS = 200 * 200
 
 
 @dataclass(frozen=True)
@@ -62,62 +60,72 @@ def align(
     if hypothesis == reference:  # no search covers more words in fewer chunks
         matches = tuple(Match(EXACT, i, 1, i, 1) for i in range(len(reference)))
         return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
-    phrases = paraphrases(hypothesis, reference) if paraphrases is not None else ()
-    if len(hypothesis) * len(reference) > LONG_TEXT_WORD_PAIRS:
-        from tertium.text.meteor_long_search import choose_long_matches, group_matches
-
-        groups = group_matches(hypothesis, reference, stem, senses)
-        matches = choose_long_matches(reference, groups, tuple(phrases), len(hypothesis), beam)
-    else:
-        candidates = exact_matches(hypothesis, reference)
-        if stem is not None:
-            candidates += stem_matches(hypothesis, reference, stem)
-        if senses is not None:
-            candidates += synonym_matches(hypothesis, reference, senses)
-        candidates += phrases
-        matches = choose_matches(candidates, len(hypothesis), len(reference), beam)
+    candidates, _ = find_matches(hypothesis, reference, stem, senses)
+    if paraphrases is not None:
+        candidates += paraphrases(hypothesis, reference)
+    matches = choose_matches(candidates, len(hypothesis), len(reference), beam)
     return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
 
 
-def exact_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
-    """Return all pairs of equal words, in the order of the reference."""
-    positions = _positions_by_word(hypothesis)
-    return [
-        Match(EXACT, j, 1, i, 1)
-        for i, word in enumerate(reference)
-        for j in positions.get(word, ())
-    ]
+def find_matches(
+    hypothesis: Sequence[str],
+    reference: Sequence[str],
+    stem: Callable[[str], str] | None = None,
+    senses: Callable[[str], Senses] | None = None,
+) -> tuple[list[Match], bool]:
+    """Find the pairs of words that match in each stage; return whether some are left out.
+
+    A word matches equal words, different words with the same stem, and different words that share a
+    sense. If a stage has too many matches, each word has only the nearest of them.
+
+    >>> matches, is_limited = find_matches(["as", "a"], ["a"], lambda word: word[0])
+    >>> [(match.stage, match.hypothesis_start) for match in matches], is_limited
+    ([('exact', 1), ('stem', 0)], False)
+    """
+    stages: dict[str, Callable[[str], Iterable[Hashable]]] = {EXACT: lambda word: (word,)}
+    if stem is not None:
+        stages[STEM] = lambda word: (stem(word),)
+    if senses is not None:
+        stages[SYNONYM] = senses
+    matches: list[Match] = []
+    is_limited = False
+    for stage, keys in stages.items():
+        matching = _find_equal_keys(hypothesis, reference, keys, has_equal_words=stage == EXACT)
+        longest = max(map(len, matching), default=0)
+        limit = _match_limit(matching, longest)
+        is_limited |= limit < longest
+        for at, positions in enumerate(matching):
+            nearest = bisect_left(positions, at)
+            first = max(0, min(nearest - limit // 2, len(positions) - limit))
+            matches += [Match(stage, j, 1, at, 1) for j in positions[first : first + limit]]
+    return matches, is_limited
 
 
-def stem_matches(
-    hypothesis: Sequence[str], reference: Sequence[str], stem: Callable[[str], str]
-) -> list[Match]:
-    """Return all pairs of different words with the same stem, in the order of the reference."""
-    positions = _positions_by_word([stem(word) for word in hypothesis])
-    return [
-        Match(STEM, j, 1, i, 1)
-        for i, word in enumerate(reference)
-        for j in positions.get(stem(word), ())
-        if hypothesis[j] != word
-    ]
+def _find_equal_keys(
+    hypothesis: Sequence[str],
+    reference: Sequence[str],
+    keys: Callable[[str], Iterable[Hashable]],
+    has_equal_words: bool,
+) -> list[list[int]]:
+    """Return for each word of the reference where the hypothesis has a word with the same key."""
+    positions: dict[Hashable, list[int]] = {}
+    for j, word in enumerate(hypothesis):
+        for key in keys(word):
+            positions.setdefault(key, []).append(j)
+    by_word: dict[str, list[int]] = {}
+    for word in dict.fromkeys(reference):
+        same_key = {j for key in keys(word) for j in positions.get(key, ())}
+        by_word[word] = sorted(j for j in same_key if has_equal_words or hypothesis[j] != word)
+    return [by_word[word] for word in reference]
 
 
-def synonym_matches(
-    hypothesis: Sequence[str], reference: Sequence[str], senses: Callable[[str], Senses]
-) -> list[Match]:
-    """Return all pairs of different words that share a sense, in the order of the reference."""
-    left = [(j, word, ids) for j, word in enumerate(hypothesis) if (ids := senses(word))]
-    right = [(i, word, ids) for i, word in enumerate(reference) if (ids := senses(word))]
-    return [
-        Match(SYNONYM, j, 1, i, 1)
-        for i, word, ids in right
-        for j, other_word, other_ids in left
-        if other_word != word and not ids.isdisjoint(other_ids)
-    ]
-
-
-def _positions_by_word(words: Sequence[str]) -> dict[str, list[int]]:
-    positions: dict[str, list[int]] = {}
-    for j, word in enumerate(words):
-        positions.setdefault(word, []).append(j)
-    return positions
+def _match_limit(matching: Sequence[Sequence[int]], limit: int) -> int:
+    """Lower the number of matches of one word until all together are not too many."""
+    while limit > 1:
+        if (
+            sum(min(limit, len(positions)) for positions in matching)
+            <= length_limits.MAX_WORD_MATCHES
+        ):
+            break
+        limit //= 2
+    return limit

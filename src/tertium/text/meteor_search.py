@@ -16,7 +16,9 @@ start there, or none; the best `beam` paths continue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -82,30 +84,16 @@ def choose_matches(
             hypothesis_counts[j] += 1
         for i in range(at, at + extent):
             reference_counts[i] += 1
-    uncontested, contested = split_uncontested(candidates, hypothesis_counts, reference_counts)
-
-    def extend(paths: list[Path], at: int) -> list[Path]:
-        return _extend(paths, contested.get(at, ()), at)
-
-    return search_alignment(uncontested, reference_counts, extend, beam)
-
-
-def search_alignment(
-    uncontested: Mapping[int, Candidate],
-    candidate_counts: Sequence[int],
-    extend: Callable[[list[Path], int], list[Path]],
-    beam: int,
-) -> tuple[Match, ...]:
-    """Return the uncontested and the best contested matches, in the order of the reference.
-
-    `extend` continues paths with the candidates at one word, of which there are as many as counted.
-    """
+    uncontested, contested = _split_uncontested(candidates, hypothesis_counts, reference_counts)
     paths: list[Path] = [(0, 0, 0, -1, None)]
-    for step in _steps(uncontested, candidate_counts):
+    for step in _steps(uncontested, reference_counts):
         if len(paths) > 1:
             paths.sort(key=_rank)
             del paths[beam:]
-        paths = _extend_by_run(paths, step) if isinstance(step, _Run) else extend(paths, step)
+        if isinstance(step, _Run):
+            paths = _extend_by_run(paths, step)
+        else:
+            paths = _extend(paths, contested.get(step, ()), step, beam)
     paths.sort(key=_rank)
     best = min(paths[:beam], key=lambda path: path[0] + CHUNK * (path[3] >= 0))
     chosen = [*(candidate.match for candidate in uncontested.values()), *_unlink(best[4])]
@@ -154,26 +142,46 @@ def _extend_by_run(paths: list[Path], run: _Run) -> list[Path]:
     ]
 
 
-def _extend(paths: list[Path], candidates: Sequence[Candidate], position: int) -> list[Path]:
-    """Extend each path by each match at a word of the reference, and by no match."""
+def _extend(
+    paths: list[Path], candidates: Sequence[Candidate], position: int, beam: int
+) -> list[Path]:
+    """Extend each path by each match at a word of the reference, and by no match.
+
+    Paths that at least `beam` others precede are left out.
+    """
     extended: list[Path] = []
     append, following = extended.append, position + 1
+    worst = math.inf  # paths from this rank on are left out
+    least_cost = min([0, *(candidate.cost for candidate in candidates)])
+    first_words = {candidate.start: candidate.words & -candidate.words for candidate in candidates}
     for path in paths:
+        if len(extended) >= 2 * beam:
+            extended.sort(key=_rank)
+            del extended[beam:]
+            worst = extended[-1][0]
         rank, words, undecided, end, last = path
         if undecided > position:  # inside a match of several words
             append(path)
             continue
         chunk = CHUNK if end >= 0 else 0
+        can_continue = end in first_words and not words & first_words[end]
+        least = least_cost if can_continue else least_cost + chunk
+        if rank + least >= worst:
+            continue
         for match, match_words, cost, start, stop, reference_end, distance in candidates:
             if not words & match_words:
                 own = rank + cost if start == end else rank + cost + chunk
-                append((own, words | match_words, reference_end, stop, (match, last)))
+                if own < worst:
+                    append((own, words | match_words, reference_end, stop, (match, last)))
                 rank += distance
-        append((rank + chunk, words, following, -1, last))
+                if rank + least >= worst:
+                    break
+        else:
+            append((rank + chunk, words, following, -1, last))
     return extended
 
 
-def split_uncontested(
+def _split_uncontested(
     candidates: Sequence[Match], hypothesis_counts: Sequence[int], reference_counts: Sequence[int]
 ) -> tuple[dict[int, Candidate], dict[int, list[Candidate]]]:
     """Separate uncontested candidates, whose words have no other candidate, from contested ones."""
@@ -183,19 +191,24 @@ def split_uncontested(
         _, start, length, at, extent = match
         counts = (*hypothesis_counts[start : start + length], *reference_counts[at : at + extent])
         if max(counts) == 1:
-            uncontested[at] = make_candidate(match)
+            uncontested[at] = _make_candidate(match)
         else:
-            contested.setdefault(at, []).append(make_candidate(match))
+            contested.setdefault(at, []).append(_make_candidate(match))
     return uncontested, contested
 
 
-def make_candidate(match: Match) -> Candidate:
+def _make_candidate(match: Match) -> Candidate:
     """Compute the cost and positions of a match for the search."""
     stage, start, length, at, extent = match
     gain = length + extent if stage == EXACT else length // 2 + extent // 2
-    words = ((1 << length) - 1) << start
     end, reference_end = start + length, at + extent
+    words = _word_bits(start, end)
     return Candidate(match, words, -gain * WORD, start, end, reference_end, abs(start - at))
+
+
+@lru_cache(maxsize=1 << 12)  # equal candidates of a long text share these numbers
+def _word_bits(start: int, end: int) -> int:
+    return (1 << end) - (1 << start)
 
 
 def _unlink(last: Link) -> Iterator[Match]:

@@ -229,7 +229,7 @@ def test_invalid_settings_raise_an_error(spec: str, message: str) -> None:
 def test_too_many_paraphrases_are_ignored_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONG_TEXT_WORD_PAIRS", 0)
+    monkeypatch.setattr(module, "FEW_WORD_PAIRS", 0)
     table = tmp_path / "table"
     table.write_text("0.5\ntook part\nparticipated\n0.5\nparticipated\ntook part\n")
     metric = METEOR(paraphrases=str(table))
@@ -246,13 +246,14 @@ def test_too_many_paraphrases_are_ignored_and_counted(
     assert bounded.system == METEOR().score([segment]).system < scores.system
 
 
-def test_a_narrower_search_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    key, metric = "repetitive text, aligned with a narrower beam", METEOR(synonyms=False)
-    long = Segment("word " * 300 + "a", references=("word " * 290,))
-    short = Segment("word " * 9, references=("word " * 8,))
-    assert key not in metric.score([long, short]).warnings
-    monkeypatch.setattr("tertium.text.length_limits.MAX_WORD_MATCHES", 80_000)
-    assert metric.score([long, short]).warnings[key] == 1
+def test_texts_with_too_many_matches_are_counted() -> None:
+    key, metric = "long text, frequent words matched nearby only", METEOR(synonyms=False, beam=1)
+    short = Segment("word " * 390 + "a", references=("word " * 400,))
+    rare_words = " ".join(str(n) for n in range(500))
+    different = Segment(rare_words + " word", references=(rare_words + " a",))
+    assert key not in metric.score([short, different]).warnings
+    long = Segment("word " * 450 + "a", references=("word " * 420,))
+    assert metric.score([short, different, long]).warnings[key] == 1
 
 
 def test_parameters_can_be_overridden() -> None:

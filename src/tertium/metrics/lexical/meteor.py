@@ -28,8 +28,7 @@ from tertium.segment import Segment
 from tertium.specs import Range, normalize_number
 from tertium.text import length_limits
 from tertium.text.language_codes import LANGUAGE_CODES
-from tertium.text.meteor_alignment import LONG_TEXT_WORD_PAIRS, MeteorAlignment, align
-from tertium.text.meteor_long_search import group_matches
+from tertium.text.meteor_alignment import MeteorAlignment, align, find_matches
 from tertium.text.meteor_search import STAGES
 from tertium.text.meteor_tokens import function_words, has_stemmer, stemmer, tokenize_meteor
 
@@ -58,6 +57,9 @@ RANKING: Mapping[str, Parameters] = {
     "fr": Parameters(0.9, 1.4, 0.6, 0.65, stem=0.2, paraphrase=0.4),
 }
 ANY_LANGUAGE = Parameters(0.75, 1.4, 0.7, 0.5)
+
+# Up to this many word pairs, two texts cannot have too many paraphrases.
+FEW_WORD_PAIRS = 200 * 200
 
 SIDES = ("hypothesis", "reference")
 KINDS = ("content", "function")
@@ -196,8 +198,8 @@ class METEOR(Metric):
         return align(
             left,
             right,
-            stem=stemmer(self.code) if "stem" in self.stages else None,
-            senses=_load_senses() if "synonym" in self.stages else None,
+            stem=self._stem,
+            senses=self._senses,
             paraphrases=table.find_matches if table is not None else None,
             beam=self.beam,
         )
@@ -261,8 +263,8 @@ class METEOR(Metric):
             flags = drop_tokenized_flags(flags)
         if self.language == "en":
             flags["reference not English"] = flag_not_english(segments)
-        is_narrowed = as_flags(self._has_too_many_matches(segment) for segment in segments)
-        flags["repetitive text, aligned with a narrower beam"] = is_narrowed
+        is_limited = as_flags(self._has_too_many_matches(segment) for segment in segments)
+        flags["long text, frequent words matched nearby only"] = is_limited
         if table is not None:
             flags["too many paraphrases, left out"] = as_flags(
                 any(
@@ -274,17 +276,24 @@ class METEOR(Metric):
         return flags
 
     def _has_too_many_matches(self, segment: Segment) -> bool:
-        """Return whether the search for an alignment uses a narrower beam."""
+        """Return whether some matches of a long text are no candidates for its alignment."""
         limit, length = length_limits.MAX_WORD_MATCHES, len(segment.hypothesis)
-        texts = [r for r in segment.references if len(r) * length > limit]
-        words = self.tokens(segment.hypothesis) if texts else ()
-        return any(self._count_matches(words, self.tokens(text)) > limit for text in texts)
+        long_references = [r for r in segment.references if len(r) * length > limit]
+        if not long_references:
+            return False
+        words = self.tokens(segment.hypothesis)
+        return any(
+            find_matches(words, self.tokens(text), self._stem, self._senses)[1]
+            for text in long_references
+        )
 
-    def _count_matches(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> int:
-        stem = stemmer(self.code) if "stem" in self.stages else None
-        senses = _load_senses() if "synonym" in self.stages else None
-        groups = group_matches(hypothesis, reference, stem, senses)
-        return sum(group.words.bit_count() for word in reference for group in groups[word])
+    @property
+    def _stem(self) -> Callable[[str], str] | None:
+        return stemmer(self.code) if "stem" in self.stages else None
+
+    @property
+    def _senses(self) -> Callable[[str], frozenset[int]] | None:
+        return _load_senses() if "synonym" in self.stages else None
 
     def _paraphrase_table(self) -> ParaphraseTable | None:
         return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
@@ -312,7 +321,7 @@ def _has_too_many_paraphrases(
 ) -> bool:
     """Return whether two texts have too many paraphrase matches for the alignment search."""
     # Counting costs as much as a lookup, and short texts cannot have too many.
-    if len(hypothesis) * len(reference) <= LONG_TEXT_WORD_PAIRS:
+    if len(hypothesis) * len(reference) <= FEW_WORD_PAIRS:
         return False
     return table.count_matches(hypothesis, reference) > length_limits.MAX_PARAPHRASE_PAIRS
 
