@@ -4,8 +4,11 @@ Row i is the hypothesis up to word i, column j the reference up to word j. TER o
 within a beam around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit
 per reference word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam.
 `BeamTable` does the same within the beam. `CostTable` fills the matrix cell by cell with any costs,
-vectorized over several costs and shifts. `ter_edits` uses the fastest exact table; for long texts
-it is `long_edit_distance.LongTable`.
+vectorized over several costs and shifts. `ter_edits` uses the fastest exact table.
+
+After a shift, the matrix is computed from the first moved word on. Within the beam it is computed
+only to the first row, after the last moved word, where all cells have changed by the same amount:
+then so have all cells below.
 
 A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
 Ties are resolved backwards from the end: match or substitution first, then deletion.
@@ -15,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -63,8 +65,6 @@ class BitTable:
     [[2, 3]]
     """
 
-    batch_size = 1
-
     def __init__(self, reference: Words, hypothesis: Words) -> None:
         self._positions: dict[int, int] = {}
         for column, word in enumerate(reference):
@@ -73,7 +73,7 @@ class BitTable:
         self._full = (1 << self._width) - 1
         self._rows: list[_Row] = [(self._full, 0, 0, 0, 0, self._width)]
         self._words = tuple(hypothesis)
-        self.distances = [self._fill(self._words, 0, self._rows)]
+        self.distances = [self._fill(self._words, 0, 0, self._rows)]
 
     def update(self, shifts: Sequence[Shift | None]) -> None:
         """Apply a shift to the hypothesis, or none."""
@@ -81,22 +81,19 @@ class BitTable:
         if shift is not None:
             self._words = shift(self._words)
             del self._rows[shift.start + 1 :]
-            self.distances = [self._fill(self._words, shift.start, self._rows)]
+            self.distances = [self._fill(self._words, shift.start, shift.end, self._rows)]
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
         """Compute lazily the distance after each shift of each hypothesis."""
+        [own] = shifts
         words = self._words
-        return [(self._fill(shift(words), shift.start, None) for shift in row) for row in shifts]
+        return [(self._fill(shift(words), shift.start, shift.end, None) for shift in own)]
 
-    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
-        """Bound how much moving each (start, length) lowers the distance.
+    def _fill(self, words: Sequence[int], start: int, end: int, rows: list[_Row] | None) -> int:
+        """Compute the distance from row `start` on; append the new rows to `rows`.
 
-        Moving n words changes it by at most n deletions and n insertions.
+        The words from `end` on are those of the stored rows.
         """
-        return [2 * length for _, length in blocks]
-
-    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
-        """Compute the distance from row `start` on; append the new rows to `rows`."""
         full, positions = self._full, self._positions
         plus, minus = self._rows[start][:2]
         for word in words[start:]:
@@ -138,15 +135,11 @@ class BeamTable(BitTable):
         self._masks = _beam_masks(len(hypothesis), len(reference))
         super().__init__(reference, hypothesis)
 
-    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
-        return self.distances * len(blocks)  # a shift may bring words into the beam
-
-    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
+    def _fill(self, words: Sequence[int], start: int, end: int, rows: list[_Row] | None) -> int:
         full, positions, last = self._full, self._positions, 1 << self._width >> 1
         plus, minus, value = self._rows[start][0], self._rows[start][1], self._rows[start][5]
-        for word, (left, right, span, beyond) in zip(
-            words[start:], self._masks[start:], strict=True
-        ):
+        steps = zip(words[start:], self._masks[start:], strict=True)
+        for row, (word, (left, right, span, beyond)) in enumerate(steps, start + 1):
             matches = positions.get(word, 0) & span
             plus, minus = plus & ~left, minus | left
             diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
@@ -158,6 +151,8 @@ class BeamTable(BitTable):
             plus, minus = plus | right, minus & ~right
             if rows is not None:
                 rows.append((plus, minus, matches, diagonal | beyond, down, value))
+            elif row >= end and (plus, minus) == self._rows[row][:2]:
+                return self.distances[0] + value - self._rows[row][5]
         return value
 
 
@@ -195,8 +190,6 @@ class CostTable:
     ([2, 2], ' ss ', ' i d ')
     """
 
-    batch_size = SHIFT_BATCH
-
     def __init__(
         self,
         reference: Words,
@@ -214,14 +207,7 @@ class CostTable:
         self._reference = np.array([-1, *reference])  # by column; column 0 has no word
         self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=kind)]
         self._words = np.array([hypothesis] * len(costs), dtype=np.int64)  # (costs, words)
-        self._costs = insertion, deletion
-        self._unlimited: tuple[IntArray, IntArray] | None = None
         self._fill(0)
-
-    @property
-    def size(self) -> int:
-        """The number of stored cells."""
-        return sum(row.size for row in self._rows)
 
     def update(self, shifts: Sequence[Shift | None]) -> None:
         """Apply one shift to each hypothesis, or none."""
@@ -231,7 +217,6 @@ class CostTable:
         self._fill(min((shift.start for _, shift in moves), default=len(self._rows) - 1))
 
     def _fill(self, start: int) -> None:
-        self._unlimited = None
         del self._rows[start + 1 :]
         owners = np.arange(len(self._words))
         self._rows += [row.copy() for row in self._fill_rows(self._words, owners, start)]
@@ -239,49 +224,29 @@ class CostTable:
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
         owned = [(owner, shift) for owner, row in enumerate(shifts) for shift in row]
-        batches = (owned[n : n + SHIFT_BATCH] for n in range(0, len(owned), SHIFT_BATCH))
-        distances = chain.from_iterable(map(self._measure, batches))
-        return [iter([next(distances) for _ in row]) for row in shifts]
+        in_order = sorted(range(len(owned)), key=lambda number: owned[number][1].start)
+        distances = np.zeros(len(owned), dtype=self._match_cost.dtype)
+        for first in range(0, len(owned), SHIFT_BATCH):
+            batch = in_order[first : first + SHIFT_BATCH]
+            distances[batch] = self._measure([owned[number] for number in batch])
+        following = iter(distances.tolist())
+        return [iter([next(following) for _ in row]) for row in shifts]
 
-    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
-        """Bound how much moving each (start, length) lowers the distance.
-
-        After the move it is at least that without the block, without a beam, less the insertion of
-        the block: inserting its words costs no more.
-        """
-        if not blocks:
-            return []
-        if self._unlimited is None:
-            backward = self._fill_unlimited(self._words[:, ::-1], self._reference[:0:-1])
-            forward = self._fill_unlimited(self._words, self._reference[1:])
-            self._unlimited = forward, backward[:, ::-1, ::-1]
-        (before, after), (insertion, deletion) = self._unlimited, self._costs
-        starts, lengths = np.array(blocks).T
-        rest = (before[owner, starts] + after[owner, starts + lengths]).min(axis=1)
-        least = self._offset[owner] + rest - lengths * (deletion[owner] + insertion[owner])
-        gains: list[int] = (self.distances[owner] - least).tolist()
-        return gains
-
-    def _fill_unlimited(self, words: IntArray, reference: IntArray) -> IntArray:
-        """Compute the matrix without a beam, (costs, words + 1, columns)."""
-        shape = (len(words), words.shape[1] + 1, len(reference) + 1)
-        table = np.zeros(shape, dtype=self._match_cost.dtype)
-        equal, other = self._match_cost[:, None], self._mismatch_cost[:, None]
-        for row, column_words in enumerate(words.T):
-            above, here = table[:, row], table[:, row + 1]
-            steps = np.where(column_words[:, None] == reference, equal, other)
-            np.minimum(above[:, :-1] + steps, above[:, 1:], out=here[:, 1:])
-            np.minimum.accumulate(here, axis=1, out=here)
-        return table
-
-    def _measure(self, shifts: Sequence[tuple[int, Shift]]) -> list[int]:
+    def _measure(self, shifts: Sequence[tuple[int, Shift]]) -> IntArray:
         """Compute the distance after each (owner, shift)."""
         owners = np.array([owner for owner, _ in shifts])
         moved = self._words[owners]  # (shifts, words)
         for row, (_, (start, middle, end)) in zip(moved, shifts, strict=True):
             row[start:end] = np.concatenate([row[middle:end], row[start:middle]])
-        *_, last = self._fill_rows(moved, owners, min(shift.start for _, shift in shifts))
-        distances: list[int] = (self._offset[owners] + last[:, -1]).tolist()
+        first = min(shift.start for _, shift in shifts)
+        end = max(shift.end for _, shift in shifts)
+        last = len(self._rows) - 1
+        for number, cells in enumerate(self._fill_rows(moved, owners, first), first + 1):
+            if number >= min(end, last):
+                change = cells - self._rows[number][owners]
+                if number == last or (change == change[:, -1:]).all():
+                    break
+        distances: IntArray = np.array(self.distances, dtype=change.dtype)[owners] + change[:, -1]
         return distances
 
     def _fill_rows(self, words: IntArray, owners: IntArray, start: int) -> Iterator[IntArray]:
@@ -338,12 +303,9 @@ class EditTable(Protocol):
     """Edit distances of hypotheses to one reference, one for each of several costs."""
 
     @property
-    def batch_size(self) -> int: ...  # shifts to evaluate together
-    @property
     def distances(self) -> list[int]: ...
     def update(self, shifts: Sequence[Shift | None]) -> None: ...
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]: ...
-    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]: ...
     def path(self, owner: int = 0) -> str: ...
 
 

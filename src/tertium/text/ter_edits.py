@@ -5,18 +5,16 @@ distance most, until no shift helps; the remaining differences are insertions, d
 substitutions. Candidates, limits and tie-breaking are those of Tercom and sacrebleu: with unit
 costs the number of edits equals sacrebleu's on every input.
 
-Few shifts are evaluated: no shift can lower the distance below the cost of the differing words, nor
-gain more than removing the moved words and inserting them at the best place. Each is evaluated from
-the first moved word on (`text/edit_distance.py`), and searches with several costs run together.
+No shift can lower the distance below the cost of the differing words; one that reaches it ends the
+search. Searches with several costs run together (`text/edit_distance.py`).
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -34,14 +32,11 @@ from tertium.text.edit_distance import (
     Words,
     beam_is_inert,
 )
-from tertium.text.long_edit_distance import LongTable
 
 # The limits of sacrebleu; other values would change the number of edits.
 MAX_BLOCK = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000
-
-LONG_TEXT_WORD_PAIRS = 400 * 400  # above this, `LongTable` is faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +139,8 @@ class _ShiftSearch:
     _path: str = ""
     _shifts: int = 0
     _candidate_count: int = 0
-    _blocks: tuple[_Block, ...] | None = None  # candidates; empty when the search is over
-    _pending: deque[tuple[int, Shift]] = field(default_factory=deque)  # with the most they gain
-    _best_gain: int = 0
-    _best_shift: Shift | None = None
+    _distance: int = 0
+    _is_over: bool = False
 
     def __post_init__(self) -> None:
         self._lower_bound = _lower_bound(self.words, self.target, self.costs)
@@ -161,59 +154,46 @@ class _ShiftSearch:
         )
         return Edits(insertions, deletions, substitutions, self._shifts)
 
-    def propose(self, table: EditTable, owner: int) -> bool:
-        """Find candidate shifts in order of preference; return whether there are any."""
-        if self._blocks == ():
-            return False
+    def propose(self, table: EditTable, owner: int) -> list[Shift]:
+        """Return the candidate shifts in order of preference; none when the search is over."""
+        if self._is_over:
+            return []
         self._path = table.path(owner)
+        self._distance = table.distances[owner]
         blocks: tuple[_Block, ...] = ()
-        if table.distances[owner] - self._lower_bound >= self._min_gain:
+        if self._distance - self._lower_bound >= self._min_gain:
             limit = MAX_CANDIDATES - self._candidate_count
             blocks = _candidates(self.words, self.target, self._path, limit)
             self._candidate_count += len(blocks)
-        self._blocks = blocks if self._candidate_count < MAX_CANDIDATES else ()
-        self._best_gain, self._best_shift = self._min_gain - 1, None
-        self._distance = table.distances[owner]
-        most = self._distance - self._lower_bound
-        gains = table.max_gains(owner, [(-start, length) for length, start, _ in self._blocks])
-        shifts = (_shift(*block) for block in self._blocks)
-        self._pending = deque((min(most, gain), s) for gain, s in zip(gains, shifts, strict=True))
-        return bool(self._blocks)
+        if self._candidate_count >= MAX_CANDIDATES:
+            blocks = ()
+        return [_shift(*block) for block in blocks]
 
-    def next_shifts(self, count: int) -> list[Shift]:
-        """Return the next candidates that may be better than the best so far."""
-        shifts: list[Shift] = []
-        while self._pending and len(shifts) < count:
-            max_gain, shift = self._pending.popleft()
-            if max_gain > self._best_gain:
-                shifts.append(shift)
-        return shifts
-
-    def compare(self, shifts: list[Shift], distances: Iterator[int]) -> None:
-        """Keep the best shift, given the distances after some candidates.
+    def choose(self, shifts: Sequence[Shift], distances: Iterator[int]) -> Shift | None:
+        """Make the best shift, if one helps, given the distance after each, and return it.
 
         The largest gain wins, then the longest block, the earliest block, the earliest destination.
         """
+        best: Shift | None = None
+        best_gain = self._min_gain - 1
         for shift, distance in zip(shifts, distances, strict=True):
-            if self._distance - distance > self._best_gain:
-                self._best_gain, self._best_shift = self._distance - distance, shift
-
-    def choose(self) -> Shift | None:
-        """Make the best shift, if one helps, and return it."""
-        if self._best_shift is None or not self._blocks:
-            self._blocks = ()
+            gain = self._distance - distance
+            if gain > best_gain:
+                best, best_gain = shift, gain
+                if self._distance - gain == self._lower_bound:
+                    break
+        if best is None:
+            self._is_over = True
             return None
-        self.words = self._best_shift(self.words)
+        self.words = best(self.words)
         self._shifts += 1
-        return self._best_shift
+        return best
 
 
 def edit_table(
     reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
 ) -> EditTable:
     """Return the fastest exact table within the beam, for each of `costs`."""
-    if len(reference) * len(hypothesis) > LONG_TEXT_WORD_PAIRS:
-        return LongTable(reference, hypothesis, costs)
     if [*costs] != [(1, 1, 1)]:
         return CostTable(reference, hypothesis, costs)
     table = BitTable(reference, hypothesis)
@@ -224,13 +204,13 @@ def edit_table(
 
 def _shift_until_best(table: EditTable, searches: Sequence[_ShiftSearch]) -> None:
     """Make the best shift in every search until none helps; update the table."""
-    count = max(1, table.batch_size // len(searches))
-    while sum(search.propose(table, n) for n, search in enumerate(searches)):  # all propose
-        while any(shifts := [search.next_shifts(count) for search in searches]):
-            measured = table.distances_after(shifts)
-            for search, candidates, after in zip(searches, shifts, measured, strict=True):
-                search.compare(candidates, after)
-        table.update([search.choose() for search in searches])
+    while True:
+        proposed = [search.propose(table, owner) for owner, search in enumerate(searches)]
+        if not any(proposed):
+            return
+        measured = table.distances_after(proposed)
+        rounds = zip(searches, proposed, measured, strict=True)
+        table.update([search.choose(shifts, distances) for search, shifts, distances in rounds])
 
 
 def _lower_bound(words: Words, target: Words, costs: _IntegerCosts) -> int:
