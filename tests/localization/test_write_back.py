@@ -20,7 +20,7 @@ from tertium.localization.catalogs import read_catalog
 from tertium.localization.projects import Project, read_project
 from tertium.localization.units import Catalog, Languages, Unit
 from tertium.localization.workbook_columns import add_columns
-from tertium.localization.write_back import annotate_file, annotate_files, check_write_back
+from tertium.localization.write_back import annotate_catalog, annotate_files, check_write_back
 from tertium.spans import Span
 
 
@@ -29,6 +29,20 @@ def annotate(unit: Unit) -> Annotation:
     spans = [Span(0, 1, severity="major", category="tags", message='"<b>" & Ω')]
     text = unit.target.text if unit.target else ""
     return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else (), 0.75)
+
+
+def annotate_file(
+    path: str,
+    output: str,
+    find: Callable[[Unit], Annotation],
+    languages: Languages | None = None,
+) -> None:
+    """Write a copy of a file with an annotation of every unit."""
+    catalog = read_catalog(path, languages)
+    annotated: dict[int, list[tuple[Unit, Annotation]]] = {}
+    for unit in catalog:
+        annotated.setdefault(id(unit.place), []).append((unit, find(unit)))
+    annotate_catalog(catalog, output, annotated)
 
 
 def contents(catalog: Catalog) -> list[tuple[object, ...]]:
@@ -43,7 +57,7 @@ def check_round_trip(path: str, folder: Path, languages: Languages | None = None
     first, second, restored = (str(folder / f"{n}{suffix}") for n in "123")
     annotate_file(path, first, annotate, languages)
     annotate_file(first, second, annotate, languages)
-    annotate_file(first, restored, lambda unit: Annotation(), languages)
+    annotate_file(first, restored, lambda _: Annotation(), languages)
     assert Path(second).read_bytes() == Path(first).read_bytes()
     assert Path(restored).read_bytes() == Path(path).read_bytes()
     assert contents(read_catalog(first, languages)) == contents(read_catalog(path, languages))
@@ -167,6 +181,28 @@ def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
     assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
 
 
+def test_each_system_is_written_to_its_catalog(tmp_path: Path) -> None:
+    message = 'msgid "Open"\nmsgstr "{}"\n'
+    paths = [write(tmp_path, f"{n}.po", message.format(n)) for n in "ab"]
+    project = read_project(paths)
+    notes = rows(project.testset, lambda system, _: Annotation({system: 1.0}))
+    written = annotate_files(project, str(tmp_path / "out"), notes)
+    assert [Path(path).read_text().split("\n")[0] for path in written] == [
+        "# tertium: a.po: 1",
+        "# tertium: b.po: 1",
+    ]
+
+
+def test_findings_in_the_text_of_a_source_file_are_quoted(tmp_path: Path) -> None:
+    source = write(tmp_path, "en.po", 'msgid "key"\nmsgstr "Open it"\n')
+    path = write(tmp_path, "de.po", 'msgid "key"\nmsgstr "Öffnen"\n')
+    project = read_project([path], source)
+    finding = Span(0, 4, side="source", severity="minor", category="x")
+    notes = rows(project.testset, lambda *_: Annotation(findings=[finding]))
+    [copy] = annotate_files(project, str(tmp_path / "out.po"), notes)
+    assert Path(copy).read_text().startswith("# tertium: x (minor) [source: Open]\n")
+
+
 def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     project = read_project([path])
@@ -183,6 +219,11 @@ def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     compressed.write_bytes(gzip.compress(examples.XLIFF2.encode()))
     with pytest.raises(DataError, match="compressed: unpack it before writing to it"):
         annotate_file(str(compressed), str(tmp_path / "out.xlf"), annotate)
+    without_places = read_project([path], for_write_back=False)
+    with pytest.raises(UsageError, match="was read without places: use for_write_back=True"):
+        annotate_files(without_places, str(tmp_path / "out.xlf"), notes)
+    with pytest.raises(UsageError, match="the result has 1 segments, the project 3"):
+        annotate_files(project, str(tmp_path / "out.xlf"), {"a.xlf": [Annotation()]})
     write(tmp_path, "a.xlf", examples.XLIFF2.replace("Eins", "Zwei"))
     with pytest.raises(DataError, match="changed while it was scored"):
         annotate_files(project, str(tmp_path / "out.xlf"), notes)

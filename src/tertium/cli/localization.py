@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tertium.cli.parser import CommandParser
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.localization.catalogs import is_localization_file, is_sgml, root_element, suffix_of
+from tertium.localization.catalogs import is_localization_file, is_sgml, suffix_of
 from tertium.localization.units import Languages
 from tertium.text.language_codes import find_language_code
 
@@ -76,7 +76,10 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
         names=args.names or None,
         languages=wanted_languages(args),
         keep_untranslated=keep_untranslated,
+        for_write_back=bool(getattr(args, "write_back", None)),
     )
+    if getattr(args, "write_back", None):
+        args.project = project
     source, target = (find_language_code(code) for code in project.languages)
     if getattr(args, "target_language", "") is None and target:
         args.target_language = target
@@ -90,6 +93,7 @@ def _read_wmt(args: argparse.Namespace) -> Project | None:
     from tertium.localization.projects import Project
     from tertium.localization.wmt_sgml import read_wmt_sgml
     from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
+    from tertium.localization.xml_elements import root_element
 
     [path, *more] = args.translations
     languages = Languages()
@@ -122,6 +126,7 @@ def write_back_result(
         from tertium.evaluation.writing_back import write_back
         from tertium.localization.projects import Project
 
-        languages = wanted_languages(args)
-        project = Project(result.testset, languages, tuple(args.translations), languages)
+        project = getattr(args, "project", None)
+        if project is None:  # a workbook
+            project = Project(result.testset, Languages(), tuple(args.translations))
         write_back(project, result, args.write_back, metrics=metrics)

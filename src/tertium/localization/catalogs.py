@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tertium.errors import DataError
 from tertium.localization.units import Catalog, Languages, Unit
 from tertium.text.language_codes import LANGUAGE_CODES
-
-if TYPE_CHECKING:
-    from tertium.localization.po import PoFile
-    from tertium.localization.xml_elements import Element, XmlFile
 
 XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
 PO_SUFFIXES = frozenset({".po", ".pot"})
 SGML_SUFFIXES = (".sgm", ".sgml")  # of WMT's test sets
 LOCALE_FOLDERS = frozenset("locales locale _locales i18n l10n lang languages translations".split())
 _LANGUAGE = re.compile(r"(?:.*[._-])?([a-z]{2})(?:[-_](?:r?[A-Z]{2}|[A-Z][a-z]{3}))*")
-Group = tuple[Any, list[Unit]]  # an element or message of the file, and its units
-
-_READERS: Mapping[str, str] = {  # "module:function" by suffix, imported when a file needs it
-    ".json": "structured:read_json",
-    ".arb": "structured:read_json",
-    ".yml": "structured:read_yaml",
-    ".yaml": "structured:read_yaml",
-    ".xcstrings": "structured:read_xcstrings",
-    ".stringsdict": "structured:read_stringsdict",
+# The module of each format and its reader, by suffix; it is imported when a file needs it.
+_BILINGUAL: Mapping[str, str] = {
+    **dict.fromkeys(XLIFF_SUFFIXES, "xliff:read_xliff"),
+    **dict.fromkeys(PO_SUFFIXES, "po:read_po"),
+    ".tmx": "tmx:read_tmx",
+    ".xcstrings": "trees:read_xcstrings",
+}
+_READERS: Mapping[str, str] = {
+    **_BILINGUAL,
+    ".json": "trees:read_json",
+    ".arb": "trees:read_arb",
+    ".yml": "trees:read_yaml",
+    ".yaml": "trees:read_yaml",
+    ".stringsdict": "trees:read_stringsdict",
     ".strings": "plain_formats:read_strings",
     ".properties": "plain_formats:read_properties",
     ".ftl": "plain_formats:read_fluent",
@@ -37,8 +38,7 @@ _READERS: Mapping[str, str] = {  # "module:function" by suffix, imported when a 
     ".srt": "subtitles:read_subtitles",
     ".vtt": "subtitles:read_subtitles",
 }
-BILINGUAL_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xcstrings"}
-SUFFIXES = BILINGUAL_SUFFIXES | {*_READERS}
+SUFFIXES = frozenset(_READERS)
 
 
 def suffix_of(path: str | Path) -> str:
@@ -57,49 +57,32 @@ def is_localization_file(path: str | Path) -> bool:
     JSON and XML files of other kinds exist: their content decides.
     """
     suffix = suffix_of(path)
+    if suffix not in (".json", ".xml"):
+        return suffix in SUFFIXES
+    if not Path(path).is_file():
+        return False
     if suffix == ".json":
-        from tertium.localization.structured import is_message_file
+        from tertium.localization.trees import is_message_file
 
-        return Path(path).is_file() and is_message_file(str(path))
-    if suffix == ".xml":
-        return Path(path).is_file() and root_element(str(path)).local == "resources"
-    return suffix in SUFFIXES
+        return is_message_file(str(path))
+    from tertium.localization.xml_elements import root_element
 
-
-def root_element(path: str) -> Element:
-    """Return the root element of an XML file without its content."""
-    from tertium.localization.xml_elements import XmlFile
-
-    for _, element in XmlFile(path, ()).elements():
-        return element
-    raise DataError(f"{path}: not XML: no element")
+    return root_element(str(path)).local == "resources"
 
 
-def open_groups(path: str | Path, languages: Languages) -> tuple[XmlFile | PoFile, Iterator[Group]]:
-    """Open a file that scores can be written to: return it and its groups of units."""
-    from tertium.localization.xml_elements import XmlFile
+def format_module(path: str | Path) -> tuple[Any, str]:
+    """Return the module that reads a file, and the name of its reader."""
+    suffix = suffix_of(path)
+    if suffix not in _READERS:
+        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
+    module, reader = _READERS[suffix].split(":")
+    return import_module(f"tertium.localization.{module}"), reader
 
-    name, suffix = str(path), suffix_of(path)
-    if suffix in PO_SUFFIXES:
-        from tertium.localization import po
 
-        file = po.PoFile(name)
-        return file, po.read_groups(file, languages)
-    root = root_element(name)
-    if suffix == ".tmx":
-        from tertium.localization import tmx
-
-        tmx.check_version(root, name)
-        xml = XmlFile(name, tmx.WANTED, structure=tmx.STRUCTURE)
-        return xml, tmx.read_groups(xml, languages)
-    if root.local != "xliff":
-        raise DataError(f"{name}, line {root.line}: expected <xliff>, found <{root.local}>")
-    version = root.get("version", "1.2")
-    if version[:2] not in ("1.", "2."):
-        raise DataError(f"{name}: XLIFF version {version!r}: expected 1.x or 2.x")
-    module = importlib.import_module(f"tertium.localization.xliff{version[0]}")
-    xml = XmlFile(name, module.WANTED, structure=module.STRUCTURE)
-    return xml, module.read_groups(xml, languages)
+def _open_units(catalog: Catalog) -> Iterator[Unit]:
+    module, reader = format_module(catalog.path)
+    units: Iterator[Unit] = getattr(module, reader)(catalog)
+    return units
 
 
 def read_units(path: str | Path, languages: Languages | None = None) -> Iterator[Unit]:
@@ -108,20 +91,12 @@ def read_units(path: str | Path, languages: Languages | None = None) -> Iterator
     XML files are read in parts: memory does not grow with their size. Units of formats with one
     language have a target only.
     """
-    languages = languages or Languages()
-    suffix = suffix_of(path)
-    if suffix in _READERS:
-        module, function = _READERS[suffix].split(":")
-        read = getattr(importlib.import_module(f"tertium.localization.{module}"), function)
-        yield from read(str(path), languages)
-    elif suffix in SUFFIXES:
-        for _, units in open_groups(path, languages)[1]:
-            yield from units
-    else:
-        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
+    return _open_units(Catalog(str(path), languages or Languages()))
 
 
-def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalog:
+def read_catalog(
+    path: str | Path, languages: Languages | None = None, *, has_places: bool = True
+) -> Catalog:
     """Read a localization file.
 
     Parameters
@@ -130,12 +105,25 @@ def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalo
         A file of any format of this package.
     languages
         The languages wanted of a file with several; others are those that the file declares.
+    has_places
+        Keep the places of units, to which scores can be written.
     """
-    declared = Languages(languages.source, languages.target) if languages else Languages()
-    units = tuple(read_units(path, declared))
-    if suffix_of(path) not in BILINGUAL_SUFFIXES:
-        declared.target = declared.target or language_in_path(path)
-    return Catalog(str(path), units, declared)
+    wanted = Languages(*languages) if languages else Languages()
+    catalog = Catalog(str(path), wanted, has_places=has_places)
+    catalog.version = file_version(path)
+    catalog.units = tuple(_open_units(catalog))
+    if suffix_of(path) not in _BILINGUAL:
+        catalog.languages.target = catalog.languages.target or language_in_path(path)
+    return catalog
+
+
+def file_version(path: str | Path) -> tuple[int, ...]:
+    """Return what changes when a file is written; nothing if it does not exist."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def language_in_path(path: str | Path) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, overload
 
 from tertium.errors import DataError
 from tertium.localization.units import InlineText, Piece
@@ -20,61 +20,50 @@ _WORD = re.compile(r"\w{1,40}", re.ASCII)
 _CODE_POINT = re.compile(r"[0-9A-Fa-f]{1,6}")
 
 
-class PlaceholderNames:
-    """Names of the codes in one unit: their ids, or numbers where an id is missing or unusual.
-
-    Source and translation share one object, so that the same code gets the same name.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, str] = {}
-
-    def name(self, code: str) -> str:
-        """Return the name of a code.
-
-        >>> names = PlaceholderNames()
-        >>> names.name("1"), names.name("a b"), names.name("a b")
-        ('1', 'n1', 'n1')
-        """
-        if _WORD.fullmatch(code):
-            return code
-        return self._numbers.setdefault(code, f"n{len(self._numbers) + 1}")
-
-
 class InlineReader:
-    """Converts the content of elements of one format to texts with placeholders."""
+    """Converts the elements of one unit to texts with placeholders.
+
+    `codes` has the kind of each inline element, `code_id` returns the id of one. An id that is
+    missing or unusual is replaced by a number, the same one in source and translation.
+    """
 
     def __init__(
         self, codes: Mapping[str, Kind], code_id: Callable[[Element], str], file: XmlFile
     ) -> None:
         self.codes, self.code_id, self.file = codes, code_id, file
+        self._numbers: dict[str, str] = {}
 
-    def read(self, element: Element, names: PlaceholderNames) -> InlineText:
+    @overload
+    def read(self, element: Element) -> InlineText: ...
+    @overload
+    def read(self, element: Element | None) -> InlineText | None: ...
+    def read(self, element: Element | None) -> InlineText | None:
         """Return the text of an element."""
-        parts: list[str] = []
+        if element is None:
+            return None
+        texts: list[str] = []
         pieces: list[Piece] = []
         length = 0
-        for text, start, end in self._walk(element.children, names):
+        for text, start, end in self._walk(element):
             if text:
-                parts.append(text)
+                texts.append(text)
                 pieces.append((length, start, end))
                 length += len(text)
-        return InlineText("".join(parts), tuple(pieces), self.file.encoding)
+        return InlineText("".join(texts), tuple(pieces), self.file.encoding)
 
-    def _walk(
-        self, children: Iterable[Element | Text], names: PlaceholderNames
-    ) -> Iterable[tuple[str, int, int]]:
-        for child in children:
+    def _walk(self, element: Element) -> Iterator[tuple[str, int, int]]:
+        """Yield texts and placeholders with their first byte and the byte after the last."""
+        for child in element.children:
             if isinstance(child, Text):
                 yield child.text, child.start, child.end
                 continue
             kind = self.codes.get(child.local)
             if kind is None:  # an annotation: its text is part of the sentence
-                yield from self._walk(child.children, names)
+                yield from self._walk(child)
             elif kind == "character":
                 yield self._character(child), child.start, child.end
             elif kind != "nothing":
-                yield from self._code(kind, child, names)
+                yield from self._code(kind, child)
 
     def _character(self, element: Element) -> str:
         digits = element.get("hex")
@@ -82,19 +71,17 @@ class InlineReader:
             where = f"{self.file.path}, line {element.line}"
             raise DataError(f'{where}: <cp hex="{digits}"> is not a code point such as 001A')
         character = chr(int(digits, 16))
-        return "\ufffd" if character.encode("utf-8", "replace") == b"?" else character
+        is_surrogate = "\ud800" <= character <= "\udfff"
+        return "\ufffd" if is_surrogate else character
 
-    def _code(
-        self, kind: Kind, element: Element, names: PlaceholderNames
-    ) -> Iterable[tuple[str, int, int]]:
-        name = names.name(self.code_id(element))
-        if kind == "single":
-            yield f"{{{name}}}", element.start, element.end
-        elif kind == "close":
-            yield f"</g{name}>", element.start, element.end
-        elif kind == "open":
-            yield f"<g{name}>", element.start, element.end
-        else:
+    def _code(self, kind: Kind, element: Element) -> Iterator[tuple[str, int, int]]:
+        name = self.code_id(element)
+        if not _WORD.fullmatch(name):
+            name = self._numbers.setdefault(name, f"n{len(self._numbers) + 1}")
+        if kind == "pair":
             yield f"<g{name}>", element.start, element.inner_start
-            yield from self._walk(element.children, names)
+            yield from self._walk(element)
             yield f"</g{name}>", element.inner_end, element.end
+        else:
+            shown = {"single": f"{{{name}}}", "open": f"<g{name}>", "close": f"</g{name}>"}[kind]
+            yield shown, element.start, element.end

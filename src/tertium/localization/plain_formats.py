@@ -4,144 +4,136 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tertium.errors import DataError
 from tertium.extras import explain_missing
-from tertium.localization.encodings import line_at, read_unicode
-from tertium.localization.units import InlineText, Languages, Unit
+from tertium.localization.encodings import (
+    decode_escape,
+    join_surrogates,
+    line_at,
+    read_unicode,
+)
+from tertium.localization.units import Catalog, Unit, translated_unit
 
 _PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)\s*(?:[=:]\s*|(?<=\s)|$)(.*)", re.DOTALL)
 _PROPERTY_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|u|\n[ \t\f]*|.)", re.DOTALL)
 _STRING_TOKEN = re.compile(
-    r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<pair>("(?:\\.|[^"\\])*"|[\w.-]+)\s*=\s*'
-    r'"((?:\\.|[^"\\])*)"\s*;)|(?P<flag>("(?:\\.|[^"\\])*"|[\w.-]+)\s*;)|(?P<blank>\s+)',
+    r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<pair>(?P<key>"(?:\\.|[^"\\])*"|[\w.-]+)\s*=\s*'
+    r'"(?P<value>(?:\\.|[^"\\])*)"\s*;)|(?P<flag>("(?:\\.|[^"\\])*"|[\w.-]+)\s*;)|(?P<blank>\s+)',
     re.DOTALL,
 )
 _STRING_ESCAPE = re.compile(r"\\([Uu][0-9A-Fa-f]{4}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
-def read_properties(path: str, languages: Languages) -> Iterator[Unit]:
+def read_properties(catalog: Catalog) -> Iterator[Unit]:
     """Read a .properties file of Java: UTF-8 or else Latin-1, as Java 9 and later read it."""
+    path = catalog.path
     notes: list[str] = []
-    pending, first = "", 0
-    for number, line in enumerate(read_unicode(path, "latin-1").split("\n"), start=1):
-        if not pending and (not line.strip() or line.lstrip()[0] in "#!"):
-            notes = [*notes, line.lstrip(" \t#!").strip()] if line.strip() else []
+    entry, first = "", 0
+    for number, line in enumerate([*read_unicode(path, "latin-1").split("\n"), ""], start=1):
+        if not entry and not line.strip():
+            notes = []
             continue
-        first = first if pending else number
-        pending += line.lstrip(" \t\f")
-        if (len(pending) - len(pending.rstrip("\\"))) % 2:  # continued on the next line
-            pending = pending[:-1]
+        if not entry and line.lstrip().startswith(("#", "!")):
+            notes.append(line.lstrip(" \t#!").strip())
             continue
-        yield _read_property(pending, path, first, tuple(filter(None, notes)))
-        pending, notes = "", []
-    if pending:
-        yield _read_property(pending, path, first, tuple(filter(None, notes)))
+        first = first if entry else number
+        entry += line.lstrip(" \t\f")
+        if (len(entry) - len(entry.rstrip("\\"))) % 2:  # continued on the next line
+            entry = entry[:-1]
+            continue
+        unit = _read_property(entry, f"{path}, line {first}")
+        yield replace(unit, notes=tuple(filter(None, notes)), line=first)
+        entry, notes = "", []
 
 
-def _read_property(line: str, path: str, number: int, notes: tuple[str, ...]) -> Unit:
+def _read_property(line: str, where: str) -> Unit:
     match = _PROPERTY.fullmatch(line)
     if match is None:
-        raise DataError(f"{path}, line {number}: not a property: {line[:40]!r}")
+        raise DataError(f"{where}: not a property: {line[:40]!r}")
 
-    def unescape(part: re.Match[str]) -> str:
-        if part[1] == "u":
-            raise DataError(f"{path}, line {number}: \\u needs four hexadecimal digits")
-        if part[1][0] == "u" and len(part[1]) == 5:
-            return chr(int(part[1][1:], 16))
-        return _ESCAPES.get(part[1], part[1])
+    def unescape(escape: re.Match[str]) -> str:
+        if escape[1] == "u":
+            raise DataError(f"{where}: \\u needs four hexadecimal digits")
+        return decode_escape(escape[1])
 
-    key, text = (_join_surrogates(_PROPERTY_ESCAPE.sub(unescape, part)) for part in match.groups())
-    return Unit(id=key, target=InlineText(text) if text else None, notes=notes, line=number)
+    key, text = (join_surrogates(_PROPERTY_ESCAPE.sub(unescape, side)) for side in match.groups())
+    return translated_unit(key, text)
 
 
-def _join_surrogates(text: str) -> str:
-    """Join surrogate pairs that were written as two escapes; a lone one becomes U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def read_strings(path: str, languages: Languages) -> Iterator[Unit]:
+def read_strings(catalog: Catalog) -> Iterator[Unit]:
     """Read a .strings file of iOS and macOS, in UTF-8 or UTF-16."""
+    path = catalog.path
     text, position, note = read_unicode(path), 0, ""
     while position < len(text):
-        match = _STRING_TOKEN.match(text, position)
+        match, line = _STRING_TOKEN.match(text, position), line_at(text, position)
         if match is None:
-            line = line_at(text, position)
+            found = text[position : position + 40].splitlines()[0]
             raise DataError(
-                f'{path}, line {line}: expected "key" = "text"; with a semicolon, found '
-                f"{text[position : position + 40].splitlines()[0]!r}"
+                f'{path}, line {line}: expected "key" = "text"; with a semicolon, found {found!r}'
             )
         if match["comment"]:
             note = match["comment"].strip("/* \n")
         elif match["pair"]:
-            value = _unescape_string(match[4])
-            yield Unit(
-                id=_unescape_string(match[3].strip('"')),
-                target=InlineText(value) if value else None,
-                notes=(note,) if note else (),
-                line=line_at(text, position),
-            )
+            key, value = match["key"].strip('"'), match["value"]
+            yield translated_unit(_unescape_string(key), _unescape_string(value), "", note, line)
             note = ""
         position = match.end()
 
 
 def _unescape_string(text: str) -> str:
-    def replace(match: re.Match[str]) -> str:
-        code = match[1]
-        return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPES.get(code, code)
-
-    return _join_surrogates(_STRING_ESCAPE.sub(replace, text)) if "\\" in text else text
+    return join_surrogates(_STRING_ESCAPE.sub(lambda match: decode_escape(match[1]), text))
 
 
-def read_fluent(path: str, languages: Languages) -> Iterator[Unit]:
+def read_fluent(catalog: Catalog) -> Iterator[Unit]:
     """Read a Fluent file: messages, terms and attributes; variants of plurals are units."""
     with explain_missing("a Fluent file"):
         from fluent.syntax import FluentParser, ast
-    text = read_unicode(path)
+    text = read_unicode(catalog.path)
     entries: list[Any] = FluentParser().parse(text).body
     for entry in entries:
         if isinstance(entry, ast.Junk):
             span: Any = entry.span
+            line = line_at(text, span.start)
             reason = entry.annotations[0].message if entry.annotations else "cannot be read"
-            raise DataError(f"{path}, line {line_at(text, span.start)}: not Fluent ({reason})")
+            raise DataError(f"{catalog.path}, line {line}: not Fluent ({reason})")
         if not isinstance(entry, ast.Message | ast.Term):
             continue
         name = f"-{entry.id.name}" if isinstance(entry, ast.Term) else entry.id.name
-        notes = (entry.comment.content,) if entry.comment and entry.comment.content else ()
-        patterns: list[tuple[str, Any]] = [(name, entry.value)]
-        patterns += [(f"{name}.{part.id.name}", part.value) for part in entry.attributes]
-        for key, pattern in patterns:
-            for category, value in _read_pattern(pattern, text) if pattern else ():
+        note = (entry.comment and entry.comment.content) or ""
+        patterns: dict[str, Any] = {name: entry.value}
+        for attribute in entry.attributes:
+            patterns[f"{name}.{attribute.id.name}"] = attribute.value
+        for key, pattern in patterns.items():
+            for category, value in _read_pattern(pattern, text):
                 line = line_at(text, pattern.span.start)
-                target = InlineText(value) if value else None
-                yield Unit(id=key, target=target, plural=category, notes=notes, line=line)
+                yield translated_unit(key, value, category, note, line)
 
 
 def _read_pattern(pattern: Any, text: str) -> Iterator[tuple[str, str]]:
     """Yield (variant, text); the text of a placeable is that of the file without blanks inside."""
-    from fluent.syntax import ast
-
-    choices: list[Any] = [
-        e
-        for e in pattern.elements
-        if isinstance(e, ast.Placeable) and isinstance(e.expression, ast.SelectExpression)
-    ]
+    elements = pattern.elements if pattern else []
+    texts = [_element_text(element, text) for element in elements]
+    choices = [n for n, element in enumerate(elements) if hasattr(_expression(element), "variants")]
     if len(choices) != 1:
-        yield "", "".join(_element_text(e, text) for e in pattern.elements)
+        if pattern:
+            yield "", "".join(texts)
         return
-    for variant in choices[0].expression.variants:
-        key = variant.key.name if isinstance(variant.key, ast.Identifier) else variant.key.value
-        chosen = "".join(_element_text(part, text) for part in variant.value.elements)
-        parts = (chosen if e is choices[0] else _element_text(e, text) for e in pattern.elements)
-        yield "other" if variant.default else key, "".join(parts)
+    [place] = choices
+    for variant in _expression(elements[place]).variants:
+        texts[place] = "".join(_element_text(element, text) for element in variant.value.elements)
+        key = getattr(variant.key, "name", None) or variant.key.value
+        yield "other" if variant.default else key, "".join(texts)
+
+
+def _expression(element: Any) -> Any:
+    return getattr(element, "expression", None)
 
 
 def _element_text(element: Any, text: str) -> str:
-    from fluent.syntax import ast
-
-    if isinstance(element, ast.TextElement):
+    if _expression(element) is None:
         return str(element.value)
     inner = text[element.span.start : element.span.end].strip("{} \n")
     return f"{{{' '.join(inner.split())}}}"

@@ -11,20 +11,25 @@ import gettext
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from tertium.errors import DataError
+from tertium.localization.annotations import FORBIDDEN, Annotated, FileEdits
 from tertium.localization.encodings import read_bytes
-from tertium.localization.units import InlineText, Languages, Unit
+from tertium.localization.units import Catalog, InlineText, Unit
 
 OWN_COMMENT = "# tertium: "
 CONTEXT_SEPARATOR = "|"
 _KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)\s*(\".*)")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _CHARSET = re.compile(rb"charset=\s*([\w.:-]+)", re.IGNORECASE)
+_LANGUAGE = re.compile(r"^Language:[ \t]*(.*)$", re.MULTILINE)
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]+)")
 _LIMIT = re.compile(r"max-length:\s*(\d+)")
 MAX_TESTED_NUMBER = 200  # numbers that tell plural forms of all languages apart
+IsSingular = Callable[[int], bool]  # whether a plural form translates the singular message
 
 
 @dataclass(slots=True)
@@ -33,94 +38,101 @@ class Message:
 
     start: int
     line: int
-    fields: dict[str, list[str]] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    references: list[str] = field(default_factory=list)
     own: list[tuple[int, int]] = field(default_factory=list)
-
-    def get(self, name: str) -> str:
-        return "".join(self.fields.get(name, ()))
 
     @property
     def is_complete(self) -> bool:
         """Whether the message has a translation, even an empty one."""
         return any(name.startswith("msgstr") for name in self.fields)
 
+    def get(self, name: str) -> str:
+        """Return a text, empty if it is missing."""
+        return self.fields.get(name, "")
 
-class PoFile:
-    """A PO file: its bytes, charset and messages."""
+    def add_comment(self, line: str, start: int, end: int) -> None:
+        """Read a line that begins with `#`, and its position."""
+        if line.startswith(OWN_COMMENT.strip()):
+            self.own.append((start, end))
+        elif line.startswith("#,"):
+            self.flags += [flag.strip() for flag in line[2:].split(",")]
+        elif not line.startswith(("#|", "#:")) and (note := line.lstrip("#.").strip()):
+            self.notes.append(note)
 
-    def __init__(self, path: str) -> None:
-        self.path, self.data = path, read_bytes(path)
-        if self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataError(f"{path}: UTF-16; convert it first: msgconv -t UTF-8")
-        declared = _CHARSET.search(self.data[:20000])
-        self.encoding = declared[1].decode().lower() if declared else "utf-8"
-        if self.encoding == "charset":  # a template that was not filled in
-            self.encoding = "utf-8"
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise DataError(f"{path}: unknown charset {self.encoding}") from None
 
-    def _lines(self) -> Iterator[tuple[int, int, str]]:
-        """Yield start, line number and text of all lines."""
-        start = 3 if self.data.startswith(codecs.BOM_UTF8) else 0
-        for number, raw in enumerate(self.data[start:].split(b"\n"), start=1):
-            try:
-                text = raw.decode(self.encoding)
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{self.path}, line {number}: not {self.encoding} (byte "
-                    f"0x{raw[error.start]:02x}); correct the charset of the header, or the text"
-                ) from None
-            yield start, number, text.strip()
-            start += len(raw) + 1
+def read_po(catalog: Catalog) -> Iterator[Unit]:
+    """Read all messages, one unit for each plural form; the header has none."""
+    is_singular: IsSingular = lambda form: form == 0  # noqa: E731
+    for number, message in enumerate(_read_messages(catalog)):
+        if number == 0 and not message.get("msgid"):
+            header, languages = message.get("msgstr"), catalog.languages
+            if declared := _LANGUAGE.search(header):
+                languages.target = languages.target or declared[1].strip()
+            if rule := _PLURALS.search(header):
+                is_singular = _read_plural_rule(rule, catalog.path)
+        else:
+            yield from _read_units(message, catalog.keep(message), is_singular)
 
-    def messages(self) -> Iterator[Message]:
-        """Yield all messages with their positions, the header included."""
-        message: Message | None = None
-        current: list[str] | None = None
-        for start, number, line in self._lines():
-            if message is not None and message.is_complete and not line.startswith(('"', "msgstr")):
-                yield message
-                message = current = None
-            if not line or line.startswith("#~"):
-                continue
-            message = message or Message(start, number)
-            where = f"{self.path}, line {number}"
-            if line.startswith("#"):
-                _read_comment(line, message, (start, start + len(line.encode(self.encoding))))
-            elif match := _KEYWORD.fullmatch(line):
-                if match[1] in message.fields:
-                    raise DataError(
-                        f"{where}: a second {match[1]}; the msgstr before it is missing"
-                    )
-                if match[1].startswith("msgstr") and "msgid" not in message.fields:
-                    raise DataError(f"{where}: {match[1]} without msgid")
-                current = message.fields.setdefault(match[1], [])
-                current.append(_unquote(match[3], where))
-                message.line = number if match[1] in ("msgctxt", "msgid") else message.line
-            elif line.startswith('"') and current is not None:
-                current.append(_unquote(line, where))
-            else:
-                raise DataError(f"{where}: not a line of a PO file: {line[:40]!r}")
-        if message is not None and message.is_complete:
+
+def _read_messages(catalog: Catalog) -> Iterator[Message]:
+    """Yield all messages with their positions, the header included."""
+    path = catalog.path
+    message: Message | None = None
+    name = ""  # of the text that is being read
+    for start, end, number, line in _read_lines(catalog):
+        if message is not None and message.is_complete and not line.startswith(('"', "msgstr")):
             yield message
-        elif message is not None and message.fields:
-            raise DataError(f"{self.path}, line {message.line}: the last message has no msgstr")
+            message, name = None, ""
+        if not line or line.startswith("#~"):
+            continue
+        message = message or Message(start, number)
+        where = f"{path}, line {number}"
+        if line.startswith("#"):
+            message.add_comment(line, start, end)
+        elif match := _KEYWORD.fullmatch(line):
+            name = match[1]
+            if name in message.fields:
+                raise DataError(f"{where}: a second {name}; the msgstr before it is missing")
+            if name.startswith("msgstr") and "msgid" not in message.fields:
+                raise DataError(f"{where}: {name} without msgid")
+            message.fields[name] = _unquote(match[3], where)
+            if name in ("msgctxt", "msgid"):
+                message.line = number
+        elif line.startswith('"') and name:
+            message.fields[name] += _unquote(line, where)
+        else:
+            raise DataError(f"{where}: not a line of a PO file: {line[:40]!r}")
+    if message is not None and message.is_complete:
+        yield message
+    elif message is not None and message.fields:
+        raise DataError(f"{path}, line {message.line}: the last message has no msgstr")
 
 
-def _read_comment(line: str, message: Message, position: tuple[int, int]) -> None:
-    if line.startswith(OWN_COMMENT.strip()):
-        message.own.append(position)
-    elif line.startswith("#,"):
-        message.flags += [flag.strip() for flag in line[2:].split(",")]
-    elif line.startswith("#:"):
-        message.references += line[2:].split()
-    elif not line.startswith("#|") and (note := line.lstrip("#.").strip()):
-        message.notes.append(note)
+def _read_lines(catalog: Catalog) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the first byte of all lines, the byte after their text, their number and text."""
+    path, data = catalog.path, read_bytes(catalog.path)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path}: UTF-16; convert it first: msgconv -t UTF-8")
+    declared = _CHARSET.search(data[:20000])
+    if declared and declared[1].lower() != b"charset":  # else a template that was not filled in
+        catalog.encoding = declared[1].decode().lower()
+    try:
+        codecs.lookup(catalog.encoding)
+    except LookupError:
+        raise DataError(f"{path}: unknown charset {catalog.encoding}") from None
+    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    for number, raw in enumerate(data[start:].split(b"\n"), start=1):
+        try:
+            text = raw.decode(catalog.encoding).strip()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path}, line {number}: not {catalog.encoding} (byte 0x{raw[error.start]:02x}); "
+                "correct the charset of the header, or the text"
+            ) from None
+        yield start, start + len(raw), number, text
+        start += len(raw) + 1
 
 
 def _unquote(text: str, where: str) -> str:
@@ -129,14 +141,10 @@ def _unquote(text: str, where: str) -> str:
     >>> _unquote(r'"a \\"b\\"\\n"', "line 1")
     'a "b"\\n'
     """
-    body = text[1:-1]
-    if len(text) < 2 or text[-1] != '"' or re.search(r'(?<!\\)(?:\\\\)*"', body) or _odd(body):
+    match = _STRING.fullmatch(text)
+    if match is None:
         raise DataError(f"{where}: the text {text[:40]!r} is not a string in double quotes")
-    return _ESCAPE.sub(_unescape, body) if "\\" in body else body
-
-
-def _odd(body: str) -> bool:
-    return (len(body) - len(body.rstrip("\\"))) % 2 == 1
+    return _ESCAPE.sub(_unescape, match[1])
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -148,59 +156,51 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPES.get(code, code)
 
 
-def read_groups(file: PoFile, languages: Languages) -> Iterator[tuple[Message, list[Unit]]]:
-    """Yield every message with its units, one for each plural form; the header has none."""
-    singular: Callable[[int], bool] = lambda form: form == 0  # noqa: E731
-    for number, message in enumerate(file.messages()):
-        if number == 0 and not message.get("msgid"):
-            header = message.get("msgstr")
-            languages.target = languages.target or _header_field(header, "Language")
-            singular = _read_plural_rule(header, file.path) or singular
-            yield message, []
-        else:
-            yield message, [*_read_units(message, singular)]
-
-
-def _header_field(header: str, name: str) -> str:
-    match = re.search(rf"^{name}:[ \t]*(.*)$", header, re.MULTILINE)
-    return match[1].strip() if match else ""
-
-
-def _read_plural_rule(header: str, path: str) -> Callable[[int], bool] | None:
-    """Return a function that tells whether a plural form translates the singular message.
-
-    This is the form of the number 1, unless it is the only form.
-    """
-    match = _PLURALS.search(header)
-    if match is None:
-        return None
+def _read_plural_rule(rule: re.Match[str], path: str) -> IsSingular:
+    """Return whether a form is that of the number 1 and not the only form."""
     try:
-        form_of = gettext.c2py(match[2])
+        form_of = gettext.c2py(rule[2])
         forms = {form_of(n) for n in range(MAX_TESTED_NUMBER)}
         one = form_of(1)
     except (ValueError, ZeroDivisionError):
-        raise DataError(f"{path}: Plural-Forms is not valid: {match[0][:60]!r}") from None
+        raise DataError(f"{path}: Plural-Forms is not valid: {rule[0][:60]!r}") from None
     return lambda form: form == one and len(forms) > 1
 
 
-def _read_units(message: Message, singular: Callable[[int], bool]) -> Iterator[Unit]:
-    source, plural = message.get("msgid"), message.get("msgid_plural")
-    context = message.get("msgctxt")
+def _read_units(message: Message, place: Any, is_singular: IsSingular) -> Iterator[Unit]:
+    source, plural, context = map(message.get, ("msgid", "msgid_plural", "msgctxt"))
     limits = [int(m[1]) for flag in message.flags if (m := _LIMIT.fullmatch(flag))]
-    is_fuzzy = "fuzzy" in message.flags
-    for name in message.fields:
+    state = "fuzzy" if "fuzzy" in message.flags else "translated"
+    for name, text in message.fields.items():
         if not name.startswith("msgstr"):
             continue
         form = name[7:-1]
-        text = message.get(name)
         yield Unit(
             id=f"{context}{CONTEXT_SEPARATOR}{source}" if context else source,
-            source=InlineText(plural if form and not singular(int(form)) else source),
+            source=InlineText(plural if form and not is_singular(int(form)) else source),
             target=InlineText(text) if text else None,
             notes=tuple(message.notes),
-            state=("fuzzy" if is_fuzzy else "translated") if text else "",
+            state=state if text else "",
             context=context,
             plural=form,
             max_length=min(limits, default=0),
             line=message.line,
+            place=place,
         )
+
+
+def annotate(message: Message, annotated: Annotated, edits: FileEdits) -> None:
+    """Add a comment for the scores and one for each finding before a message."""
+    data = edits.data
+    for start, end in message.own:
+        edits.replace(start, end + 1)
+    first_line = data[message.start : data.find(b"\n", message.start)]
+    line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
+    for unit, annotation in annotated:
+        label = f"[{unit.plural}] " if unit.plural else ""
+        lines = [edits.describe(span, unit) for span in annotation.findings]
+        if scores := annotation.describe_scores():
+            lines.insert(0, scores)
+        for line in lines:
+            text = OWN_COMMENT + label + FORBIDDEN.sub("�", line)
+            edits.insert(message.start, text + line_end)

@@ -24,20 +24,22 @@ logger = logging.getLogger(__name__)
 PROJECT = "project"  # name of the system that several files with different strings belong to
 MAX_NAME_LENGTH = 60
 MAX_SHOWN_KEYS = 5
+Row = tuple[Unit, ...]  # the unit of each system
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """The test set of localization files.
 
-    `languages` are those that the files declare, `wanted` those that were read from files with
-    several.
+    `languages` are those that the files declare. `catalogs` are the files as they were read, and
+    `rows` have the unit of each system for each segment.
     """
 
     testset: TestSet
     languages: Languages
     paths: tuple[str, ...]
-    wanted: Languages = field(default_factory=Languages)
+    catalogs: tuple[Catalog, ...] = field(default=(), repr=False)
+    rows: tuple[Row, ...] = field(default=(), repr=False)
 
 
 def read_project(
@@ -48,6 +50,7 @@ def read_project(
     names: Sequence[str] | None = None,
     languages: Languages | None = None,
     keep_untranslated: bool = False,
+    for_write_back: bool = True,
 ) -> Project:
     """Read localization files as translations.
 
@@ -67,6 +70,8 @@ def read_project(
     keep_untranslated
         Keep strings without a translation as empty translations; otherwise they are dropped with a
         warning.
+    for_write_back
+        Keep the places of the strings in the files, which `write_back` needs.
 
     Returns
     -------
@@ -78,33 +83,35 @@ def read_project(
     >>> read_project(["examples/localization/app.de.xliff"]).testset
     <TestSet of 6 segments: app.de.xliff>
     """
-    catalogs = [read_catalog(path, languages) for path in translations]
+    files = [read_catalog(path, languages, has_places=for_write_back) for path in translations]
+    catalogs = files
     if sources is not None:
-        own_language = Languages(target=languages.source if languages else "")
-        source_catalog = read_catalog(sources, own_language)
-        catalogs = [align_with_source(catalog, source_catalog) for catalog in catalogs]
+        source_language = Languages(target=languages.source if languages else "")
+        source_catalog = read_catalog(sources, source_language, has_places=False)
+        catalogs = [align_with_source(catalog, source_catalog) for catalog in files]
     for catalog in catalogs:
         warn_about_duplicates(catalog)
     declared = _common_languages(catalogs, languages)
-    catalogs = [replace(c, units=tuple(filter(is_wanted, c.units))) for c in catalogs]
-    if len(catalogs) == 1 or _have_same_strings(catalogs):
+    catalogs = [replace(c, units=tuple(filter(is_wanted, c))) for c in catalogs]
+    first = catalogs[0]
+    strings = [[(u.id, u.plural, u.source and u.source.text) for u in c] for c in catalogs]
+    if all(others == strings[0] for others in strings):
         systems = name_systems(translations, names)
-        rows = _parallel_rows(catalogs)
+        rows: list[Row] = [*zip(*catalogs, strict=True)]
+        documents = [document_label(unit, first.path, False) for unit in first]
     else:
         systems = names or [PROJECT]
         if len(systems) > 1:
             raise UsageError("--names: files with different strings are one system: give one name")
-        rows = [((unit,), document_label(unit, c.path, True)) for c in catalogs for unit in c.units]
+        rows = [(unit,) for catalog in catalogs for unit in catalog]
+        documents = [document_label(unit, c.path, True) for c in catalogs for unit in c]
     if not keep_untranslated:
-        rows = _drop_untranslated(rows)
+        rows, documents = _drop_untranslated(rows, documents)
     if not rows:
         raise DataError(f"{', '.join(map(str, translations))}: no translated strings")
-    targets = [read_catalog(path, languages) for path in references]
-    testset = _make_testset(rows, systems, targets)
-    return Project(testset, declared, tuple(map(str, translations)), languages or Languages())
-
-
-Row = tuple[tuple[Unit, ...], str]  # the unit of each system, and the label of its document
+    targets = [read_catalog(path, languages, has_places=False) for path in references]
+    testset = _make_testset(rows, documents, systems, targets)
+    return Project(testset, declared, tuple(map(str, translations)), tuple(files), tuple(rows))
 
 
 def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
@@ -113,53 +120,56 @@ def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
     Keys that the translation lacks become units without a target. Keys that the source lacks are
     dropped with a warning.
     """
-    for own in (source, catalog):
-        _check_unique(own)
-    by_id: dict[str, list[Unit]] = {}
-    for unit in catalog:
-        by_id.setdefault(unit.id, []).append(unit)
-    forms: dict[str, dict[str, Unit]] = {}
-    for unit in source:
-        forms.setdefault(unit.id, {})[unit.plural] = unit
-    if not by_id.keys() & forms.keys():
+    for file in (source, catalog):
+        for one, other in _find_duplicates(file):
+            raise DataError(
+                f"{file.path}: the key {one.name!r} is used twice{_lines(one, other)}; files are "
+                "aligned by key: remove one"
+            )
+    forms, source_forms = _group_forms(catalog), _group_forms(source)
+    if not forms.keys() & source_forms.keys():
         raise DataError(f"{catalog.path} and {source.path} have no keys in common")
-    _warn_about_keys(catalog.path, "not in the source file", by_id.keys() - forms.keys())
-    missing = {
-        name
-        for name, units in forms.items()
-        if name not in by_id and all(unit.is_translatable for unit in units.values())
-    }
+    _warn_about_keys(catalog.path, "not in the source file", forms.keys() - source_forms.keys())
+    aligned: list[Unit] = []
+    missing = []
+    for key, sources in source_forms.items():
+        if key not in forms and all(unit.is_translatable for unit in sources):
+            missing.append(key)
+        aligned += _align_key(forms.get(key, []), sources)
     _warn_about_keys(catalog.path, "missing", missing)
-    aligned = [unit for name, own in forms.items() for unit in _align_key(by_id.get(name, []), own)]
     languages = Languages(source.languages.target, catalog.languages.target)
-    return Catalog(catalog.path, tuple(aligned), languages)
+    return replace(catalog, units=tuple(aligned), languages=languages)
 
 
-def _align_key(units: Sequence[Unit], sources: dict[str, Unit]) -> Iterator[Unit]:
+def _group_forms(catalog: Catalog) -> dict[str, list[Unit]]:
+    """Return the units of each key: its plural forms."""
+    forms: dict[str, list[Unit]] = {}
+    for unit in catalog:
+        forms.setdefault(unit.id, []).append(unit)
+    return forms
+
+
+def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Iterator[Unit]:
     """Pair the forms of one key; a form that the source lacks is paired with `other`."""
-    default = sources.get("other") or next(iter(sources.values()))
+    by_form = {unit.plural: unit for unit in sources}
+    default = by_form.get("other") or sources[0]
     for unit in units:
-        source = sources.get(unit.plural, default)
+        source = by_form.get(unit.plural, default)
         yield replace(
             unit,
-            source=source.target or InlineText(""),
+            source=_source_text(source),
             notes=unit.notes or source.notes,
             max_length=unit.max_length or source.max_length,
             is_translatable=unit.is_translatable and source.is_translatable,
         )
     if not units:
-        for source in sources.values():
-            yield replace(source, source=source.target or InlineText(""), target=None, state="")
+        for source in by_form.values():
+            yield replace(source, source=_source_text(source), target=None, state="")
 
 
-def _check_unique(catalog: Catalog) -> None:
-    first = next(_find_duplicates(catalog), None)
-    if first is not None:
-        one, other = first
-        raise DataError(
-            f"{catalog.path}: the key {one.name!r} is used twice{_lines(one, other)}; files are "
-            "aligned by key: remove one"
-        )
+def _source_text(unit: Unit) -> InlineText:
+    """Return the text of a source file, without positions, which are not those of this file."""
+    return InlineText(unit.target.text if unit.target else "")
 
 
 def warn_about_duplicates(catalog: Catalog) -> None:
@@ -214,20 +224,6 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     return Languages(options.source or first.source, options.target or first.target)
 
 
-def _have_same_strings(catalogs: Sequence[Catalog]) -> bool:
-    strings = [
-        [(unit.id, unit.plural, unit.source and unit.source.text) for unit in catalog]
-        for catalog in catalogs
-    ]
-    return all(own == strings[0] for own in strings[1:])
-
-
-def _parallel_rows(catalogs: Sequence[Catalog]) -> list[Row]:
-    path = catalogs[0].path
-    units = zip(*(catalog.units for catalog in catalogs), strict=True)
-    return [(own, document_label(own[0], path, False)) for own in units]
-
-
 def document_label(unit: Unit, path: str, is_project: bool) -> str:
     """Return the document of a unit: the one that its file names, else the file.
 
@@ -252,16 +248,17 @@ def unit_name(unit: Unit) -> str:
     return f"{name[: MAX_NAME_LENGTH - 20].rstrip()}… (line {unit.line})"
 
 
-def _drop_untranslated(rows: Sequence[Row]) -> list[Row]:
-    translated = [row for row in rows if all(has_translation(unit) for unit in row[0])]
-    if len(translated) < len(rows):
+def _drop_untranslated(rows: list[Row], documents: list[str]) -> tuple[list[Row], list[str]]:
+    translated = [n for n, units in enumerate(rows) if all(map(has_translation, units))]
+    missing = len(rows) - len(translated)
+    if missing:
         logger.warning(
             "warning: strings without a translation: %d of %d; they are not scored, `tertium "
             "check` lists them",
-            len(rows) - len(translated),
+            missing,
             len(rows),
         )
-    return translated
+    return [rows[n] for n in translated], [documents[n] for n in translated]
 
 
 def has_translation(unit: Unit) -> bool:
@@ -270,9 +267,12 @@ def has_translation(unit: Unit) -> bool:
 
 
 def _make_testset(
-    rows: Sequence[Row], systems: Sequence[str], references: Sequence[Catalog]
+    rows: Sequence[Row],
+    documents: Sequence[str],
+    systems: Sequence[str],
+    references: Sequence[Catalog],
 ) -> TestSet:
-    firsts = [units[0] for units, _ in rows]
+    firsts = [units[0] for units in rows]
     columns = {
         "id": [unit_name(unit) for unit in firsts],
         "state": [unit.state for unit in firsts],
@@ -282,14 +282,14 @@ def _make_testset(
         "max_length": [str(unit.max_length or "") for unit in firsts],
         "line": [str(unit.line or "") for unit in firsts],
     }
+    translations = {}
+    for system, units in zip(systems, zip(*rows, strict=True), strict=True):
+        translations[system] = [unit.target.text if unit.target else "" for unit in units]
     return TestSet(
-        systems={
-            name: [units[n].target.text if units[n].target else "" for units, _ in rows]  # type: ignore[union-attr]
-            for n, name in enumerate(systems)
-        },
+        systems=translations,
         sources=[u.source.text for u in firsts if u.source] if firsts[0].source else (),
         references=_read_references(firsts, references),
-        documents=[label for _, label in rows],
+        documents=documents,
         columns={name: values for name, values in columns.items() if any(values)},
     )
 

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from tertium.errors import DataError
 from tertium.localization.encodings import read_unicode
-from tertium.localization.units import InlineText, Languages, Unit
+from tertium.localization.units import Catalog, Unit, translated_unit
 
 _TIME = r"(?:(\d+):)?(\d{2}):(\d{2})[,.](\d{3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}.*")
 _BLOCKS = ("NOTE", "STYLE", "REGION")
 
 
-def read_subtitles(path: str, languages: Languages) -> Iterator[Unit]:
+def read_subtitles(catalog: Catalog) -> Iterator[Unit]:
     """Read the cues of a subtitle file; the id of a cue is its start time."""
+    path = catalog.path
     lines = read_unicode(path).split("\n")
     is_vtt = path.lower().endswith(".vtt")
     if is_vtt and not lines[0].startswith("WEBVTT"):
@@ -32,13 +33,9 @@ def read_subtitles(path: str, languages: Languages) -> Iterator[Unit]:
         match = _TIMING.fullmatch(block[row])
         if match is None:
             raise DataError(f"{path}, line {number + row}: not a time: {block[row][:40]!r}")
-        text = "\n".join(block[row + 1 :])
         hours, minutes, seconds, milliseconds = match.groups()[:4]
-        yield Unit(
-            id=f"{int(hours or 0):02}:{minutes}:{seconds}.{milliseconds}",
-            target=InlineText(text) if text.strip() else None,
-            line=number,
-        )
+        start = f"{int(hours or 0):02}:{minutes}:{seconds}.{milliseconds}"
+        yield translated_unit(start, "\n".join(block[row + 1 :]), line=number)
 
 
 def _split_blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Any
 
 OWN = "tertium"  # marks the notes that we write
 Piece = tuple[int, int, int]  # offset in the text, first byte in the file, byte after the last
@@ -28,17 +28,18 @@ class InlineText:
         A placeholder stands for all bytes of its tag, an entity for all bytes of its name.
         """
         first = last = None
-        stops = [*(offset for offset, _, _ in self.pieces), len(self.text)]
-        for (offset, after), (_, low, high) in zip(pairwise(stops), self.pieces, strict=True):
-            if after <= start or offset >= end:
-                continue
-            text = self.text[offset:after]
-            is_verbatim = len(text.encode(self.encoding, "replace")) == high - low
-            cut = self.text[offset : max(start, offset)] if is_verbatim else ""
-            rest = self.text[min(end, after) : after] if is_verbatim else ""
-            if first is None:
-                first = low + len(cut.encode(self.encoding))
-            last = high - len(rest.encode(self.encoding))
+        after = len(self.text)
+        for offset, low, high in reversed(self.pieces):
+            if offset < end and start < after:
+                text = self.text[offset:after]
+                if len(text.encode(self.encoding, "replace")) == high - low:  # written as it is
+                    skipped = text[: max(start - offset, 0)]
+                    low += len(skipped.encode(self.encoding))
+                    shown = text[: end - offset]
+                    high -= len(text[len(shown) :].encode(self.encoding))
+                first = low
+                last = last or high
+            after = offset
         return None if first is None or last is None else (first, last)
 
 
@@ -47,7 +48,8 @@ class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
     `plural` is a plural category (`one`, `other`, ...) or its number, `alternatives` are other
-    translations that the file offers, and `max_length` is a limit in characters (0: none).
+    translations that the file offers, and `max_length` is a limit in characters (0: none). `place`
+    is the element or message of the file, if scores can be written to it.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Unit:
     max_length: int = 0
     is_translatable: bool = True
     line: int = 0
+    place: Any = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -72,6 +75,13 @@ class Unit:
     def name(self) -> str:
         """The id, with the plural category in brackets."""
         return f"{self.id}[{self.plural}]" if self.plural else self.id
+
+
+def translated_unit(key: str, text: str, plural: str = "", note: str = "", line: int = 0) -> Unit:
+    """Return a unit of a file in one language; an empty text is no translation."""
+    target = InlineText(text) if text else None
+    notes = (note,) if note else ()
+    return Unit(id=key, target=target, plural=plural, notes=notes, line=line)
 
 
 @dataclass(slots=True)
@@ -95,13 +105,24 @@ def is_same_language(language: str, wanted: str) -> bool:
     return a[: len(b)] == b or b[: len(a)] == a
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Catalog:
-    """The units of one file, with the languages that the file declares."""
+    """A localization file: its units, and what it declares.
+
+    `version` changes when the file is written. Without `has_places`, units have no `place`, which
+    needs as much memory as their texts.
+    """
 
     path: str
-    units: tuple[Unit, ...]
     languages: Languages = field(default_factory=Languages)
+    encoding: str = "utf-8"
+    units: tuple[Unit, ...] = ()
+    version: tuple[int, ...] = ()
+    has_places: bool = False
+
+    def keep(self, place: Any) -> Any:
+        """Return the place of a unit if it is needed."""
+        return place if self.has_places else None
 
     def __iter__(self) -> Iterator[Unit]:
         return iter(self.units)

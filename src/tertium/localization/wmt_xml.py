@@ -22,7 +22,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
     documents: list[str] = []
     ids: list[str] = []
     systems: dict[str, list[str]] = {}
-    for number, (event, document) in enumerate(XmlFile(path, ("doc",)).elements()):
+    for number, (event, document) in enumerate(XmlFile(path, ("doc",)).events()):
         if event != "unit":
             continue
         source = document.first("src")

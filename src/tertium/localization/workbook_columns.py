@@ -6,16 +6,15 @@ copied.
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from xml.sax.saxutils import escape
+from collections.abc import Container, Sequence
 
 from tertium.atomic import open_atomic
 from tertium.errors import DataError
-from tertium.localization.annotations import FORBIDDEN, Edit
+from tertium.localization.annotations import FileEdits, escape_xml
 from tertium.localization.xml_elements import Element, XmlFile
 
 OWN_PREFIX = "tertium: "  # of column names
@@ -47,8 +46,8 @@ def _first_sheet(archive: zipfile.ZipFile, path: str) -> str:
             XmlFile(path, ("sheet", "Relationship"), _read_member(archive, name, path))
             for name in ("xl/workbook.xml", "xl/_rels/workbook.xml.rels")
         )
-        sheet = next(e for event, e in workbook.elements() if event == "unit")
-        targets = {e.get("Id"): e.get("Target") for _, e in relations.elements()}
+        sheet = next(e for e in workbook.units())
+        targets = {e.get("Id"): e.get("Target") for e in relations.units()}
         target = targets[sheet.get_local("id")].removeprefix("/")
     except (KeyError, StopIteration):
         raise DataError(f"{path}: not an Excel workbook with a sheet") from None
@@ -66,41 +65,43 @@ def _edit_sheet(
     data: bytes, path: str, names: Sequence[str], rows: dict[int, Sequence[Value]]
 ) -> bytes:
     file = XmlFile(path, ("row",), data)
-    elements = [e for event, e in file.elements() if event == "unit"]
+    elements = [*file.units()]
     if file.encoding != "utf-8" or not elements:
         raise DataError(f"{path}: the sheet is empty or not UTF-8: save it again with Excel")
     own = {_column(cell) for cell in elements[0].elements("c") if _is_own(cell)}
     used = {_column(cell) for row in elements for cell in row.elements("c")} - own
     first = max(used, default=0) + 1
     header: dict[int, Sequence[Value]] = {_row_number(elements[0]): [*names]}
-    edits: list[Edit] = []
+    edits = FileEdits(data, file.encoding)
     for element in elements:
-        edits += _edit_row(element, (header | rows).get(_row_number(element), ()), own, first)
-    edited = _apply(data, edits)
-    return _DIMENSION.sub(lambda match: _widen(match, first + len(names) - 1), edited, count=1)
+        _edit_row(element, (header | rows).get(_row_number(element), ()), own, first, edits)
+    edited = io.BytesIO()
+    edits.write(edited, "strict")
+    last = first + len(names) - 1
+    return _DIMENSION.sub(lambda match: _widen(match, last), edited.getvalue(), count=1)
 
 
-def _edit_row(row: Element, values: Sequence[Value], own: set[int], first: int) -> Iterator[Edit]:
+def _edit_row(
+    row: Element, values: Sequence[Value], own: Container[int], first: int, edits: FileEdits
+) -> None:
     for cell in row.elements("c"):
         if _column(cell) in own:
-            yield cell.start, cell.end, ""
+            edits.replace(cell.start, cell.end)
     prefix = row.name.removesuffix(row.local)
     number = _row_number(row)
-    cells = "".join(
-        _format_cell(prefix, f"{_letters(first + n)}{number}", value)
-        for n, value in enumerate(values)
-        if value not in (None, "")
-    )
+    cells = ""
+    for column, value in enumerate(values, start=first):
+        if value not in (None, ""):
+            cells += _format_cell(prefix, f"{_letters(column)}{number}", value)
     if cells and row.is_empty_tag:
         raise DataError(f"row {number} of the workbook is empty")
-    if cells:
-        yield row.inner_end, row.inner_end, cells
+    edits.insert(row.inner_end, cells)
 
 
 def _format_cell(prefix: str, place: str, value: Value) -> str:
     if isinstance(value, float):
         return f'<{prefix}c r="{place}"><{prefix}v>{value!r}</{prefix}v></{prefix}c>'
-    text = escape(FORBIDDEN.sub("\ufffd", str(value))[:MAX_CELL])
+    text = escape_xml(str(value)[:MAX_CELL])
     return (
         f'<{prefix}c r="{place}" t="inlineStr"><{prefix}is><{prefix}t xml:space="preserve">{text}'
         f"</{prefix}t></{prefix}is></{prefix}c>"
@@ -145,16 +146,3 @@ def _widen(match: re.Match[bytes], last: int) -> bytes:
     """Return the used range of the sheet with a new last column."""
     end = match[4] or re.sub(rb"\D", b"", match[2])
     return match[1] + match[2] + b":" + _letters(last).encode() + end + b'"'
-
-
-def _apply(data: bytes, edits: Sequence[Edit]) -> bytes:
-    parts, position = [], 0
-    for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
-        parts += [data[position:start], text.encode()]
-        position = end
-    return b"".join([*parts, data[position:]])
-
-
-def is_workbook(path: str) -> bool:
-    """Tell whether a file is named as an Excel workbook."""
-    return Path(path).suffix.lower() == ".xlsx"

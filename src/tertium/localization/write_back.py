@@ -2,76 +2,57 @@
 
 from __future__ import annotations
 
-import codecs
 import math
 import mmap
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tertium.atomic import check_writable, open_atomic
 from tertium.data.formats import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
-from tertium.localization.annotations import (
-    Annotation,
-    Edit,
-    SourceBytes,
-    annotate_po,
-    annotate_tmx,
-    annotate_xliff1,
-    annotate_xliff2,
-    describe_finding,
-)
+from tertium.localization.annotations import Annotated, Annotation, FileEdits
 from tertium.localization.catalogs import (
     PO_SUFFIXES,
     XLIFF_SUFFIXES,
-    open_groups,
-    root_element,
+    file_version,
+    format_module,
     suffix_of,
 )
-from tertium.localization.po import Message
-from tertium.localization.projects import Project, document_label, unit_name
-from tertium.localization.units import InlineText, Languages, Unit
-from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns, is_workbook
-from tertium.localization.xml_elements import XmlFile
+from tertium.localization.projects import Project
+from tertium.localization.units import Catalog, InlineText, Unit, translated_unit
+from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns
 
+GZIP_START = b"\x1f\x8b"
 WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
-COPY_SIZE = 1 << 20
-Annotate = Callable[[Any, Any, SourceBytes], Iterator[Edit]]
-Lookup = Callable[[Unit], Annotation | None]
 
 
-def check_write_back(paths: Sequence[str], output: str) -> None:
-    """Raise an error if scores cannot be written to a copy of these files."""
+def check_write_back(paths: Sequence[str], output: str) -> list[str]:
+    """Raise an error if scores cannot be written to copies of these files; return their names.
+
+    One folder takes the copies of several files.
+    """
     for path in paths:
         if suffix_of(path) not in WRITABLE_SUFFIXES or Path(path).suffix == ".gz":
             suffixes = ", ".join(sorted(WRITABLE_SUFFIXES))
             raise UsageError(f"--write-back: {path}: scores can be written to {suffixes} only")
+    copies = [output]
     if len(paths) > 1 and Path(output).is_file():
         raise UsageError(f"--write-back {output}: is a file; give a folder for several files")
-    copies = _copies(paths, output)
-    if len(paths) > 1:
+    if len(paths) > 1 or Path(output).is_dir():
+        copies = [str(Path(output) / Path(path).name) for path in paths]
+        if len({*copies}) < len(copies):
+            raise UsageError(
+                f"--write-back {output}: two files have the same name: write one at a time"
+            )
         Path(output).mkdir(parents=True, exist_ok=True)
     for copy in copies:
         if any(Path(copy).resolve() == Path(path).resolve() for path in paths):
             raise UsageError(f"--write-back {output}: {copy} is an input file: give another name")
         check_writable(copy)
-
-
-def _copies(paths: Sequence[str], output: str) -> list[str]:
-    """Return the names of the copies; one folder takes the copies of several files."""
-    if len(paths) == 1 and not Path(output).is_dir():
-        return [output]
-    names = [Path(path).name for path in paths]
-    if len({*names}) < len(names):
-        raise UsageError(
-            f"--write-back {output}: two files have the same name: write one at a time"
-        )
-    return [str(Path(output) / name) for name in names]
+    return copies
 
 
 def annotate_files(
@@ -81,42 +62,46 @@ def annotate_files(
 
     `output` is the copy, or a folder for several. Returns the names of the copies.
     """
-    paths, testset = project.paths, project.testset
-    check_write_back(paths, output)
-    is_project = len(paths) > 1 and len(testset.systems) == 1
-    systems = [*testset.systems]
-    copies = _copies(paths, output)
-    for number, (path, target) in enumerate(zip(paths, copies, strict=True)):
-        system = systems[0] if is_project else systems[number]
-        if is_workbook(path):
-            _annotate_workbook(path, target, testset, rows)
-        else:
-            find = _make_lookup(path, testset, system, rows[system], is_project)
-            annotate_file(path, target, find, project.wanted)
+    copies = check_write_back(project.paths, output)
+    if not project.catalogs:
+        _annotate_workbook(project.paths[0], copies[0], project.testset, rows)
+        return copies
+    annotated: dict[int, list[tuple[Unit, Annotation]]] = {}
+    for system, units in zip(project.testset.systems, zip(*project.rows, strict=True), strict=True):
+        if len(rows[system]) != len(units):
+            raise UsageError(
+                f"the result has {len(rows[system])} segments, the project {len(units)}: give the "
+                "result of its test set"
+            )
+        for unit, annotation in zip(units, rows[system], strict=True):
+            annotated.setdefault(id(unit.place), []).append((unit, annotation))
+    for catalog, copy in zip(project.catalogs, copies, strict=True):
+        annotate_catalog(catalog, copy, annotated)
     return copies
 
 
-def _make_lookup(
-    path: str, testset: TestSet, system: str, rows: Sequence[Annotation], is_project: bool
-) -> Lookup:
-    """Return a function that finds the annotation of a unit by document and name, in order."""
-    places: dict[tuple[str, str], deque[int]] = {}
-    ids = testset.columns["id"]
-    for row, key in enumerate(zip(testset.documents, ids, strict=True)):
-        places.setdefault(key, deque()).append(row)
+def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Annotated]) -> None:
+    """Write a copy of a file with the annotations of its units, by the `id()` of their place.
 
-    def find(unit: Unit) -> Annotation | None:
-        waiting = places.get((document_label(unit, path, is_project), unit_name(unit)))
-        if not waiting or not unit.is_translatable:
-            return None
-        text = unit.target.text if unit.target else ""
-        if testset.systems[system][waiting[0]] != text:
-            if not text.strip():
-                return None  # a string without translation that was not scored
-            raise _changed_error(path)
-        return rows[waiting.popleft()]
-
-    return find
+    Characters that the encoding of an XML file lacks become references.
+    """
+    if not catalog.has_places:
+        raise UsageError(f"{catalog.path}: was read without places: use for_write_back=True")
+    module, _ = format_module(catalog.path)
+    with (
+        Path(catalog.path).open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        open_atomic(output) as stream,
+    ):
+        if file_version(catalog.path) != catalog.version:
+            raise _changed_error(catalog.path)
+        if data[:2] == GZIP_START:
+            raise DataError(f"{catalog.path}: compressed: unpack it before writing to it")
+        edits = FileEdits(data, catalog.encoding)
+        places = {id(unit.place): unit.place for unit in catalog}
+        for key, place in places.items():
+            module.annotate(place, annotated.get(key, ()), edits)
+        edits.write(stream, "replace" if module.__name__.endswith("po") else "xmlcharrefreplace")
 
 
 def _changed_error(path: str) -> DataError:
@@ -127,106 +112,27 @@ def _annotate_workbook(
     path: str, output: str, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
 ) -> None:
     """Write a copy of a workbook with a column for each metric and one for findings."""
-    everything = [annotation for system in rows.values() for annotation in system]
-    metrics = [*dict.fromkeys(name for own in everything for name in own.scores)]
+    metrics: dict[str, None] = {}
+    for values in rows.values():
+        for annotation in values:
+            metrics.update(dict.fromkeys(annotation.scores))
+    edits = FileEdits(b"", "utf-8")
     default = default_name(path)
-    waiting = {system: iter(enumerate(own)) for system, own in rows.items()}
-    values: dict[int, Sequence[Value]] = {}
+    waiting = {system: enumerate(values) for system, values in rows.items()}
+    cells: dict[int, Sequence[Value]] = {}
     for where, raw in read_records(path):
         record = lowercase_known_columns(raw)
         system = read_name(record, SYSTEM_NAMES, where) or default
-        row, annotation = next(waiting.get(system, iter(())), (0, None))
-        if annotation is None:
-            raise _changed_error(path)
-        unit = Unit(
-            id="",
-            source=InlineText(testset.sources[row]) if testset.sources else None,
-            target=InlineText(testset.systems[system][row]),
-        )
-        findings = [
-            describe_finding(span, unit, SourceBytes(b"", "utf-8")) for span in annotation.findings
-        ]
-        scores = [annotation.scores.get(name) for name in metrics]
-        cells = [None if score is None or math.isnan(score) else score for score in scores]
-        values[int(where.rpartition(" ")[2])] = [*cells, "\n".join(findings)]
+        try:
+            row, annotation = next(waiting[system])
+        except (KeyError, StopIteration):
+            raise _changed_error(path) from None
+        unit = translated_unit("", testset.systems[system][row])
+        if testset.sources:
+            unit = replace(unit, source=InlineText(testset.sources[row]))
+        findings = [edits.describe(span, unit) for span in annotation.findings]
+        scores = [annotation.scores.get(name, math.nan) for name in metrics]
+        shown = [None if math.isnan(score) else score for score in scores]
+        cells[int(where.rpartition(" ")[2])] = [*shown, "\n".join(findings)]
     names = [OWN_PREFIX + name for name in (*metrics, "findings")]
-    add_columns(path, output, names, values)
-
-
-def annotate_file(path: str, output: str, find: Lookup, languages: Languages | None = None) -> None:
-    """Write a copy of a file with the annotations of its units."""
-    suffix = suffix_of(path)
-    file, groups = open_groups(path, languages or Languages())
-    annotate = _annotator(path, suffix)
-    with _map_file(path) as data:
-        edits = _collect_edits(groups, annotate, find, file, data)
-        _write_edited(data, edits, output, file)
-
-
-def _annotator(path: str, suffix: str) -> Annotate:
-    if suffix in PO_SUFFIXES:
-        return annotate_po
-    if suffix == ".tmx":
-        return annotate_tmx
-    version = root_element(path).get("version", "1.2")
-    is_second = version.startswith("2")
-    return annotate_xliff2 if is_second else annotate_xliff1
-
-
-@contextmanager
-def _map_file(path: str) -> Iterator[Any]:
-    with (
-        Path(path).open("rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        yield data
-
-
-def _collect_edits(
-    groups: Iterator[tuple[Any, list[Unit]]],
-    annotate: Annotate,
-    find: Lookup,
-    file: Any,
-    data: Any,
-) -> Iterator[Edit]:
-    for element, units in groups:
-        if isinstance(file, XmlFile) and file.is_compressed:
-            raise DataError(f"{file.path}: compressed: unpack it before writing to it")
-        source = SourceBytes(data, file.encoding)
-        _check_position(element, source, file.path)
-        annotated = [(unit, own) for unit in units if (own := find(unit)) is not None]
-        yield from sorted(annotate(element, annotated, source), key=lambda edit: edit[:2])
-
-
-def _check_position(element: Any, source: SourceBytes, path: str) -> None:
-    """Refuse a file whose bytes are not where the parser reports them."""
-    try:
-        codecs.lookup(source.encoding)
-        width = len("<".encode(source.encoding))
-        is_tag = source.text(element.start, element.start + width) == "<"
-    except (LookupError, UnicodeDecodeError):
-        is_tag = False
-    if not is_tag and not isinstance(element, Message):
-        raise DataError(
-            f"{path}: the encoding {source.encoding} does not allow to keep all bytes: convert the "
-            "file to UTF-8"
-        )
-
-
-def _write_edited(data: Any, edits: Iterator[Edit], output: str, file: Any) -> None:
-    """Copy a file with edits in order; characters that the encoding lacks become references."""
-    errors = "xmlcharrefreplace" if isinstance(file, XmlFile) else "replace"
-    position = 0
-    with open_atomic(output) as stream:
-        for start, end, text in edits:
-            if start < position:
-                raise DataError(f"{file.path}: overlapping elements at byte {start}")
-            while position < start:
-                stop = min(start, position + COPY_SIZE)
-                stream.write(data[position:stop])
-                position = stop
-            stream.write(text.encode(file.encoding, errors))
-            position = end
-        while position < len(data):
-            stream.write(data[position : position + COPY_SIZE])
-            position += COPY_SIZE
+    add_columns(path, output, names, cells)

@@ -11,10 +11,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from xml.parsers import expat
 
 from tertium.data.text_files import display_name
@@ -23,7 +22,12 @@ from tertium.errors import DataError
 CHUNK = 1 << 16
 MAX_DEPTH = 200
 XML_LANGUAGE = "xml:lang"
-_BYTE_ORDERS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_UTF16_STARTS = {
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+    b"<\0": "utf-16-le",  # without a mark
+    b"\0<": "utf-16-be",
+}
 
 
 @dataclass(slots=True)
@@ -82,46 +86,62 @@ class Element:
 
     def get_local(self, name: str) -> str:
         """Return the first attribute with a local name, whatever its prefix."""
-        return next((v for key, v in self.attributes.items() if key.rpartition(":")[2] == name), "")
+        for key, value in self.attributes.items():
+            if key.rpartition(":")[2] == name:
+                return value
+        return ""
+
+    def drop_texts(self, depth: int) -> None:
+        """Forget the texts of an element, and elements that are deeper than `depth`."""
+        self.children = [*self.elements()] if depth else []
+        for child in self.elements():
+            child.drop_texts(depth - 1)
 
 
 class XmlFile:
-    """An XML file that is read once: iterate over `elements`.
+    """An XML file that is read once: iterate over `events` or `units`.
 
     `encoding` is known as soon as the first element was read. `data` is the content, if it was read
-    from an archive; `path` names it in messages. `structure` are elements that have no text of
-    their own: their blanks are skipped.
+    from an archive; `path` names it in messages. Elements with the local names `wanted` are read
+    with all they contain. `text_depth` is 2 if they have no texts of their own, only below.
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        wanted: Collection[str],
-        data: bytes | None = None,
-        structure: Collection[str] = (),
+        self, path: str, wanted: Collection[str], data: bytes | None = None, text_depth: int = 1
     ) -> None:
-        self.path, self.wanted, self.data = str(path), frozenset(wanted), data
+        self.path, self.wanted, self.data = path, frozenset(wanted), data
+        self.text_depth = text_depth
         self.encoding, self.is_compressed = "utf-8", False
+        self._parser = self._create_parser()
         self._wanted_depth = 0
         self._ready: list[tuple[str, Element]] = []
         self._stack: list[Element] = []
-        self._structure: Collection[str] = structure
         # the last tag or text, whose end is known when the next one begins
         self._open_tag: Element | None = None
         self._closed: Element | Text | None = None
         self._has_mark = False
 
-    def elements(self) -> Iterator[tuple[str, Element]]:
+    def units(self) -> Iterator[Element]:
+        """Yield the wanted elements."""
+        for event, element in self.events():
+            if event == "unit":
+                yield element
+
+    def events(self) -> Iterator[tuple[str, Element]]:
         """Yield ("start", element) for elements outside of wanted ones, ("unit", element) for each
         wanted element with all it contains, and ("end", element) for the others.
         """
-        parser = self._create_parser()
+        in_memory = io.BytesIO(self.data) if self.data is not None else None
         try:
-            with self._open() as stream:
-                while chunk := stream.read(CHUNK):
-                    self._feed(parser, chunk, False)
-                    yield from self._take_complete()
-            self._feed(parser, b"", True)
+            with in_memory or Path(self.path).open("rb") as stream:
+                content = self._detect_encoding(stream)
+                while chunk := content.read(CHUNK):
+                    self._feed(chunk, False)
+                    # the end of the last element is not known yet
+                    complete, self._ready = self._ready[:-1], self._ready[-1:]
+                    yield from complete
+            self._feed(b"", True)
+            self._resolve()
         except FileNotFoundError:
             raise DataError(f"{self.path}: no such file") from None
         except (OSError, EOFError, zlib.error) as error:
@@ -129,81 +149,66 @@ class XmlFile:
             raise DataError(f"{self.path}: {problem} ({error})") from None
         yield from self._ready
 
-    @contextmanager
-    def _open(self) -> Iterator[IO[bytes] | gzip.GzipFile]:
-        in_memory = io.BytesIO(self.data) if self.data is not None else None
-        with in_memory or Path(self.path).open("rb") as stream:
-            head = stream.read(4)
-            stream.seek(0)
-            for mark, encoding in _BYTE_ORDERS:
-                if head.startswith(mark):
-                    self.encoding, self._has_mark = encoding, True
-            if not self._has_mark and b"\0" in head[:2]:  # UTF-16 without a mark
-                self.encoding = "utf-16-le" if head[1] == 0 else "utf-16-be"
-                self._has_mark = True
-            self.is_compressed = head.startswith(b"\x1f\x8b")
-            yield gzip.GzipFile(fileobj=stream) if self.is_compressed else stream
+    def _detect_encoding(self, stream: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
+        head = stream.read(4)
+        stream.seek(0)
+        for start, encoding in _UTF16_STARTS.items():
+            if head.startswith(start):
+                self.encoding, self._has_mark = encoding, True
+        self.is_compressed = head.startswith(b"\x1f\x8b")
+        return gzip.GzipFile(fileobj=stream) if self.is_compressed else stream
 
     def _create_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate()
         parser.buffer_text = False  # every text keeps its position
         parser.XmlDeclHandler = self._declare
-        parser.StartElementHandler = lambda name, attributes: self._start(parser, name, attributes)
-        parser.EndElementHandler = lambda name: self._end(parser.CurrentByteIndex)
-        parser.CharacterDataHandler = lambda text: self._text(parser.CurrentByteIndex, text)
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
         parser.EntityDeclHandler = lambda *_: self._refuse(
-            parser, "declares entities, which are refused: write the characters themselves"
+            "declares entities, which are refused: write the characters themselves"
         )
         parser.SkippedEntityHandler = lambda name, _: self._refuse(
-            parser, f"the entity &{name}; is not defined: write the character itself"
+            f"the entity &{name}; is not defined: write the character itself"
         )
-        at = self._resolve
-        parser.CommentHandler = lambda _: at(parser.CurrentByteIndex)
-        parser.ProcessingInstructionHandler = lambda *_: at(parser.CurrentByteIndex)
-        parser.StartCdataSectionHandler = lambda: at(parser.CurrentByteIndex)
-        parser.EndCdataSectionHandler = lambda: at(parser.CurrentByteIndex)
+        parser.CommentHandler = parser.ProcessingInstructionHandler = self._resolve
+        parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = self._resolve
         return parser
 
-    def _feed(self, parser: expat.XMLParserType, chunk: bytes, is_last: bool) -> None:
+    def _feed(self, chunk: bytes, is_last: bool) -> None:
         try:
-            parser.Parse(chunk, is_last)
+            self._parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            name = display_name(self.path)
+            name, reason = display_name(self.path), expat.ErrorString(error.code)
             raise DataError(
                 f"{name}, line {error.lineno}: not well-formed XML ({reason})"
             ) from None
         except (LookupError, ValueError) as error:  # an encoding that Python does not know
             raise DataError(f"{self.path}: cannot be decoded ({error})") from None
-        if is_last:
-            self._resolve(parser.CurrentByteIndex)
 
-    def _take_complete(self) -> list[tuple[str, Element]]:
-        """Return all elements but the last, whose end is not known yet."""
-        complete, self._ready = self._ready[:-1], self._ready[-1:]
-        return complete
-
-    def _refuse(self, parser: expat.XMLParserType, reason: str) -> None:
-        raise DataError(f"{display_name(self.path)}, line {parser.CurrentLineNumber}: {reason}")
+    def _refuse(self, reason: str) -> None:
+        line = self._parser.CurrentLineNumber
+        raise DataError(f"{display_name(self.path)}, line {line}: {reason}")
 
     def _declare(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding and not self._has_mark:
             self.encoding = encoding.lower()
 
-    def _resolve(self, index: int) -> None:
-        """Set the ends of tags and texts that are known only when the next one begins."""
+    def _resolve(self, *_: object) -> int:
+        """Set the end of the last tag or text, since the next one begins; return this position."""
+        index = self._parser.CurrentByteIndex
         if self._open_tag is not None:
             self._open_tag.inner_start, self._open_tag = index, None
         elif self._closed is not None:
             self._closed.end, self._closed = index, None
+        return index
 
-    def _start(self, parser: Any, name: str, attributes: dict[str, str]) -> None:
-        index = parser.CurrentByteIndex
-        self._resolve(index)
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        index, line = self._resolve(), self._parser.CurrentLineNumber
         local = name.rpartition(":")[2] if ":" in name else name
-        element = Element(name, local, attributes, index, parser.CurrentLineNumber)
+        element = Element(name, local, attributes, index, line)
         if len(self._stack) >= MAX_DEPTH:
-            self._refuse(parser, f"more than {MAX_DEPTH} nested elements")
+            self._refuse(f"more than {MAX_DEPTH} nested elements")
         if self._wanted_depth:
             self._stack[-1].children.append(element)
         if self._wanted_depth or element.local in self.wanted:
@@ -213,9 +218,8 @@ class XmlFile:
         self._stack.append(element)
         self._open_tag = element
 
-    def _end(self, index: int) -> None:
-        self._resolve(index)
-        element = self._stack.pop()
+    def _end(self, _name: str) -> None:
+        index, element = self._resolve(), self._stack.pop()
         element.inner_end = index
         self._closed = element
         if self._wanted_depth:
@@ -225,8 +229,13 @@ class XmlFile:
         else:
             self._ready.append(("end", element))
 
-    def _text(self, index: int, text: str) -> None:
-        self._resolve(index)
-        if self._wanted_depth and self._stack[-1].local not in self._structure:
+    def _text(self, text: str) -> None:
+        index = self._resolve()
+        if self._wanted_depth >= self.text_depth:
             self._closed = Text(text, index)
             self._stack[-1].children.append(self._closed)
+
+
+def root_element(path: str) -> Element:
+    """Return the root element of an XML file without its content."""
+    return next(XmlFile(path, ()).events())[1]
