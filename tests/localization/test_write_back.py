@@ -47,7 +47,8 @@ def annotate_file(
 
 def contents(catalog: Catalog) -> list[tuple[object, ...]]:
     return [
-        (u.key, u.source and u.source.text, u.target and u.target.text, u.notes) for u in catalog
+        ((u.document, u.name), u.source and u.source.text, u.target and u.target.text, u.notes)
+        for u in catalog
     ]
 
 

@@ -32,9 +32,10 @@ class Annotation:
         known = self.scores.items()
         return {name: format_score(score) for name, score in known if not math.isnan(score)}
 
-    def describe_scores(self) -> str:
-        """Return all scores in one line."""
-        return "; ".join(f"{name}: {score}" for name, score in self.format_scores().items())
+    def describe_scores(self) -> list[str]:
+        """Return one line with all scores, nothing if there are none."""
+        scores = [f"{name}: {score}" for name, score in self.format_scores().items()]
+        return ["; ".join(scores)] if scores else []
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, overload
+from typing import Literal
 
 from tertium.errors import DataError
 from tertium.localization.units import InlineText, Piece
@@ -33,12 +33,8 @@ class InlineReader:
         self.codes, self.code_id, self.file = codes, code_id, file
         self._numbers: dict[str, str] = {}
 
-    @overload
-    def read(self, element: Element) -> InlineText: ...
-    @overload
-    def read(self, element: Element | None) -> InlineText | None: ...
     def read(self, element: Element | None) -> InlineText | None:
-        """Return the text of an element."""
+        """Return the text of an element, if there is one."""
         if element is None:
             return None
         texts: list[str] = []

@@ -28,7 +28,6 @@ _CHARSET = re.compile(rb"charset=\s*([\w.:-]+)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[ \t]*(.*)$", re.MULTILINE)
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]+)")
 _LIMIT = re.compile(r"max-length:\s*(\d+)")
-MAX_TESTED_NUMBER = 200  # numbers that tell plural forms of all languages apart
 IsSingular = Callable[[int], bool]  # whether a plural form translates the singular message
 
 
@@ -42,11 +41,6 @@ class Message:
     notes: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     own: list[tuple[int, int]] = field(default_factory=list)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the message has a translation, even an empty one."""
-        return any(name.startswith("msgstr") for name in self.fields)
 
     def get(self, name: str) -> str:
         """Return a text, empty if it is missing."""
@@ -82,7 +76,8 @@ def _read_messages(catalog: Catalog) -> Iterator[Message]:
     message: Message | None = None
     name = ""  # of the text that is being read
     for start, end, number, line in _read_lines(catalog):
-        if message is not None and message.is_complete and not line.startswith(('"', "msgstr")):
+        is_complete = name.startswith("msgstr") and not line.startswith(('"', "msgstr"))
+        if message and is_complete:
             yield message
             message, name = None, ""
         if not line or line.startswith("#~"):
@@ -104,9 +99,9 @@ def _read_messages(catalog: Catalog) -> Iterator[Message]:
             message.fields[name] += _unquote(line, where)
         else:
             raise DataError(f"{where}: not a line of a PO file: {line[:40]!r}")
-    if message is not None and message.is_complete:
+    if message and name.startswith("msgstr"):
         yield message
-    elif message is not None and message.fields:
+    elif message and name:
         raise DataError(f"{path}, line {message.line}: the last message has no msgstr")
 
 
@@ -159,12 +154,10 @@ def _unescape(match: re.Match[str]) -> str:
 def _read_plural_rule(rule: re.Match[str], path: str) -> IsSingular:
     """Return whether a form is that of the number 1 and not the only form."""
     try:
-        form_of = gettext.c2py(rule[2])
-        forms = {form_of(n) for n in range(MAX_TESTED_NUMBER)}
-        one = form_of(1)
+        one = gettext.c2py(rule[2])(1)
     except (ValueError, ZeroDivisionError):
         raise DataError(f"{path}: Plural-Forms is not valid: {rule[0][:60]!r}") from None
-    return lambda form: form == one and len(forms) > 1
+    return lambda form: form == one and int(rule[1]) > 1
 
 
 def _read_units(message: Message, place: Any, is_singular: IsSingular) -> Iterator[Unit]:
@@ -198,9 +191,7 @@ def annotate(message: Message, annotated: Annotated, edits: FileEdits) -> None:
     line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
     for unit, annotation in annotated:
         label = f"[{unit.plural}] " if unit.plural else ""
-        lines = [edits.describe(span, unit) for span in annotation.findings]
-        if scores := annotation.describe_scores():
-            lines.insert(0, scores)
-        for line in lines:
+        findings = [edits.describe(span, unit) for span in annotation.findings]
+        for line in annotation.describe_scores() + findings:
             text = OWN_COMMENT + label + FORBIDDEN.sub("�", line)
             edits.insert(message.start, text + line_end)

@@ -93,25 +93,26 @@ def read_project(
         warn_about_duplicates(catalog)
     declared = _common_languages(catalogs, languages)
     catalogs = [replace(c, units=tuple(filter(is_wanted, c))) for c in catalogs]
-    first = catalogs[0]
     strings = [[(u.id, u.plural, u.source and u.source.text) for u in c] for c in catalogs]
     if all(others == strings[0] for others in strings):
         systems = name_systems(translations, names)
-        rows: list[Row] = [*zip(*catalogs, strict=True)]
-        documents = [document_label(unit, first.path, False) for unit in first]
+        path = catalogs[0].path
+        columns = zip(*catalogs, strict=True)
+        rows = [(units, document_label(units[0], path, False)) for units in columns]
     else:
         systems = names or [PROJECT]
         if len(systems) > 1:
             raise UsageError("--names: files with different strings are one system: give one name")
-        rows = [(unit,) for catalog in catalogs for unit in catalog]
-        documents = [document_label(unit, c.path, True) for c in catalogs for unit in c]
+        rows = [((unit,), document_label(unit, c.path, True)) for c in catalogs for unit in c]
     if not keep_untranslated:
-        rows, documents = _drop_untranslated(rows, documents)
+        rows = _drop_untranslated(rows)
     if not rows:
         raise DataError(f"{', '.join(map(str, translations))}: no translated strings")
     targets = [read_catalog(path, languages, has_places=False) for path in references]
-    testset = _make_testset(rows, documents, systems, targets)
-    return Project(testset, declared, tuple(map(str, translations)), tuple(files), tuple(rows))
+    documents = [document for _, document in rows]
+    units = [row for row, _ in rows]
+    testset = _make_testset(units, documents, systems, targets)
+    return Project(testset, declared, tuple(map(str, translations)), tuple(files), tuple(units))
 
 
 def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
@@ -187,9 +188,9 @@ def warn_about_duplicates(catalog: Catalog) -> None:
 
 
 def _find_duplicates(catalog: Catalog) -> Iterator[tuple[Unit, Unit]]:
-    seen: dict[tuple[str, str, str], Unit] = {}
+    seen: dict[tuple[str, str], Unit] = {}
     for unit in catalog:
-        other = seen.setdefault(unit.key, unit)
+        other = seen.setdefault((unit.document, unit.name), unit)
         if other is not unit:
             yield other, unit
 
@@ -248,8 +249,8 @@ def unit_name(unit: Unit) -> str:
     return f"{name[: MAX_NAME_LENGTH - 20].rstrip()}… (line {unit.line})"
 
 
-def _drop_untranslated(rows: list[Row], documents: list[str]) -> tuple[list[Row], list[str]]:
-    translated = [n for n, units in enumerate(rows) if all(map(has_translation, units))]
+def _drop_untranslated(rows: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
+    translated = [row for row in rows if all(map(has_translation, row[0]))]
     missing = len(rows) - len(translated)
     if missing:
         logger.warning(
@@ -258,7 +259,7 @@ def _drop_untranslated(rows: list[Row], documents: list[str]) -> tuple[list[Row]
             missing,
             len(rows),
         )
-    return [rows[n] for n in translated], [documents[n] for n in translated]
+    return translated
 
 
 def has_translation(unit: Unit) -> bool:

@@ -41,24 +41,22 @@ Tree = Mapping[str, Any]
 def is_message_file(path: str) -> bool:
     """Tell whether a `.json` file is one object of messages rather than records, one per line."""
     try:
-        content = parse_json(read_unicode(path), path)
+        content = _read_json_object(path)
     except DataError:
-        return False
-    if not isinstance(content, dict):
         return False
     return not any(isinstance(content.get(name), str) for name in HYPOTHESIS_NAMES)
 
 
-def _read_json_object(catalog: Catalog) -> dict[str, Any]:
-    content = parse_json(read_unicode(catalog.path), catalog.path)
+def _read_json_object(path: str) -> dict[str, Any]:
+    content = parse_json(read_unicode(path), path)
     if not isinstance(content, dict):
-        raise DataError(f"{catalog.path}: expected an object of messages")
+        raise DataError(f"{path}: expected an object of messages")
     return content
 
 
 def read_json(catalog: Catalog) -> Iterator[Unit]:
     """Read messages of i18next and similar tools, or of browser extensions."""
-    content = _read_json_object(catalog)
+    content = _read_json_object(catalog.path)
     messages = {key: value for key, value in content.items() if key != "@@locale"}
     if not messages or not all(map(_is_extension_message, messages.values())):
         yield from _read_messages(content, catalog.path)
@@ -73,7 +71,7 @@ def _is_extension_message(value: Any) -> bool:
 
 def read_arb(catalog: Catalog) -> Iterator[Unit]:
     """Read messages of Flutter; `@key` describes the message `key`."""
-    content = _read_json_object(catalog)
+    content = _read_json_object(catalog.path)
     languages = catalog.languages
     languages.target = languages.target or str(content.get("@@locale", ""))
     for key, value in content.items():
@@ -189,7 +187,7 @@ def _build_tree(node: Any, loader: Any, known: dict[Any, Any]) -> Any:
 
 def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
     """Read a string catalog of Xcode in the wanted target language, or in the only one."""
-    content, path, languages = _read_json_object(catalog), catalog.path, catalog.languages
+    content, path, languages = _read_json_object(catalog.path), catalog.path, catalog.languages
     entries = content.get("strings")
     if not isinstance(entries, dict):
         raise DataError(f"{path}: expected a string catalog with the field strings")

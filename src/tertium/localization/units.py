@@ -67,11 +67,6 @@ class Unit:
     place: Any = field(default=None, repr=False, compare=False)
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What identifies the unit in its file."""
-        return self.document, self.id, self.plural
-
-    @property
     def name(self) -> str:
         """The id, with the plural category in brackets."""
         return f"{self.id}[{self.plural}]" if self.plural else self.id

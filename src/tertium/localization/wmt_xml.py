@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.localization.units import Languages
@@ -22,9 +20,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
     documents: list[str] = []
     ids: list[str] = []
     systems: dict[str, list[str]] = {}
-    for number, (event, document) in enumerate(XmlFile(path, ("doc",)).events()):
-        if event != "unit":
-            continue
+    for number, document in enumerate(XmlFile(path, ("doc",)).units(), start=1):
         source = document.first("src")
         if source is None:
             raise DataError(f"{path}, line {document.line}: a document without <src>")
@@ -55,17 +51,15 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
 
 def _read_segments(side: Element, path: str) -> dict[str, str]:
     segments: dict[str, str] = {}
-    for segment in _find_segments(side):
+    for segment in side.descendants():
         name = segment.get("id")
+        if segment.local != "seg":
+            continue
         if not name or name in segments:
             problem = "twice the segment" if name else "a segment without id"
             raise DataError(f"{path}, line {segment.line}: {problem} {name}".rstrip())
         segments[name] = segment.text()
     return segments
-
-
-def _find_segments(side: Element) -> Iterator[Element]:
-    return (element for element in side.descendants() if element.local == "seg")
 
 
 def _read_like(segments: dict[str, str], side: Element, path: str) -> list[str]:

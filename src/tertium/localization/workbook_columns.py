@@ -68,7 +68,8 @@ def _edit_sheet(
     elements = [*file.units()]
     if file.encoding != "utf-8" or not elements:
         raise DataError(f"{path}: the sheet is empty or not UTF-8: save it again with Excel")
-    own = {_column(cell) for cell in elements[0].elements("c") if _is_own(cell)}
+    titles = elements[0].elements("c")
+    own = {_column(cell) for cell in titles if cell.text().startswith(OWN_PREFIX)}
     used = {_column(cell) for row in elements for cell in row.elements("c")} - own
     first = max(used, default=0) + 1
     header: dict[int, Sequence[Value]] = {_row_number(elements[0]): [*names]}
@@ -93,7 +94,7 @@ def _edit_row(
     for column, value in enumerate(values, start=first):
         if value not in (None, ""):
             cells += _format_cell(prefix, f"{_letters(column)}{number}", value)
-    if cells and row.is_empty_tag:
+    if cells and row.inner_start == row.end:
         raise DataError(f"row {number} of the workbook is empty")
     edits.insert(row.inner_end, cells)
 
@@ -106,10 +107,6 @@ def _format_cell(prefix: str, place: str, value: Value) -> str:
         f'<{prefix}c r="{place}" t="inlineStr"><{prefix}is><{prefix}t xml:space="preserve">{text}'
         f"</{prefix}t></{prefix}is></{prefix}c>"
     )
-
-
-def _is_own(cell: Element) -> bool:
-    return cell.text().startswith(OWN_PREFIX)
 
 
 def _row_number(row: Element) -> int:

@@ -219,7 +219,7 @@ def _annotate_trans_unit(element: Element, annotated: Annotated, edits: FileEdit
 
     for unit, annotation in annotated:
         label = _segment_label(unit, annotated)
-        if scores := annotation.describe_scores():
+        for scores in annotation.describe_scores():
             add_note(label + scores, DEFAULT_PRIORITY, "general")
         for span in annotation.findings:
             add_note(label + edits.describe(span, unit), _priority(span), _side(span))
@@ -261,10 +261,9 @@ def _annotate_unit(element: Element, annotated: Annotated, edits: FileEdits) -> 
     if not content:
         return
     metadata = element.first("metadata")
-    is_foreign = metadata is not None and any(
-        group.get("category") != OWN for group in metadata.elements()
-    )
-    groups = _format_metadata(annotated, _DECLARATION if is_foreign else "")
+    members = metadata.elements() if metadata else []
+    has_others = any(member.get("category") != OWN for member in members)
+    groups = _format_metadata(annotated, _DECLARATION if has_others else "")
     after_modules = (element.elements("notes") or content)[0]
     tags = f"<mda:metadata{_DECLARATION}>", "</mda:metadata>"
     _replace_members(element, "metadata", groups, tags, after_modules, edits)
@@ -303,26 +302,20 @@ def _replace_members(
     container = parent.first(name)
     members = container.elements() if container else []
     own = [member for member in members if member.get("category") == OWN]
-    if container and own and len(own) == len(members):
-        edits.remove(parent, container)
-        container = None
-    elif container:
+    others = len(members) - len(own)
+    if container and others:
         for member in own:
             edits.remove(container, member)
-    if not added:
+        gap = edits.blanks_before(container, members[-1])
+        edits.insert(members[-1].end, "".join(gap + member for member in added))
         return
-    if container is None:
+    if container and (own or added):
+        edits.remove(parent, container)
+    if added:
         gap = edits.blanks_before(parent, before)
         inner = gap + _indentation(parent, edits) if gap else ""
         content = "".join(inner + member for member in added)
         edits.insert(previous_end(parent, before), gap + tags[0] + content + gap + tags[1])
-    elif container.is_empty_tag:
-        edits.replace(container.start, container.end, tags[0] + "".join(added) + tags[1])
-    else:
-        position, gap = container.inner_start, ""
-        if members:
-            position, gap = members[-1].end, edits.blanks_before(container, members[-1])
-        edits.insert(position, "".join(gap + member for member in added))
 
 
 def _indentation(element: Element, edits: FileEdits) -> str:

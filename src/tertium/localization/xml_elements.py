@@ -56,11 +56,6 @@ class Element:
     end: int = -1
     children: list[Element | Text] = field(default_factory=list)
 
-    @property
-    def is_empty_tag(self) -> bool:
-        """Whether the element is written as one tag, `<x/>`."""
-        return self.inner_start == self.end
-
     def elements(self, *names: str) -> list[Element]:
         """Return the direct children with one of some local names, or all."""
         children = [child for child in self.children if isinstance(child, Element)]
