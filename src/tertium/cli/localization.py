@@ -43,21 +43,26 @@ def is_localization(args: argparse.Namespace) -> bool:
 
     Of a test set in SGML, the outputs may be plain text.
     """
-    files: list[str] = args.translations
-    if any(map(is_sgml, (*files, *args.references, args.sources))):
+    if _has_sgml(args):
         return True
+    files = args.translations
     localized = [file for file in files if _is_localization_file(file, args.sources)]
-    if localized and len(localized) < len(files):
-        other = next(file for file in files if file not in localized)
-        raise UsageError(f"{localized[0]} is a localization file, {other} is not: give one kind")
+    unlocalized = [file for file in files if file not in localized]
+    if localized and unlocalized:
+        raise UsageError(
+            f"{localized[0]} is a localization file, {unlocalized[0]} is not: give one kind"
+        )
     return bool(localized)
 
 
+def _has_sgml(args: argparse.Namespace) -> bool:
+    return any(map(is_sgml, (*args.translations, *args.references, args.sources)))
+
+
 def _is_localization_file(path: str, sources: str | None) -> bool:
-    suffix = suffix_of(path)
-    if suffix == ".json" and sources:  # records have sources of their own
+    if sources and suffix_of(path) == ".json":  # records have sources of their own
         return True
-    return suffix == ".xml" or is_localization_file(path)
+    return suffix_of(path) == ".xml" or is_localization_file(path)
 
 
 def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> TestSet:
@@ -69,16 +74,18 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
         )
     from tertium.localization.projects import read_project
 
+    writes_back = bool(getattr(args, "write_back", None))
+    wanted = (getattr(args, f"{side}_language", None) or "" for side in ("source", "target"))
     project = _read_wmt(args) or read_project(
         args.translations,
         args.sources,
         args.references,
         names=args.names or None,
-        languages=wanted_languages(args),
+        languages=Languages(*wanted),
         keep_untranslated=keep_untranslated,
-        for_write_back=bool(getattr(args, "write_back", None)),
+        for_write_back=writes_back,
     )
-    if getattr(args, "write_back", None):
+    if writes_back:
         args.project = project
     source, target = (find_language_code(code) for code in project.languages)
     if getattr(args, "target_language", "") is None and target:
@@ -97,7 +104,7 @@ def _read_wmt(args: argparse.Namespace) -> Project | None:
 
     [path, *more] = args.translations
     languages = Languages()
-    if any(map(is_sgml, (*args.translations, *args.references, args.sources))):
+    if _has_sgml(args):
         testset = read_wmt_sgml(
             args.translations, args.sources, args.references, args.names or None, languages
         )
@@ -112,12 +119,6 @@ def _read_wmt(args: argparse.Namespace) -> Project | None:
     return Project(read_wmt_xml(path, languages), languages, (path,))
 
 
-def wanted_languages(args: argparse.Namespace) -> Languages:
-    """Return the languages of the options."""
-    source, target = (getattr(args, f"{side}_language", None) for side in ("source", "target"))
-    return Languages(source or "", target or "")
-
-
 def write_back_result(
     args: argparse.Namespace, result: Evaluation | CheckReport, metrics: Sequence[Metric] = ()
 ) -> None:
@@ -126,7 +127,6 @@ def write_back_result(
         from tertium.evaluation.writing_back import write_back
         from tertium.localization.projects import Project
 
-        project = getattr(args, "project", None)
-        if project is None:  # a workbook
-            project = Project(result.testset, Languages(), tuple(args.translations))
+        workbook = Project(result.testset, Languages(), tuple(args.translations))
+        project = getattr(args, "project", workbook)
         write_back(project, result, args.write_back, metrics=metrics)

@@ -29,8 +29,8 @@ class Annotation:
 
     def format_scores(self) -> dict[str, str]:
         """Return the scores with six digits; missing ones are omitted."""
-        known = self.scores.items()
-        return {name: format_score(score) for name, score in known if not math.isnan(score)}
+        scores = self.scores.items()
+        return {name: format_score(score) for name, score in scores if not math.isnan(score)}
 
     def describe_scores(self) -> list[str]:
         """Return one line with all scores, nothing if there are none."""

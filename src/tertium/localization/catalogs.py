@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -70,19 +70,16 @@ def is_localization_file(path: str | Path) -> bool:
     return root_element(str(path)).local == "resources"
 
 
-def format_module(path: str | Path) -> tuple[Any, str]:
-    """Return the module that reads a file, and the name of its reader."""
+def format_function(path: str | Path, name: str = "") -> Callable[..., Any]:
+    """Return the reader of a file, or another function of its module."""
     suffix = suffix_of(path)
     if suffix not in _READERS:
         raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
     module, reader = _READERS[suffix].split(":")
-    return import_module(f"tertium.localization.{module}"), reader
-
-
-def _open_units(catalog: Catalog) -> Iterator[Unit]:
-    module, reader = format_module(catalog.path)
-    units: Iterator[Unit] = getattr(module, reader)(catalog)
-    return units
+    function: Callable[..., Any] = getattr(
+        import_module(f"tertium.localization.{module}"), name or reader
+    )
+    return function
 
 
 def read_units(path: str | Path, languages: Languages | None = None) -> Iterator[Unit]:
@@ -91,7 +88,8 @@ def read_units(path: str | Path, languages: Languages | None = None) -> Iterator
     XML files are read in parts: memory does not grow with their size. Units of formats with one
     language have a target only.
     """
-    return _open_units(Catalog(str(path), languages or Languages()))
+    units: Iterator[Unit] = format_function(path)(Catalog(str(path), languages or Languages()))
+    return units
 
 
 def read_catalog(
@@ -111,7 +109,7 @@ def read_catalog(
     wanted = Languages(*languages) if languages else Languages()
     catalog = Catalog(str(path), wanted, has_places=has_places)
     catalog.version = file_version(path)
-    catalog.units = tuple(_open_units(catalog))
+    catalog.units = tuple(format_function(path)(catalog))
     if suffix_of(path) not in _BILINGUAL:
         catalog.languages.target = catalog.languages.target or language_in_path(path)
     return catalog

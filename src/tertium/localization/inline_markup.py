@@ -79,5 +79,7 @@ class InlineReader:
             yield from self._walk(element)
             yield f"</g{name}>", element.inner_end, element.end
         else:
-            shown = {"single": f"{{{name}}}", "open": f"<g{name}>", "close": f"</g{name}>"}[kind]
-            yield shown, element.start, element.end
+            placeholder = {"single": f"{{{name}}}", "open": f"<g{name}>", "close": f"</g{name}>"}[
+                kind
+            ]
+            yield placeholder, element.start, element.end

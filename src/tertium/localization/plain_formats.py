@@ -70,9 +70,9 @@ def read_strings(catalog: Catalog) -> Iterator[Unit]:
     while position < len(text):
         match, line = _STRING_TOKEN.match(text, position), line_at(text, position)
         if match is None:
-            found = text[position : position + 40].splitlines()[0]
+            excerpt = text[position : position + 40].splitlines()[0]
             raise DataError(
-                f'{path}, line {line}: expected "key" = "text"; with a semicolon, found {found!r}'
+                f'{path}, line {line}: expected "key" = "text"; with a semicolon, found {excerpt!r}'
             )
         if match["comment"]:
             note = match["comment"].strip("/* \n")

@@ -108,8 +108,6 @@ def _read_messages(catalog: Catalog) -> Iterator[Message]:
 def _read_lines(catalog: Catalog) -> Iterator[tuple[int, int, int, str]]:
     """Yield the first byte of all lines, the byte after their text, their number and text."""
     path, data = catalog.path, read_bytes(catalog.path)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError(f"{path}: UTF-16; convert it first: msgconv -t UTF-8")
     declared = _CHARSET.search(data[:20000])
     if declared and declared[1].lower() != b"charset":  # else a template that was not filled in
         catalog.encoding = declared[1].decode().lower()

@@ -94,7 +94,7 @@ def read_project(
     declared = _common_languages(catalogs, languages)
     catalogs = [replace(c, units=tuple(filter(is_wanted, c))) for c in catalogs]
     strings = [[(u.id, u.plural, u.source and u.source.text) for u in c] for c in catalogs]
-    if all(others == strings[0] for others in strings):
+    if strings.count(strings[0]) == len(strings):
         systems = name_systems(translations, names)
         path = catalogs[0].path
         columns = zip(*catalogs, strict=True)

@@ -151,7 +151,7 @@ def read_yaml(catalog: Catalog) -> Iterator[Unit]:
     yield from _read_messages(content, path, len(text) + 1)
 
 
-def _build_tree(node: Any, loader: Any, known: dict[Any, Any]) -> Any:
+def _build_tree(node: Any, loader: Any, trees: dict[Any, Any]) -> Any:
     """Return a YAML node as a dictionary, list or text; other values become None.
 
     Keys such as `no` stay as they are written. An alias is the same object as its anchor.
@@ -162,18 +162,18 @@ def _build_tree(node: Any, loader: Any, known: dict[Any, Any]) -> Any:
         if not is_valid:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
-    if node is None or node in known:
-        return known.get(node)
+    if node is None or node in trees:
+        return trees.get(node)
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     check(kind != node.tag, f"the tag {node.tag!r} is unknown")
     if isinstance(node, yaml.ScalarNode):
         check(kind != "map", "expected a mapping")
         return node.value if kind in _YAML_TEXTS else None
     if isinstance(node, yaml.SequenceNode):
-        items = known[node] = []
-        items += [_build_tree(item, loader, known) for item in node.value]
+        items = trees[node] = []
+        items += [_build_tree(item, loader, trees) for item in node.value]
         return items
-    tree = known[node] = {}
+    tree = trees[node] = {}
     keys = set()
     for key, _ in node.value:
         check(isinstance(key, yaml.ScalarNode), "a key is not a text", key)
@@ -181,7 +181,7 @@ def _build_tree(node: Any, loader: Any, known: dict[Any, Any]) -> Any:
         keys.add(key.value)
     loader.flatten_mapping(node)  # `<<` copies the keys of another mapping
     for key, item in node.value:
-        tree[key.value] = _build_tree(item, loader, known)
+        tree[key.value] = _build_tree(item, loader, trees)
     return tree
 
 

@@ -35,8 +35,8 @@ class InlineText:
                 if len(text.encode(self.encoding, "replace")) == high - low:  # written as it is
                     skipped = text[: max(start - offset, 0)]
                     low += len(skipped.encode(self.encoding))
-                    shown = text[: end - offset]
-                    high -= len(text[len(shown) :].encode(self.encoding))
+                    rest = text[max(end - offset, 0) :]
+                    high -= len(rest.encode(self.encoding))
                 first = low
                 last = last or high
             after = offset

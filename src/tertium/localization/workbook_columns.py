@@ -20,7 +20,6 @@ from tertium.localization.xml_elements import Element, XmlFile
 OWN_PREFIX = "tertium: "  # of column names
 MAX_CELL = 32_767  # characters that Excel reads in a cell
 _DIMENSION = re.compile(rb'(<(?:\w+:)?dimension\s+ref=")([A-Z]+\d+)(?::([A-Z]+)(\d+))?"')
-_CELL = re.compile(r"([A-Z]+)(\d+)")
 
 Value = str | float | None
 
@@ -70,12 +69,14 @@ def _edit_sheet(
         raise DataError(f"{path}: the sheet is empty or not UTF-8: save it again with Excel")
     titles = elements[0].elements("c")
     own = {_column(cell) for cell in titles if cell.text().startswith(OWN_PREFIX)}
-    used = {_column(cell) for row in elements for cell in row.elements("c")} - own
-    first = max(used, default=0) + 1
-    header: dict[int, Sequence[Value]] = {_row_number(elements[0]): [*names]}
+    used = {_column(cell) for row in elements for cell in row.elements("c")}
+    first = max(used - own, default=0) + 1
     edits = FileEdits(data, file.encoding)
-    for element in elements:
-        _edit_row(element, (header | rows).get(_row_number(element), ()), own, first, edits)
+    for row in elements:
+        if not row.get("r").isdecimal():
+            raise DataError("the workbook has rows without numbers: save it again with Excel")
+        values = names if row is elements[0] else rows.get(int(row.get("r")), ())
+        _edit_row(row, values, own, first, edits)
     edited = io.BytesIO()
     edits.write(edited, "strict")
     last = first + len(names) - 1
@@ -85,15 +86,16 @@ def _edit_sheet(
 def _edit_row(
     row: Element, values: Sequence[Value], own: Container[int], first: int, edits: FileEdits
 ) -> None:
+    from openpyxl.utils import get_column_letter
+
     for cell in row.elements("c"):
         if _column(cell) in own:
             edits.replace(cell.start, cell.end)
-    prefix = row.name.removesuffix(row.local)
-    number = _row_number(row)
+    prefix, number = row.name.removesuffix(row.local), row.get("r")
     cells = ""
     for column, value in enumerate(values, start=first):
         if value not in (None, ""):
-            cells += _format_cell(prefix, f"{_letters(column)}{number}", value)
+            cells += _format_cell(prefix, f"{get_column_letter(column)}{number}", value)
     if cells and row.inner_start == row.end:
         raise DataError(f"row {number} of the workbook is empty")
     edits.insert(row.inner_end, cells)
@@ -109,37 +111,21 @@ def _format_cell(prefix: str, place: str, value: Value) -> str:
     )
 
 
-def _row_number(row: Element) -> int:
-    if not row.get("r").isdecimal():
-        raise DataError("the workbook has rows without numbers: save it again with Excel")
-    return int(row.get("r"))
-
-
 def _column(cell: Element) -> int:
-    """Return the number of a column from 1; `A` is 1, `AA` is 27."""
-    match = _CELL.fullmatch(cell.get("r"))
-    if match is None:
-        raise DataError("the workbook has cells without names: save it again with Excel")
-    number = 0
-    for letter in match[1]:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
+    """Return the number of a column from 1."""
+    from openpyxl.utils.cell import coordinate_to_tuple
 
-
-def _letters(number: int) -> str:
-    """Return the name of a column.
-
-    >>> _letters(1), _letters(27)
-    ('A', 'AA')
-    """
-    letters = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
+    try:
+        _, number = coordinate_to_tuple(cell.get("r"))
+    except ValueError:
+        raise DataError("the workbook has cells without names: save it again with Excel") from None
+    return int(number)
 
 
 def _widen(match: re.Match[bytes], last: int) -> bytes:
     """Return the used range of the sheet with a new last column."""
+    from openpyxl.utils import get_column_letter
+
+    column: str = get_column_letter(last)
     end = match[4] or re.sub(rb"\D", b"", match[2])
-    return match[1] + match[2] + b":" + _letters(last).encode() + end + b'"'
+    return match[1] + match[2] + b":" + column.encode() + end + b'"'

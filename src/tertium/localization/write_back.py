@@ -18,14 +18,13 @@ from tertium.localization.catalogs import (
     PO_SUFFIXES,
     XLIFF_SUFFIXES,
     file_version,
-    format_module,
+    format_function,
     suffix_of,
 )
 from tertium.localization.projects import Project
 from tertium.localization.units import Catalog, InlineText, Unit, translated_unit
 from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns
 
-GZIP_START = b"\x1f\x8b"
 WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
 
 
@@ -87,7 +86,7 @@ def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Anno
     """
     if not catalog.has_places:
         raise UsageError(f"{catalog.path}: was read without places: use for_write_back=True")
-    module, _ = format_module(catalog.path)
+    annotate = format_function(catalog.path, "annotate")
     with (
         Path(catalog.path).open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
@@ -95,13 +94,14 @@ def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Anno
     ):
         if file_version(catalog.path) != catalog.version:
             raise _changed_error(catalog.path)
-        if data[:2] == GZIP_START:
+        if data[:2] == b"\x1f\x8b":  # gzip
             raise DataError(f"{catalog.path}: compressed: unpack it before writing to it")
         edits = FileEdits(data, catalog.encoding)
         places = {id(unit.place): unit.place for unit in catalog}
         for key, place in places.items():
-            module.annotate(place, annotated.get(key, ()), edits)
-        edits.write(stream, "replace" if module.__name__.endswith("po") else "xmlcharrefreplace")
+            annotate(place, annotated.get(key, ()), edits)
+        is_xml = suffix_of(catalog.path) not in PO_SUFFIXES
+        edits.write(stream, "xmlcharrefreplace" if is_xml else "replace")
 
 
 def _changed_error(path: str) -> DataError:
@@ -113,12 +113,12 @@ def _annotate_workbook(
 ) -> None:
     """Write a copy of a workbook with a column for each metric and one for findings."""
     metrics: dict[str, None] = {}
-    for values in rows.values():
-        for annotation in values:
+    for column in rows.values():
+        for annotation in column:
             metrics.update(dict.fromkeys(annotation.scores))
     edits = FileEdits(b"", "utf-8")
     default = default_name(path)
-    waiting = {system: enumerate(values) for system, values in rows.items()}
+    waiting = {system: enumerate(column) for system, column in rows.items()}
     cells: dict[int, Sequence[Value]] = {}
     for where, raw in read_records(path):
         record = lowercase_known_columns(raw)
@@ -132,7 +132,7 @@ def _annotate_workbook(
             unit = replace(unit, source=InlineText(testset.sources[row]))
         findings = [edits.describe(span, unit) for span in annotation.findings]
         scores = [annotation.scores.get(name, math.nan) for name in metrics]
-        shown = [None if math.isnan(score) else score for score in scores]
-        cells[int(where.rpartition(" ")[2])] = [*shown, "\n".join(findings)]
+        values = [None if math.isnan(score) else score for score in scores]
+        cells[int(where.rpartition(" ")[2])] = [*values, "\n".join(findings)]
     names = [OWN_PREFIX + name for name in (*metrics, "findings")]
     add_columns(path, output, names, cells)

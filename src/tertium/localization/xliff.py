@@ -302,8 +302,7 @@ def _replace_members(
     container = parent.first(name)
     members = container.elements() if container else []
     own = [member for member in members if member.get("category") == OWN]
-    others = len(members) - len(own)
-    if container and others:
+    if container and len(own) < len(members):
         for member in own:
             edits.remove(container, member)
         gap = edits.blanks_before(container, members[-1])
