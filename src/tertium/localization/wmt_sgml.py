@@ -15,6 +15,7 @@ from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines, read_text
 from tertium.errors import DataError, UsageError
 from tertium.localization.catalogs import SUFFIXES, is_sgml, suffix_of
+from tertium.localization.encodings import line_at
 from tertium.localization.units import Languages
 
 _TAG = re.compile(r"<(srcset|refset|tstset|doc|seg)\b([^>]*)>", re.IGNORECASE)
@@ -30,22 +31,31 @@ def read_sgml(path: str, languages: Languages) -> dict[str, Texts]:
     by_system: dict[str, Texts] = {}
     texts: Texts = {}
     while tag := _TAG.search(content, place):
-        place, name = tag.end(), tag[1].lower()
-        # of a repeated attribute, the first one counts
-        attributes = {key.lower(): "".join(v) for key, *v in _ATTRIBUTE.findall(tag[2])[::-1]}
+        place = tag.end()
+        name = tag[1].lower()
+        attributes: dict[str, str] = {}
+        for key, *values in _ATTRIBUTE.findall(tag[2]):
+            attributes.setdefault(key.lower(), "".join(values))
         if name == "doc":
             document = attributes.get("docid", "")
             languages.source = languages.source or attributes.get("origlang", "")
             texts = by_system.setdefault(attributes.get("sysid", ""), {})
         elif name == "seg":
-            end, key = _END.search(content, place), (document, attributes.get("id", ""))
-            if end is None or not all(key) or key in texts:
-                problem = "of its document twice" if all(key) else "without docid or id"
-                line = content.count("\n", 0, tag.start()) + 1
-                problem = problem if end else "without </seg>"
-                raise DataError(f"{path}, line {line}: a segment {problem}: {tag[0]}")
+            end = _END.search(content, place)
+            segment = document, attributes.get("id", "")
+            problem = ""
+            if end is None:
+                problem = "without </seg>"
+            elif not all(segment):
+                problem = "without docid or id"
+            elif segment in texts:
+                problem = "of its document twice"
+            if end is None or problem:
+                where = f"{path}, line {line_at(content, tag.start())}"
+                raise DataError(f"{where}: a segment {problem}: {tag[0]}")
             text = content[place : end.start()].replace("\n", " ")
-            texts[key], place = unescape(text.strip(), _QUOTES), end.end()
+            texts[segment] = unescape(text.strip(), _QUOTES)
+            place = end.end()
         elif attributes.get("trglang", "any") != "any":
             languages.target = languages.target or attributes["trglang"]
     if not any(by_system.values()):
@@ -61,40 +71,48 @@ def read_wmt_sgml(
     languages: Languages,
 ) -> TestSet:
     """Read a test set of which at least one file is SGML; `languages` are completed from it."""
-    files = [*filter(None, (sources, *references, *translations))]
-    sets = {file: read_sgml(file, languages) for file in files if is_sgml(file)}
+    sets = {}
+    for file in (sources, *references, *translations):
+        if file and is_sgml(file):
+            sets[file] = read_sgml(file, languages)
     first = next(iter(sets))
-    order = next(iter(sets[first].values()))
+    segments = [*next(iter(sets[first].values()))]
 
     def read(file: str) -> dict[str, list[str]]:
+        """Return the texts of each system in the order of the first file."""
         if file in sets:
-            return {name: _select(texts, order, file) for name, texts in sets[file].items()}
+            return {name: _select(texts, segments, file) for name, texts in sets[file].items()}
         check_plain_text(file)
         if suffix_of(file) in SUFFIXES:
             raise UsageError(f"{file} with {first}: expected files in SGML or plain text")
         lines = read_lines(file)
-        if len(lines) != len(order):
-            raise DataError(f"{file} has {len(lines)} lines, {first} {len(order)} segments")
+        if len(lines) != len(segments):
+            raise DataError(f"{file} has {len(lines)} lines, {first} {len(segments)} segments")
         return {"": lines}
 
-    outputs = [(file, *entry) for file in translations for entry in read(file).items()]
-    systems: Sequence[str] = [name for _, name, _ in outputs]
+    files = []
+    systems: Sequence[str] = []
+    outputs = []
+    for file in translations:
+        for system, texts in read(file).items():
+            files.append(file)
+            systems = [*systems, system]
+            outputs.append(texts)
     if names or not all(systems) or len({*systems}) < len(systems):
-        systems = name_systems([file for file, _, _ in outputs], names)
+        systems = name_systems(files, names)
     columns = [texts for file in references for texts in read(file).values()]
     return TestSet(
-        systems=dict(zip(systems, (texts for _, _, texts in outputs), strict=True)),
+        systems=dict(zip(systems, outputs, strict=True)),
         sources=next(iter(read(sources).values())) if sources else (),
-        references=[[*row] for row in zip(*columns, strict=True)],
-        documents=[document for document, _ in order],
-        columns={"id": [number for _, number in order]},
+        references=[*zip(*columns, strict=True)],
+        documents=[document for document, _ in segments],
+        columns={"id": [number for _, number in segments]},
     )
 
 
-def _select(texts: Texts, order: Texts, path: str) -> list[str]:
+def _select(texts: Texts, segments: Sequence[tuple[str, str]], path: str) -> list[str]:
     """Return the texts of the same segments as in another file."""
-    if texts.keys() != order.keys():
-        document, number = next(iter(texts.keys() ^ order.keys()))
+    for document, number in texts.keys() ^ {*segments}:
         has = "has an unknown" if (document, number) in texts else "lacks"
         raise DataError(f"{path} {has} segment {number!r} of document {document!r}")
-    return [texts[key] for key in order]
+    return [texts[segment] for segment in segments]

@@ -26,7 +26,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
             raise DataError(f"{path}, line {document.line}: a document without <src>")
         languages.source = languages.source or source.get("lang")
         segments = _read_segments(source, path)
-        own_references = [_read_like(segments, e, path) for e in document.elements("ref")]
+        translations = [_read_like(segments, ref, path) for ref in document.elements("ref")]
         for output in document.elements("hyp"):
             languages.target = languages.target or output.get("language") or output.get("lang")
             system = output.get("system") or "system"
@@ -35,7 +35,8 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
                 raise DataError(f"{path}, line {output.line}: system {system!r} lacks a document")
             texts += _read_like(segments, output, path)
         sources += segments.values()
-        references += [[own[n] for own in own_references] for n in range(len(segments))]
+        for index in range(len(segments)):
+            references.append([texts[index] for texts in translations])
         documents += [document.get("id") or str(number)] * len(segments)
         ids += segments
     if not systems:
@@ -50,6 +51,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
 
 
 def _read_segments(side: Element, path: str) -> dict[str, str]:
+    """Return the texts of a side by the ids of their segments."""
     segments: dict[str, str] = {}
     for segment in side.descendants():
         name = segment.get("id")
@@ -64,10 +66,10 @@ def _read_segments(side: Element, path: str) -> dict[str, str]:
 
 def _read_like(segments: dict[str, str], side: Element, path: str) -> list[str]:
     """Return the texts of the same segments in a reference or output."""
-    own = _read_segments(side, path)
-    for name in {**segments, **own}:
-        if name not in own or name not in segments:
+    texts = _read_segments(side, path)
+    for name in {**segments, **texts}:
+        if name not in texts or name not in segments:
             owner = side.get("system") or side.get("translator") or side.local
-            has = "lacks" if name not in own else "has an unknown"
+            has = "has an unknown" if name in texts else "lacks"
             raise DataError(f"{path}, line {side.line}: {owner} {has} segment {name!r}")
-    return [own[name] for name in segments]
+    return [texts[name] for name in segments]

@@ -87,6 +87,7 @@ def read_xliff(catalog: Catalog) -> Iterator[Unit]:
 
 
 def _check_version(root: Element, path: str) -> str:
+    """Return `1` or `2`."""
     if root.local != "xliff":
         raise DataError(f"{path}, line {root.line}: expected <xliff>, found <{root.local}>")
     version = root.get("version", "1.2")
@@ -104,6 +105,7 @@ def _code_id_1(element: Element) -> str:
 def _read_trans_unit(
     element: Element, place: Any, file: XmlFile, document: str, is_translatable: bool
 ) -> Sequence[Unit]:
+    """Return the unit of a `trans-unit`, or one for each of its segments."""
     reader = InlineReader(CODES_1, _code_id_1, file)
     source, target = element.first("source"), element.first("target")
     state = target.get("state") if target is not None else ""
@@ -111,14 +113,16 @@ def _read_trans_unit(
         state = "final"
     limit = element.get("maxwidth")
     is_in_characters = limit.isdecimal() and element.get("size-unit") == "char"  # else in pixels
-    contexts = [c for group in element.elements("context-group") for c in group.elements("context")]
+    contexts = []
+    for group in element.elements("context-group"):
+        contexts += [context.text().strip() for context in group.elements("context")]
     unit = Unit(
         id=element.get("id") or element.get("resname"),
         source=reader.read(source),
         target=reader.read(target),
         notes=_read_notes(element, "from"),
         state=state,
-        context=" ".join(context.text().strip() for context in contexts),
+        context=" ".join(contexts),
         document=document,
         max_length=int(limit) if is_in_characters else 0,
         is_translatable=is_translatable,
@@ -151,10 +155,12 @@ def _read_trans_unit(
 
 
 def _find_segments(element: Element | None) -> dict[str, Element]:
-    if element is None:
-        return {}
-    marks = [e for e in element.descendants() if e.local == "mrk" and e.get("mtype") == "seg"]
-    return {mark.get("mid", str(number)): mark for number, mark in enumerate(marks)}
+    """Return the segments of a source or target by name, or by number."""
+    segments: dict[str, Element] = {}
+    for mark in element.descendants() if element is not None else ():
+        if mark.local == "mrk" and mark.get("mtype") == "seg":
+            segments[mark.get("mid", str(len(segments)))] = mark
+    return segments
 
 
 def _read_notes(element: Element, author: str) -> tuple[str, ...]:
@@ -170,12 +176,15 @@ def _code_id_2(element: Element) -> str:
 def _read_unit(
     element: Element, place: Any, file: XmlFile, document: str, is_translatable: bool
 ) -> Iterator[Unit]:
+    """Yield the segments of a `unit`."""
     reader = InlineReader(CODES_2, _code_id_2, file)
     segments = element.elements("segment")
     is_one = len(segments) == 1
     # `25` or `10,25`; `*` is no limit
     limit = element.get_local("sizeRestriction").rpartition(",")[2].strip()
-    notes = [note for group in element.elements("notes") for note in _read_notes(group, "category")]
+    notes: list[str] = []
+    for group in element.elements("notes"):
+        notes += _read_notes(group, "category")
     for number, segment in enumerate(segments, start=1):
         name = element.get("id")
         yield Unit(
@@ -228,6 +237,7 @@ def _annotate_trans_unit(element: Element, annotated: Annotated, edits: FileEdit
 
 
 def _segment_label(unit: Unit, annotated: Annotated) -> str:
+    """Return the name of a segment with a colon, if its unit has several."""
     return f"{unit.id.rpartition(':')[2]}: " if len(annotated) > 1 else ""
 
 
@@ -240,6 +250,7 @@ def _side(span: Span) -> str:
 
 
 def _annotate_target(target: Element, annotated: Annotated, edits: FileEdits) -> None:
+    """Replace the confidence of a target: the mean of its segments."""
     encoding = edits.encoding
     position = target.start + len(f"<{target.name}".encode(encoding))
     tag = edits.text(target.start, target.inner_start)
@@ -278,6 +289,7 @@ def _annotate_unit(element: Element, annotated: Annotated, edits: FileEdits) -> 
 
 
 def _format_metadata(annotated: Annotated, declaration: str) -> list[str]:
+    """Return one group with all scores, nothing if there are none."""
     content = ""
     for unit, annotation in annotated:
         scores = annotation.format_scores().items()
