@@ -33,6 +33,7 @@ def read_android(catalog: Catalog) -> Iterator[Unit]:
 
 
 def _read_text(name: str, plural: str, element: Element, resource: Element) -> Unit:
+    """Return the text of an element as a unit; a reference to a string is not translatable."""
     text = unescape("".join(_inner_text(element)))
     is_reference = text.startswith("@string/")
     is_translatable = resource.get("translatable") != "false" and not is_reference

@@ -62,6 +62,7 @@ class InlineReader:
                 yield from self._code(kind, child)
 
     def _character(self, element: Element) -> str:
+        """Return the character of a `cp`; a surrogate becomes U+FFFD."""
         digits = element.get("hex")
         if not _CODE_POINT.fullmatch(digits) or not 0 < int(digits, 16) < sys.maxunicode:
             where = f"{self.file.path}, line {element.line}"
@@ -71,6 +72,7 @@ class InlineReader:
         return "\ufffd" if is_surrogate else character
 
     def _code(self, kind: Kind, element: Element) -> Iterator[tuple[str, int, int]]:
+        """Yield the placeholders of a code, with what a pair contains."""
         name = self.code_id(element)
         if not _WORD.fullmatch(name):
             name = self._numbers.setdefault(name, f"n{len(self._numbers) + 1}")

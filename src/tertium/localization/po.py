@@ -159,6 +159,7 @@ def _read_plural_rule(rule: re.Match[str], path: str) -> IsSingular:
 
 
 def _read_units(message: Message, place: Any, is_singular: IsSingular) -> Iterator[Unit]:
+    """Yield a unit for each plural form of a message."""
     source, plural, context = map(message.get, ("msgid", "msgid_plural", "msgctxt"))
     limits = [int(m[1]) for flag in message.flags if (m := _LIMIT.fullmatch(flag))]
     state = "fuzzy" if "fuzzy" in message.flags else "translated"

@@ -188,6 +188,7 @@ def warn_about_duplicates(catalog: Catalog) -> None:
 
 
 def _find_duplicates(catalog: Catalog) -> Iterator[tuple[Unit, Unit]]:
+    """Yield the first unit of each name that is used again, and the other one."""
     seen: dict[tuple[str, str], Unit] = {}
     for unit in catalog:
         other = seen.setdefault((unit.document, unit.name), unit)
@@ -214,6 +215,7 @@ def is_wanted(unit: Unit) -> bool:
 
 
 def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> Languages:
+    """Return the wanted languages, else those of the first file; refuse files in several."""
     first = catalogs[0].languages
     for catalog in catalogs[1:]:
         a, b = first.target, catalog.languages.target

@@ -54,6 +54,7 @@ def _code_id(element: Element) -> str:
 def _read_unit(
     element: Element, name: str, file: XmlFile, catalog: Catalog, has_wanted_target: bool
 ) -> Iterator[Unit]:
+    """Yield the unit of a `tu`, if it has the source language."""
     languages = catalog.languages
     variants = []
     for variant in element.elements("tuv"):

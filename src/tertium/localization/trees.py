@@ -32,9 +32,8 @@ from tertium.text.language_codes import find_language_code
 CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
 _SUFFIX = re.compile(rf"(.+)_({'|'.join(sorted(CATEGORIES))})")
 MAX_DEPTH = 100
-_YAML_TEXTS = frozenset(
-    {"str", "timestamp", "value", "merge"}
-)  # dates, `=` and `<<` are texts, too
+# Dates, `=` and `<<` are texts, too.
+_YAML_TEXTS = frozenset({"str", "timestamp", "value", "merge"})
 Tree = Mapping[str, Any]
 
 
@@ -82,6 +81,7 @@ def read_arb(catalog: Catalog) -> Iterator[Unit]:
 
 
 def _read_messages(tree: Any, path: str, max_texts: int | None = None) -> Iterator[Unit]:
+    """Read nested messages and their plural forms; `max_texts` are too many."""
     leaves = [*islice(_flatten(tree, path), max_texts)]
     if len(leaves) == max_texts:
         raise DataError(f"{path}: aliases expand to more texts than the file has characters")
@@ -208,6 +208,7 @@ def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
 
 
 def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
+    """Pair the variants of a string; one that the source lacks is paired with `other`."""
     translations = entry.get("localizations", {})
     sources, targets = (dict(_read_variants(translations.get(code, {}))) for code in languages)
     default = sources.get(("", "")) or sources.get(("", "other")) or (key, "")
@@ -232,7 +233,7 @@ def _read_variants(
     unit = node.get("stringUnit")
     if isinstance(unit, dict) and isinstance(unit.get("value"), str):
         yield (name, plural), (unit["value"], str(unit.get("state", "")))
-    variations = {"substitutions": node.get("substitutions", {}), **node.get("variations", {})}
+    variations = {**node.get("variations", {}), "substitutions": node.get("substitutions", {})}
     for kind, variants in variations.items():
         for label, child in variants.items():
             if kind == "plural":
@@ -242,6 +243,7 @@ def _read_variants(
 
 
 def _join(name: str, other: str) -> str:
+    """Return two names with a dot between them, or the one that is not empty."""
     return ".".join(filter(None, (name, other)))
 
 

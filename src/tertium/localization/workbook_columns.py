@@ -63,6 +63,7 @@ def _read_member(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, path: 
 def _edit_sheet(
     data: bytes, path: str, names: Sequence[str], rows: dict[int, Sequence[Value]]
 ) -> bytes:
+    """Return the XML of a sheet with our columns after all others."""
     file = XmlFile(path, ("row",), data)
     elements = [*file.units()]
     if file.encoding != "utf-8" or not elements:
