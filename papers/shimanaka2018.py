@@ -76,8 +76,8 @@ class ErrorAnalysis:
 
     def measure(self, datasets: DatasetFolder, model: object, column: str) -> Figure:
         disagreement, traits = find_disagreements(datasets, self.first, self.second)
-        counts = disagreement.counts(traits[column])
-        return Figure(value=float(counts[self.side]), count=int(disagreement.best.sum()))
+        translations = disagreement.parts[self.side] & traits[column]
+        return Figure(value=float(translations.sum()), count=int(disagreement.best.sum()))
 
 
 @lru_cache(maxsize=2)

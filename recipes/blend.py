@@ -49,8 +49,6 @@ from tertium.metrics.regression.blend import (
 )
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.output.render import render_table
-from tertium.output.tables.blends import blend_tables
-from tertium.output.tables.meta_evaluation import agreement_table
 
 DEV, SETS, JUDGED_SET = "modern/dev", ("da/wmt22", "esa/wmt24", "mqm/ted21"), "esa/wmt25"
 JUDGES = {"strong": "gemba_gpt41", "weak": "gemba_commanda"}
@@ -153,7 +151,7 @@ def compare(sets: Sequence[JudgmentSet], specs: Sequence[str], resamples: int) -
     for statistic in STATISTICS:
         tasks = tasks_for(names, statistic, resamples=resamples)
         results = MetaEvaluation(aligned).run(tasks)
-        print(render_table(agreement_table(results, intervals=True), "text"), flush=True)
+        print(render_table(results.agreement_table(intervals=True), "text"), flush=True)
         averages = dict(zip(results.metrics, results.average.values.tolist(), strict=True))
         is_better &= averages["blend"] > max(averages[spec] for spec in specs)
     return is_better
@@ -197,7 +195,7 @@ def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resampl
         weights = fit_weights(centered, metrics).coefficients
         print(f"{kind} judge ({judge}):", {name: round(w, 3) for name, w in weights.items()})
         study = cross_validate_blend(centered, metrics, resamples=resamples)
-        for table in blend_tables(study):
+        for table in study.tables():
             print(render_table(table, "text"), flush=True)
 
 

@@ -311,7 +311,7 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
         arrays=round_to_half({key: t.cpu().numpy() for key, t in network.state_dict().items()}),
         training={
             "comparisons": [f"rankings/{year}" for year in PREFERENCES],
-            "judgements": ["da/wmt15", "da/wmt16"],
+            "judgments": ["da/wmt15", "da/wmt16"],
             **{key: result[key] for key in ("dev", "r17", "t12", "pearson", "tau", "log")},
         },
     )

@@ -17,7 +17,7 @@ from tertium.data.formats import read_records
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.frames import write_frame
+from tertium.evaluation.ranking import mean_scores
 from tertium.scores import ScoreMatrix
 
 
@@ -37,7 +37,7 @@ def test_scores_have_a_row_for_each_segment(evaluation: tertium.Evaluation) -> N
 
 def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_path: Path) -> None:
     scores = evaluation.scores["fair"]["bleu"]
-    write_frame(scores.to_frame(statistics=True), tmp_path / "fair.parquet")
+    scores.to_frame(statistics=True).to_parquet(tmp_path / "fair.parquet")
     frame = pd.read_parquet(tmp_path / "fair.parquet")
     totals = frame[list(scores.columns)].sum().to_numpy()
     assert tertium.load_metric("bleu").reduce(totals) == scores.system
@@ -89,7 +89,7 @@ def test_written_scores_keep_their_direction(
     example: TestSet, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / f"scores{suffix}"
-    write_frame(tertium.score(example, ["chrf", "ter"]).to_frame(), file)
+    tertium.score(example, ["chrf", "ter"]).write(file)
     by_metric = {entry.metric: entry.higher_is_better for entry in read_metric_scores(file)}
     assert by_metric == {"chrf": True, "ter": False}
     ratings = str(Path(__file__).parents[1] / "examples" / "ratings.csv")
@@ -99,10 +99,14 @@ def test_written_scores_keep_their_direction(
 
 
 def test_missing_scores_are_null_in_json_lines(tmp_path: Path) -> None:
-    write_frame(pd.DataFrame({"a": ["ü", "v"], "score": [1 / 3, np.nan]}), tmp_path / "a.jsonl")
-    assert (tmp_path / "a.jsonl").read_text("utf-8") == (
-        '{"a": "ü", "score": 0.3333333333333333}\n{"a": "v", "score": null}\n'
+    missing = mean_scores("mine", np.array([1 / 3, np.nan]), "Mine")
+    testset = TestSet(systems={"a": ("ü", "v")})
+    tertium.Evaluation(testset, ("a",), ("mine",), {"a": {"mine": missing}}).write(
+        tmp_path / "a.jsonl"
     )
+    first, second = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
+    assert '"score": 0.3333333333333333' in first
+    assert '"score": null' in second
 
 
 def test_test_sets_and_judgments_are_read_from_parquet(
@@ -152,9 +156,9 @@ def test_an_invalid_parquet_file_is_named(
     )
     with pytest.raises(DataError, match=r"text\.parquet, row 1"):
         read_metric_scores(tmp_path / "text.parquet")
-    arguments = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.xlsx")]
+    arguments = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.txt")]
     assert main(arguments) == 2
-    assert ".parquet, .tsv, .csv or .jsonl" in capsys.readouterr().err
+    assert ".jsonl, .tsv, .csv, .parquet" in capsys.readouterr().err
 
 
 def test_without_pandas_an_error_says_what_to_install(

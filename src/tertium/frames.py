@@ -1,4 +1,4 @@
-"""Tables as pandas frames and as files.
+"""Tables as pandas frames.
 
 Scores are pandas frames; tables of texts may also come from polars or Arrow. pandas is optional and
 imported only when a frame is created.
@@ -6,18 +6,12 @@ imported only when a frame is created.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tertium.atomic import open_atomic, write_text
 from tertium.errors import DataError
-from tertium.extras import explain_missing, require_modules
+from tertium.extras import explain_missing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,42 +72,3 @@ def format_name(value: str | int | float) -> str:
     """
     is_integral = isinstance(value, float) and value.is_integer()
     return str(int(value) if is_integral else value).strip()
-
-
-def write_frame(
-    table: DataFrame | Mapping[str, Sequence[Any]], path: str | os.PathLike[str]
-) -> None:
-    """Write a frame or a mapping of columns as .parquet, .tsv, .csv or .jsonl, by file suffix.
-
-    Only Parquet needs pandas. Numbers are written in full precision. A missing value is null in
-    JSON and an empty field elsewhere. TSV fields are not quoted: they must not contain tabs or line
-    breaks.
-    """
-    suffix = Path(path).suffix
-    if suffix == ".parquet":
-        require_modules(
-            "pandas", "pyarrow", purpose="a Parquet file", hint="or write .tsv or .jsonl"
-        )
-        with open_atomic(path) as stream:
-            frame = make_frame(table) if isinstance(table, Mapping) else table
-            frame.to_parquet(stream, index=False)
-        return
-    columns = {str(name): values for name, values in table.items()}
-    rows = zip(*(_python_values(values) for values in columns.values()), strict=True)
-    if suffix == ".tsv":
-        cells = [[*columns], *(["" if v is None else str(v) for v in row] for row in rows)]
-        if any(mark in cell for row in cells for cell in row for mark in "\t\n\r"):
-            raise DataError(f"{path}: a field contains a tab or line break")
-        write_text(path, ("\t".join(row) + "\n" for row in cells))
-    elif suffix == ".csv":
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows([[*columns], *rows])
-        write_text(path, text.getvalue())
-    else:
-        records = (dict(zip(columns, row, strict=True)) for row in rows)
-        write_text(path, (json.dumps(record, ensure_ascii=False) + "\n" for record in records))
-
-
-def _python_values(values: Any) -> list[Any]:
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [None if is_missing(value) else value for value in listed]

@@ -30,7 +30,6 @@ from tertium.evaluation.diagnostics.text_checks import (
 )
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.output.tables.diagnostics import diagnostic_table
 from tertium.segment import Segment
 
 WORDS = (Path(__file__).parents[2] / "examples" / "reference-a.en.txt").read_text().split()
@@ -116,8 +115,10 @@ def test_every_diagnostic_runs(report: DiagnosticReport) -> None:
     for diagnostic in report.diagnostics:
         assert diagnostic.summary.endswith(".")
         assert diagnostic.values.shape == (len(diagnostic.rows), len(diagnostic.series))
-        table = diagnostic_table(diagnostic)
+        table = diagnostic.table(chart=True)
         assert diagnostic.summary in table.notes
+        assert all(len(row[-1].text) == 31 for row in table.cells())  # lines of a text chart
+    assert report.file_table().header == ["diagnostic", "row", "series", "value", "low", "high"]
     json.dumps(report.records())
 
 
@@ -259,7 +260,13 @@ def test_scores_from_files_skip_text_diagnostics(judgments: Path, study: Agreeme
 
 def test_merging_several_sets() -> None:
     one = Diagnostic(
-        name="x", question="?", rows=("a",), series=("m",), values=np.array([[1.0]]), label="l"
+        name="x",
+        question="?",
+        rows=("a",),
+        series=("m",),
+        values=np.array([[1.0]]),
+        label="l",
+        reference_value=0.0,
     )
     same = merge([("de", one), ("fr", replace(one, values=np.array([[3.0]])))])
     assert same.values.tolist() == [[2.0]]
@@ -377,3 +384,11 @@ def test_merging_sets_with_different_rows_keeps_draws(report: DiagnosticReport) 
     both = merge([("a", diagnostic), ("b", other)])
     assert both.intervals.shape == (2 * len(diagnostic.rows), len(diagnostic.series), 2)
     assert both.intervals[0].tolist() == diagnostic.intervals[0].tolist()
+
+
+def test_a_report_is_part_of_its_study(study: AgreementStudy, report: DiagnosticReport) -> None:
+    both = replace(study, diagnostics=report)
+    expected = {**study.records(), "panel": report.records()}
+    assert json.dumps(both.records()) == json.dumps(expected)  # NaN differs from itself
+    assert len(both.tables()) == len(study.tables()) + len(report.diagnostics)
+    assert both.file_table().header == report.file_table().header

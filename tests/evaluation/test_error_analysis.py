@@ -23,9 +23,10 @@ def test_counts_by_hand() -> None:
     first = np.array([9.0, 1, 8, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 2, 9
     second = np.array([9.0, 8, 1, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 1, 9
     result = find_disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
-    assert result.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
     trait = np.arange(10) == 2
-    assert result.table({"odd": trait})["odd"] == {
+    counts = result.counts({"odd": trait})
+    assert counts["all"] == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
+    assert counts["odd"] == {
         "only first": 1,
         "only second": 0,
         "both": 0,
@@ -105,6 +106,6 @@ def test_metric_ties_are_broken_unlike_human_ties() -> None:
     segments = [Segment(f"line {n}", None, (f"reference {n}",)) for n in range(2000)]
     breakers, same = hash_tie_breakers(segments), np.ones(2000)
     result = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=breakers)
-    counts = result.counts()
+    counts = result.counts({})["all"]
     assert counts["only first"] == counts["only second"] == 0  # both metrics share tie breakers
     assert 40 < counts["both"] < 120  # a fifth of 400, give or take five deviations

@@ -179,3 +179,15 @@ def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert records["results"][0]["characters"]["micro"]["precision"] == 0.5
     assert main([*argv, "--statistic", "pearson"]) == 2
     assert "--statistic cannot be used with --spans" in capsys.readouterr().err
+
+
+def test_several_sets_are_one_table_in_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = "tests.output.marking_metric:Suspicious"
+    monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
+    files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, "major"))) for name in ("one", "two")]
+    assert main(["meta", "--human", *files, "--spans", "-m", "suspicious", "-f", "tsv", "-q"]) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header[:3] == ["set", "metric", "precision"]
+    assert [row[:3] for row in rows] == [["one", "suspicious", "1.0"], ["two", "suspicious", "1.0"]]

@@ -16,9 +16,8 @@ from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
 from tertium.errors import DataError
 from tertium.evaluation.decisions import evaluate_decisions
+from tertium.meta.results import MetricEstimates, nan_p_values
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.output.tables.decisions import decision_table
-from tertium.output.tables.meta_evaluation import human_ceiling_notes
 from tertium.segment import Judgment, Segment
 
 
@@ -63,10 +62,18 @@ def test_one_rater_cannot_be_held_out():
 
 
 def test_share_of_the_human_ceiling():
-    names = ("chrf", "human: held-out rater", "bleu")
-    notes = human_ceiling_notes(names, np.array([0.4, 0.8, np.nan]))
-    assert notes == ["share of the human ceiling: chrf 50 %"]
-    assert human_ceiling_notes(("chrf",), np.array([0.4])) == []
+    def notes(values):
+        estimates = MetricEstimates(
+            metrics=tuple(values),
+            values=np.array([*values.values()]),
+            p_values=nan_p_values(len(values)),
+            replicates=np.zeros((0, len(values))),
+        )
+        return estimates.ceiling_notes()
+
+    values = {"chrf": 0.4, "human: held-out rater": 0.8, "bleu": np.nan}
+    assert notes(values) == ["share of the human ceiling: chrf 50 %"]
+    assert notes({"chrf": 0.4}) == []
 
 
 @pytest.fixture
@@ -161,11 +168,17 @@ def test_threshold_of_an_error_rate_is_an_upper_bound():
             for n in range(1, 6)
         ),
     )
-    (decision,) = evaluate_decisions(judgment_set, "ter", min_good_score=4)
+    decisions = evaluate_decisions(judgment_set, "ter", min_good_score=4)
+    (decision,) = decisions
     assert not decision.higher_is_better
     assert decision.values["threshold"] == pytest.approx(20)  # one word of five is missing
     assert decision.curve[:, 0].tolist() == pytest.approx([0, 20, 40, 60, 80])
-    assert decision_table([decision]).rows[0][3].text == "≤ 20.000"
+    row, chance = decisions.tables()[0].cells()
+    assert row[3].text == "≤ 20.000"
+    assert [cell.text for cell in chance] == [
+        *["campaign", "(chance)", "0.400", "", "", "", "", "0.200", "", ""]
+    ]
+    assert decisions.records()["bar"] == 4
 
 
 def test_thresholds_from_the_command_line(campaigns, capsys):

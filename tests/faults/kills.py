@@ -20,11 +20,11 @@ from papers.table import Figure, PaperTable, Row
 from tests.faults.children import Report, run
 
 from tertium.cache.vector_store import FILE, VectorStore
+from tertium.data.tables import write_parquet
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
 from tertium.evaluation.scoring import score
 from tertium.execution import runtime
-from tertium.frames import make_frame, write_frame
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.metric import ESIM
 from tertium.metrics.heads.options import HeadOptions
@@ -240,8 +240,8 @@ class WritingParquet(Writing):
     name = "writing a Parquet file"
 
     def write(self, number: int) -> None:
-        frame = make_frame({"score": [number + n / 7 for n in range(20_000)]}, metric="chrf")
-        write_frame(frame, self.folder / "scores.parquet")
+        columns = {"score": [number + n / 7 for n in range(20_000)]}
+        write_parquet(columns, self.folder / "scores.parquet")
 
     def read(self) -> str:
         frame = pandas.read_parquet(self.folder / "scores.parquet")

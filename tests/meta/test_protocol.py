@@ -12,7 +12,6 @@ from tertium.meta.protocol import PROTOCOLS, run_protocol
 from tertium.meta.results import assign_ranks
 from tertium.meta.significance import williams
 from tertium.output.render import render_table
-from tertium.output.tables.protocols import protocol_table
 from tertium.scores import ScoreMatrix
 
 # The expected values below are those of google-research/mt-metrics-eval: tau_optimization_test.py,
@@ -91,11 +90,11 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
     names = [(t.task.label, t.task.statistic) for t in results.tasks]
     pairs = [(lp, s) for lp in ("en-de", "en-es", "ja-zh") for s in ("spa", "acc-eq*")]
     assert names == pairs
-    assert results.weights == (1 / 6,) * 6
+    assert {record["weight"] for record in results.records()["tasks"]} == {1 / 6}
     assert_allclose(results.average.values, np.mean([t.values for t in results.tasks], axis=0))
     assert results.average.ranks == (1, 2, 3)
     assert results.missing == ()
-    text = render_table(protocol_table(results))
+    text = render_table(results.table())
     assert "6 tasks of equal weight" in text
     assert text.index("good") < text.index("fair") < text.index("poor")
 
@@ -116,16 +115,14 @@ def test_metric_without_a_language_pair_has_no_rank():
     assert results.average.ranks == (1, None, 2)
     record = next(r for r in results.records()["average"] if r["metric"] == "fair")
     assert record["value"] != record["value"]
-    line = next(
-        x for x in render_table(protocol_table(results)).splitlines() if x.startswith(" fair")
-    )
+    line = next(x for x in render_table(results.table()).splitlines() if x.startswith(" fair"))
     assert line.split()[1:3] == ["–", "–"]
 
 
 def test_without_tests_metrics_are_ranked_by_value():
     results = run_protocol([make_set("en-de")], resamples=0)
     assert set(results.average.ranks) == {1, 2, 3}
-    assert "metrics are ranked by value" in render_table(protocol_table(results))
+    assert "metrics are ranked by value" in render_table(results.table())
 
 
 def test_invalid_input():
@@ -143,5 +140,5 @@ def test_invalid_input():
 def test_assumptions_are_listed():
     assert len(PROTOCOLS["wmt25"].lps) == 16
     results = run_protocol([make_set("en-ko")], "wmt25", resamples=0)
-    assert "assumed: " in render_table(protocol_table(results))
+    assert "assumed: " in render_table(results.table())
     assert results.records()["assumed"]

@@ -14,7 +14,7 @@ from tests.output.chromium import Browser
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.error_marking import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.error_marking import MarkedErrors, MarkedTranslation, MarkedTranslations
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import mean_scores
@@ -636,7 +636,7 @@ def marked_notebook(path: Path, *texts: str) -> Path:
         for own in (spans, (Span(0, 1, severity="bad"),))
     ]
     marked = MarkedTranslations(metric="human", label="Human raters", translations=tuple(entries))
-    displayed = marked._repr_html_()
+    displayed = MarkedErrors([marked])._repr_html_()
     path.write_text(
         f"<!doctype html><meta charset=utf-8><body>{displayed}{displayed}", encoding="utf-8"
     )

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tertium.cli.inputs import GOLD_HELP, load_in_precision
-from tertium.cli.output import add_format, add_quiet, print_records, print_table, print_warnings
+from tertium.cli.output import add_format, add_quiet, print_warnings, show_result
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
-from tertium.core.result import Table
 from tertium.data.human_data_files import read_judgment_sets
-from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
-from tertium.output.tables.table import Cell, cell_table
-from tertium.segment import Segment
-from tertium.text.control_characters import replace_control_characters
-
-if TYPE_CHECKING:
-    from tertium.evaluation.error_analysis import ErrorAnalysis
 
 DESCRIPTION = "Compare two metrics on the translations with the best human scores."
 EPILOG = """\
@@ -71,59 +62,22 @@ def run(args: argparse.Namespace) -> int:
     sets = read_judgment_sets(files, args.gold or "")
     vocabulary = _read_vocabulary(args.vocabulary)
     with progress_bars(args.quiet), runtime_of(args):
-        analysis = analyse(sets, first, second, share=args.share, vocabulary=vocabulary)
-    _print_analysis(args, analysis)
-    return 0
-
-
-def _print_analysis(args: argparse.Namespace, analysis: ErrorAnalysis) -> None:
-    print_warnings(
-        [
-            f"warning: {metric}: {kind}: {count}"
-            for metric, counts in analysis.warnings.items()
-            for kind, count in counts.items()
-        ],
-        quiet=args.quiet,
-    )
-    examples = {
-        column: analysis.examples(first=column == "only first", limit=args.examples)
-        for column in ("only first", "only second")
-    }
-    if args.format == "json":
-        record = {
-            "metrics": analysis.metrics,
-            "counts": analysis.table,
-            "warnings": analysis.warnings,
-        }
-        if args.examples:
-            record["examples"] = {
-                column: [record_from_segment(segment) for segment in segments]
-                for column, segments in examples.items()
-            }
-        print_records([record])
-        return
-    first, second = analysis.metrics
-    headings = {"only first": f"only {first}", "only second": f"only {second}"}
-    print_table(_make_table(analysis, headings, args.share), args.format)
-    for column, segments in examples.items():
-        _print_examples(headings[column], segments)
-
-
-def _make_table(analysis: ErrorAnalysis, headings: Mapping[str, str], share: float) -> Table:
-    """Return one row of counts per trait of translations."""
-    header = ["translations", *(headings.get(key, key) for key in analysis.table["all"])]
-    rows: list[list[Cell | str]] = [
-        [trait, *(Cell(str(count), count) for count in counts.values())]
-        for trait, counts in analysis.table.items()
+        analysis = analyse(
+            sets,
+            first,
+            second,
+            share=args.share,
+            vocabulary=vocabulary,
+            example_count=args.examples,
+        )
+    warnings = [
+        f"warning: {metric}: {kind}: {count}"
+        for metric, counts in analysis.warnings.items()
+        for kind, count in counts.items()
     ]
-    return cell_table(header, rows, title=f"the best {100 * share:g} % by human score")
-
-
-def _print_examples(heading: str, segments: Sequence[Segment]) -> None:
-    for segment in segments:
-        print(replace_control_characters(f"\n{heading}: {segment.hypothesis}"))
-        for text in segment.references:
-            print(replace_control_characters(f"  reference: {text}"))
+    print_warnings(warnings, args.quiet)
+    show_result(args, analysis)
+    return 0
 
 
 def _split_metrics_and_files(

@@ -48,8 +48,7 @@ def read_scored_sets(args: argparse.Namespace, settings: Mapping[str, Any]) -> l
 
 def print_study(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> None:
     """Print the weights of a trained blend, and how it compares with its metrics."""
-    from tertium.evaluation.blending import cross_validate_blend
-    from tertium.output.tables.blends import blend_tables, weight_table
+    from tertium.evaluation.blending import cross_validate_blend, weight_table
 
     print_table(weight_table(metric.coefficients), "text")
     try:
@@ -57,5 +56,5 @@ def print_study(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) ->
     except DataError as error:
         print(f"\nnot cross-validated: {error}")
         return
-    for table in blend_tables(study):
+    for table in study.tables():
         print_table(table, "text", first=False)

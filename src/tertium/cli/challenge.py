@@ -12,8 +12,8 @@ from tertium.cli.output import (
     add_quiet,
     add_width,
     check_outputs,
-    print_result,
     print_warnings,
+    show_result,
 )
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
@@ -69,15 +69,9 @@ def _parse_share(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.core.notes import format_warning_counts
     from tertium.data.challenge_sets import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
     from tertium.evaluation.metric_choice import recommend_metric
-    from tertium.output.tables.challenge_sets import (
-        challenge_chart,
-        challenge_table,
-        format_exclusions,
-    )
 
     check_outputs(args)
     if not args.sets:
@@ -92,14 +86,10 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         result = challenge(pairs, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:
-        from tertium.output.charts.draw import write_charts
-
-        write_charts(args.plot, [[challenge_chart(result)]])
-    table = challenge_table(result, args.width, warnings=not args.quiet)
-    print_result([result.records()], table, args.format)
+        result.write(args.plot)
+    show_result(args, result, result.tables(decimals=args.width, warnings=not args.quiet))
     if args.format not in FORMATS_WITH_NOTES:
-        warnings = [*format_exclusions(result), *format_warning_counts(result.warnings)]
-        print_warnings(warnings, args.quiet)
+        print_warnings(result.warning_lines(), args.quiet)
     means = zip(result.names, result.mean, strict=True)
     threshold = (args.at_least or 0) - 1e-9  # the mean of .6, .9, .9 is slightly below .8
     failed = [name for name, mean in means if mean < threshold]

@@ -12,9 +12,9 @@ from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
+from tertium.data.formats import to_json
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
-from tertium.output.files import to_json
 from tertium.output.tables.table import Cell, cell_table, number_cell
 
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
@@ -16,21 +17,15 @@ from tertium.cli.meta_analyses import (
     add_analyses,
     data_options,
     requested_analysis,
-    run_analysis,
-    write_records,
 )
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import add_seed
-from tertium.core.result import Table
 from tertium.errors import UsageError
 from tertium.meta.tasks import STATISTICS, resolve_statistic
-from tertium.output.tables.table import cell_table
-from tertium.specs import check_unique_names
 from tertium.text.control_characters import replace_control_characters
 
 if TYPE_CHECKING:
-    from tertium.evaluation.diagnostics.run import DiagnosticReport
     from tertium.evaluation.meta_evaluation import AgreementStudy
 
 LEVELS = ("segment", "system")
@@ -178,13 +173,21 @@ def add_statistics(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.diagnostics.run import run_diagnostics
-
     output.check_outputs(args)
     args.statistic = [resolve_statistic(name) for name in args.statistic]
     analysis = requested_analysis(args)
-    if analysis is not None:
-        return run_analysis(args, analysis)
+    if analysis is None:
+        _run_agreement(args)
+        return 0
+    with progress_bars(args.quiet), runtime_of(args):
+        result = analysis(args)
+    output.show_result(args, result)
+    return 0
+
+
+def _run_agreement(args: argparse.Namespace) -> None:
+    from tertium.evaluation.diagnostics.run import run_diagnostics
+
     if args.plot:
         from tertium.output.charts.draw import write_charts
         from tertium.output.charts.scatter_grid import scatter_grid
@@ -193,8 +196,8 @@ def run(args: argparse.Namespace) -> int:
         check_plot_file(args.plot)
     with progress_bars(args.quiet), runtime_of(args):
         agreement = _meta_evaluate(args)
-        diagnostics = run_diagnostics(agreement, seed=args.seed) if args.diagnostics else None
-    records = agreement.records() | ({"panel": diagnostics.records()} if diagnostics else {})
+        if args.diagnostics:
+            agreement = replace(agreement, diagnostics=run_diagnostics(agreement, seed=args.seed))
     if args.plot:
         negated = agreement.negated_metrics
         charts = scatter_grid(agreement.sets, level=agreement.level, negated=negated)
@@ -202,15 +205,20 @@ def run(args: argparse.Namespace) -> int:
     if args.report:
         from tertium.output.page.report_builder import report_meta_evaluation
 
-        report = report_meta_evaluation(agreement, diagnostics)
+        report = report_meta_evaluation(agreement, agreement.diagnostics)
         output.write_report(args.report, report, args.quiet)
-    if write_records(args, records):
-        return 0
-    if diagnostics is None or args.format != "tsv":  # TSV has one table
-        _print_agreement(args, agreement)
-    if diagnostics is not None:
-        _print_diagnostics(args, diagnostics)
-    return 0
+    columns = {"intervals": args.confidence, "p_values": args.p_values}
+    if args.format == "tsv":
+        tables = [agreement.file_table(**columns)]
+    else:
+        tables = agreement.tables(**columns, chart=args.format == "text")
+    output.show_result(args, agreement, tables)
+    if args.quiet or args.format == "json":
+        return
+    for line in agreement.exclusion_lines():
+        print(replace_control_characters(line), file=sys.stderr)
+    if agreement.diagnostics:
+        output.print_warnings(agreement.diagnostics.skipped_lines(), args.quiet)
 
 
 def _meta_evaluate(args: argparse.Namespace) -> AgreementStudy:
@@ -218,7 +226,6 @@ def _meta_evaluate(args: argparse.Namespace) -> AgreementStudy:
 
     numbers = _statistic_numbers(args)
     _check_output_options(args)
-    check_unique_names("--by", args.by)
     return meta_evaluate(
         args.human,
         **data_options(args),
@@ -260,51 +267,3 @@ def _check_output_options(args: argparse.Namespace) -> None:
     if args.p_values and (args.test == "none" or not args.resamples):
         reason = "--test none disables it" if args.test == "none" else "--resamples is 0"
         raise UsageError(f"--p-values needs a significance test, but {reason}")
-
-
-def _print_diagnostics(args: argparse.Namespace, report: DiagnosticReport) -> None:
-    from tertium.output.tables import diagnostics
-
-    chart = args.format == "text"
-    tables = [diagnostics.diagnostic_table(d, args.width, chart=chart) for d in report.diagnostics]
-    for table in [diagnostics.diagnostics_list(report)] if args.format == "tsv" else tables:
-        output.print_table(table, args.format, first=False)
-    output.print_warnings(diagnostics.format_skipped_diagnostics(report), args.quiet)
-
-
-def _print_agreement(args: argparse.Namespace, agreement: AgreementStudy) -> None:
-    from tertium.output.tables import meta_evaluation
-
-    results, slices = agreement.results, agreement.slices
-    parts = results.by_statistic()
-    if args.format == "tsv" and (args.p_values or len(parts) > 1 or slices):
-        output.print_table(_make_long_table(agreement, p_values=args.p_values), args.format)
-        parts, slices = {}, {}
-    for number, part in enumerate(parts.values()):
-        table = meta_evaluation.agreement_table(part, args.width, intervals=args.confidence)
-        output.print_table(table, args.format, first=number == 0)
-        for task in part.tasks if args.p_values else ():
-            output.print_table(meta_evaluation.p_value_table(task), args.format, first=False)
-    if len(parts) > 1:
-        output.print_table(meta_evaluation.rank_table(results), args.format, first=False)
-    for by, sliced in slices.items():
-        from tertium.output.tables.slices import agreement_slice_tables
-
-        for table in agreement_slice_tables(sliced, by, args.width, intervals=args.confidence):
-            output.print_table(table, args.format, first=False)
-    exclusions = meta_evaluation.format_exclusions(results, agreement.excluded_counts)
-    for line in () if args.quiet else exclusions:
-        print(replace_control_characters(line), file=sys.stderr)
-
-
-def _make_long_table(agreement: AgreementStudy, *, p_values: bool) -> Table:
-    """Return all results in one table; slices have their column in `by`."""
-    from tertium.output.tables import meta_evaluation
-
-    tabulate = meta_evaluation.p_value_list if p_values else meta_evaluation.agreement_list
-    table = tabulate(agreement.results)
-    if not agreement.slices:
-        return table
-    sliced = [(by, tabulate(results)) for by, results in agreement.slices.items()]
-    rows = [[*row, by] for by, part in [("", table), *sliced] for row in part.rows]
-    return cell_table([*table.header, "by"], rows)

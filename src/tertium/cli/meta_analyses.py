@@ -1,22 +1,25 @@
 """Analyses of `tertium meta` other than agreement: protocol, error spans, thresholds, decisions.
 
-Each analysis calls one public function and returns records for JSON and tables to print.
+Each analysis calls one public function and returns its result.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from tertium.cli import inputs, output
+from tertium.cli import inputs
 from tertium.cli.parser import CommandParser
-from tertium.cli.runtime import progress_bars, runtime_of
-from tertium.core.result import Table
+from tertium.core.result import Result
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
 
-Analysis = Callable[[argparse.Namespace], tuple[dict[str, Any], list[Table]]]
+if TYPE_CHECKING:
+    from tertium.evaluation.decisions import Decisions, DifferenceScales, MetricRanking
+    from tertium.evaluation.error_spans import SpanStudy
+
+Analysis = Callable[[argparse.Namespace], Result]
 # Options of agreement that no other analysis uses, and options that error spans do not use.
 AGREEMENT_OPTIONS = (
     "statistic level grouping by test over threshold tie_rate confidence p_values plot diagnostics "
@@ -74,25 +77,6 @@ def _is_given(value: Any) -> bool:
     return value is not None and value is not False
 
 
-def run_analysis(args: argparse.Namespace, analysis: Analysis) -> int:
-    """Run an analysis and print its result."""
-    with progress_bars(args.quiet), runtime_of(args):
-        records, tables = analysis(args)
-    if not write_records(args, records):
-        for number, table in enumerate(tables):
-            output.print_table(table, args.format, first=not number)
-    return 0
-
-
-def write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
-    """Write JSON where requested, and return whether the output format is JSON."""
-    if args.to_json:
-        output.write_json(args.to_json, records)
-    if args.format == "json":
-        output.print_records([records])
-    return bool(args.format == "json")
-
-
 def data_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return metrics, score files and the selection of judgments."""
     return {
@@ -113,45 +97,29 @@ def _load_metrics(args: argparse.Namespace) -> Any:
     return inputs.load_named_metrics(args) if args.metrics else ()
 
 
-def _apply_protocol(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+def _apply_protocol(args: argparse.Namespace) -> MetricRanking:
     from tertium.evaluation.decisions import rank_metrics
-    from tertium.output.tables.protocols import protocol_table
 
     tests = {"resamples": args.resamples, "alpha": args.alpha, "seed": args.seed}
-    ranking = rank_metrics(args.human, **data_options(args), protocol=args.protocol, **tests)
-    return ranking.records(), [protocol_table(ranking.results, args.width)]
+    return rank_metrics(args.human, **data_options(args), protocol=args.protocol, **tests)
 
 
-def _fit_thresholds(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+def _fit_thresholds(args: argparse.Namespace) -> DifferenceScales:
     from tertium.evaluation.decisions import fit_difference_scales
-    from tertium.output.tables.decisions import difference_table
 
-    scales = fit_difference_scales(args.human, **data_options(args))
-    records = {"scales": [scale.record() for scale in scales]}
-    return records, [difference_table(scales, args.width)]
+    return fit_difference_scales(args.human, **data_options(args))
 
 
-def _evaluate_decisions(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+def _evaluate_decisions(args: argparse.Namespace) -> Decisions:
     from tertium.evaluation.decisions import evaluate_decisions
-    from tertium.output.tables.decisions import decision_table
 
-    options = data_options(args)
-    decisions = evaluate_decisions(args.human, min_good_score=args.decisions, **options)
-    records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}
-    return records, [decision_table(decisions, args.width)]
+    return evaluate_decisions(args.human, min_good_score=args.decisions, **data_options(args))
 
 
-def _compare_spans(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
-    from tertium.evaluation.error_spans import SpanStudy, compare_spans
-    from tertium.output.tables.error_spans import span_agreement_table, span_detail_tables
+def _compare_spans(args: argparse.Namespace) -> SpanStudy:
+    from tertium.evaluation.error_spans import compare_spans
 
-    def make_tables(study: SpanStudy) -> Iterator[Table]:
-        for name in study.human_data:
-            yield span_agreement_table(study, name, args.width)
-            if args.format != "tsv":  # TSV has one table
-                yield from span_detail_tables(study, name, args.width)
-
-    study = compare_spans(
+    return compare_spans(
         args.human,
         _load_metrics(args),
         spans=args.spans,
@@ -162,7 +130,6 @@ def _compare_spans(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table
         resamples=args.resamples,
         seed=args.seed,
     )
-    return study.records(), [*make_tables(study)]
 
 
 ANALYSES: Mapping[str, Analysis] = {  # by the option that requests it

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import check_writable, write_text
 from tertium.cli.parser import CommandParser
-from tertium.core.result import Table
+from tertium.core.result import Result, Table
+from tertium.data.formats import to_json as to_json
 from tertium.errors import UsageError
-from tertium.output.files import to_json
 from tertium.output.render import TableFormat, render_table
 from tertium.text.control_characters import replace_control_characters
 
@@ -151,6 +151,32 @@ def print_table(table: Table, style: TableFormat, *, first: bool = True) -> None
         sys.stdout.write("\n")
     color = terminal and style == "text" and os.environ.get("TERM") != "dumb"
     sys.stdout.write(render_table(table, style, width=width, color=color))
+
+
+def print_tables(
+    tables: Sequence[Table], style: TableFormat, *, decimals: int | None = None
+) -> None:
+    """Print tables below each other; `decimals` are those of -w."""
+    for number, table in enumerate(tables):
+        print_table(table.with_decimals(decimals), style, first=not number)
+
+
+def show_result(
+    args: argparse.Namespace, result: Result, tables: Sequence[Table] | None = None
+) -> None:
+    """Write JSON if --to-json is given, and print a result in the format of -f.
+
+    By default, TSV is the table of files, and the other formats have all tables.
+    """
+    if getattr(args, "to_json", None):
+        write_json(args.to_json, result.records())
+    if args.format == "json":
+        records = result.records()
+        print_records(records if isinstance(records, list) else [records])
+        return
+    if tables is None:
+        tables = [result.file_table()] if args.format == "tsv" else result.tables()
+    print_tables(tables, args.format, decimals=getattr(args, "width", None))
 
 
 def print_warnings(lines: Sequence[str], quiet: bool) -> None:

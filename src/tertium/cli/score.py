@@ -21,21 +21,16 @@ from tertium.cli.significance import (
     compare_systems,
 )
 from tertium.cli.slices import make_slices, print_slices, slice_records
-from tertium.data.formats import write_jsonl
 from tertium.errors import UsageError
-from tertium.extras import require_modules
-from tertium.frames import write_frame
 
 if TYPE_CHECKING:
     from tertium.core.result import Table
-    from tertium.evaluation.error_marking import MarkedTranslations
     from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
 
 logger = logging.getLogger(__name__)
 
-TABLE_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")  # of -o and --to-spans
 FORMATS = (*output.FORMATS, "csv")
 # Options that a paired test would ignore.
 UNPAIRED_OPTIONS = {
@@ -155,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
             from tertium.evaluation.error_marking import mark_errors
 
             marked = mark_errors(evaluation, metrics)
-            write_spans(args.to_spans, marked)
+            marked.write(args.to_spans)
             for entry in marked:
                 if entry.note and not entry.counts():
                     message = "warning: --to-spans: %s: no spans; %s"
@@ -206,8 +201,14 @@ def _check_options(args: argparse.Namespace) -> None:
             "--confidence: -sl and -dl show no intervals; omit one of them, or give --to-json FILE"
         )
     output.check_outputs(args)
-    check_table_file("-o", args.output, "segment scores")
-    check_table_file("--to-spans", args.to_spans, "error spans")
+    if args.output:
+        from tertium.evaluation.evaluation import Evaluation
+
+        Evaluation.check_paths(args.output)
+    if args.to_spans:
+        from tertium.evaluation.error_marking import MarkedErrors
+
+        MarkedErrors.check_paths(args.to_spans)
     if args.to_xlsx and Path(args.to_xlsx).suffix != ".xlsx":
         raise UsageError(
             f"--to-xlsx {args.to_xlsx}: a workbook is written to a file that ends in .xlsx"
@@ -285,30 +286,3 @@ def check_error_marking(metrics: Sequence[Metric]) -> None:
             f"--to-spans: {names} cannot mark error spans; add a metric that can, such as "
             "tertium-multi"
         )
-
-
-def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
-    """Write the error spans of metrics; in tables, the first column names the metric."""
-    from tertium.evaluation.error_marking import ERROR_COLUMNS
-
-    if Path(path).suffix == ".jsonl":
-        write_jsonl(path, (record for entry in marked for record in entry.records()))
-        return
-    rows = [(entry.metric, *row) for entry in marked for row in entry.rows()]
-    cells = [[" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in rows]
-    columns = ("metric", *ERROR_COLUMNS)
-    write_frame({name: [row[n] for row in cells] for n, name in enumerate(columns)}, path)
-
-
-def check_table_file(option: str, path: str | None, content: str) -> None:
-    """Check the suffix of a table file, and that the modules to write it are installed."""
-    if path is None:
-        return
-    if Path(path).suffix not in TABLE_SUFFIXES:
-        *suffixes, last = TABLE_SUFFIXES
-        raise UsageError(
-            f"{option} {path}: {content} are written to a file that ends in "
-            f"{', '.join(suffixes)} or {last}"
-        )
-    if Path(path).suffix == ".parquet":
-        require_modules("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")

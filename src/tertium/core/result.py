@@ -342,7 +342,7 @@ WRITERS: Mapping[str, Writer] = {
     ".html": Writer("tertium.output.html:write"),
     ".sarif": Writer("tertium.output.sarif:write", "findings"),
     ".xml": Writer("tertium.output.junit:write", "suites"),
-    ".svg": Writer("tertium.output.charts.svg_file:write", "charts"),
+    ".svg": Writer("tertium.output.charts.draw:write", "charts"),
 }
 
 

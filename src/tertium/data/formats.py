@@ -71,6 +71,11 @@ def is_json_list_line(line: str) -> bool:
     return text == "[" or text.startswith("[{") or (text[:1] == "{" and text.endswith("},"))
 
 
+def to_json(value: Any) -> str:
+    """Format JSON with full precision; NaN becomes null."""
+    return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
 def missing_to_null(value: Any) -> Any:
     """Convert a value for JSON: NaN and infinity become None, tuples become lists.
 

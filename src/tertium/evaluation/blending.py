@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
+from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
 from tertium.evaluation.meta_inputs import read_sets
@@ -36,17 +38,17 @@ from tertium.metrics.regression.ridge_regression import FOLDS
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out
-# statistics of the comparison and the tests of differences; the first one with a second test
-TESTS: tuple[tuple[str, Test], ...] = (
-    ("pearson", "williams"),
-    ("pearson", "perm-both"),
-    ("acc-eq*", "pairs"),
-    ("spa", "pairs"),
-)
+# Titles of statistics and their tests of differences; the first statistic has a second test.
+TESTS: Mapping[tuple[str, Test], str] = {
+    ("pearson", "williams"): "r, Williams",
+    ("pearson", "perm-both"): "r, PERM-BOTH",
+    ("acc-eq*", "pairs"): "acc_eq*",
+    ("spa", "pairs"): "SPA",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BlendStudy:
+class BlendStudy(Result):
     """Agreement of a cross-validated blend and of its metrics with human scores.
 
     `results` has one task for each set, statistic and test. `held_out_systems` says whether the
@@ -56,21 +58,48 @@ class BlendStudy:
     results: Results = field(repr=False)
     held_out_systems: bool
 
-    def p_values(self) -> list[dict[str, Any]]:
-        """Return for each set, metric and test the p-value of "the blend is better"."""
-        blend = self.results.metrics.index(BLEND)
-        return [
-            {
-                "set": task.task.label,
-                "metric": metric,
-                "statistic": task.task.statistic,
-                "test": task.task.test,
-                "p": float(task.p_values[blend, n]),
-            }
-            for task in self.results.tasks
-            for n, metric in enumerate(self.results.metrics)
-            if n != blend
+    def tables(self) -> list[Table]:
+        """Return the agreement of the blend and its metrics by statistic, and the p-values."""
+        tables = []
+        for part in self.results.by_statistic().values():
+            last_test = part.tasks[-1].task.test
+            tasks = tuple(task for task in part.tasks if task.task.test == last_test)
+            tables.append(replace(part, tasks=tasks).agreement_table(intervals=True))
+        return [*tables, self._p_value_table()]
+
+    def _p_value_table(self) -> Table:
+        """Return sets and metrics x tests: does the blend agree better?"""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for result in self.results.tasks:
+            task, p_values = result.task, result.p_values[result.metrics.index(BLEND)]
+            for metric, p in zip(result.metrics, p_values.tolist(), strict=True):
+                if metric != BLEND:
+                    names = {"set": task.label, "metric": metric}
+                    row = rows.setdefault((task.label, metric), names)
+                    row[TESTS[task.statistic, task.test]] = p
+        first, *_ = rows.values()
+        columns = [
+            Column(name, itemgetter(name), None if name in ("set", "metric") else 3)
+            for name in first
         ]
+        held_out = "documents and systems" if self.held_out_systems else "documents"
+        return Table(
+            columns,
+            [*rows.values()],
+            title=f"p-values: does the {BLEND} agree better than the metric?",
+            notes=[f"the {BLEND} was cross-validated: it was trained on other {held_out}"],
+        )
+
+
+def weight_table(weights: Mapping[str, float]) -> Table:
+    """Return the weight of each metric of a blend and its share."""
+    total = sum(weights.values()) or 1.0
+    columns = [
+        Column("metric", str),
+        Column("weight", weights.__getitem__, 4),
+        Column("%", lambda metric: 100 * weights[metric] / total, 0),
+    ]
+    return Table(columns, [*weights], "Weights of normalized scores")
 
 
 def attach_scores(

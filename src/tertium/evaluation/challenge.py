@@ -10,15 +10,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from operator import itemgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.core.charts import DotChart
+from tertium.core.notes import format_warning_counts
+from tertium.core.result import Cell, Column, Emphasis, Result, Table, bound_columns, count_column
 from tertium.data.challenge_sets import ChallengeSet, Contrast, read_challenge
 from tertium.data.formats import PathLike
-from tertium.display import Displayable
 from tertium.errors import UnknownNameError
 from tertium.evaluation.evaluation import distinct_labels
 from tertium.evaluation.rows import find_scorable_by_all
@@ -29,11 +32,12 @@ from tertium.metrics.base.metric import Metric, share_encoding
 logger = logging.getLogger(__name__)
 
 By = Literal["phenomenon", "language"]
+METHOD = "95 % Wilson intervals; a tie counts as wrong; random choice gets 50"
 MISSING_INPUT = "no reference or source that a metric needs"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ChallengeStudy(Displayable):
+class ChallengeStudy(Result):
     """Accuracy of metrics on a challenge set, as returned by `tertium.challenge`.
 
     Attributes
@@ -71,11 +75,6 @@ class ChallengeStudy(Displayable):
         return wilson(self.correct, self.sizes)
 
     @property
-    def overall(self) -> FloatArray:
-        """The share of correct pairs over all groups, (metrics,)."""
-        return divide(self.correct.sum(axis=1), self.sizes.sum())
-
-    @property
     def mean(self) -> FloatArray:
         """The mean accuracy over groups, each weighted equally, (metrics,)."""
         result: FloatArray = self.accuracy.mean(axis=1)
@@ -83,39 +82,109 @@ class ChallengeStudy(Displayable):
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
-        bounds = self.intervals
+        metrics = []
+        for m, metric in enumerate(self.metrics):
+            total = self._count(m)
+            name = self.names[m]
+            warnings = {kind: by[name] for kind, by in self.warnings.items() if name in by}
+            record = {
+                "metric": metric,
+                "accuracy": total["accuracy"],
+                "interval": total["interval"],
+                "mean_accuracy": float(self.mean[m]),
+                "ties": total["ties"],
+                "by": self.by,
+                "groups": [
+                    {self.by: group, **self._count(m, g)} for g, group in enumerate(self.groups)
+                ],
+            }
+            metrics.append({**record, **({"warnings": warnings} if warnings else {})})
         return {
             "set": self.challenge.name,
             "pairs": len(self.challenge),
             "left_out": self.challenge.excluded_counts,
-            "metrics": [
-                {
-                    "metric": metric,
-                    "accuracy": float(self.overall[m]),
-                    "interval": wilson(self.correct[m].sum(), self.sizes.sum()).tolist(),
-                    "mean_accuracy": float(self.mean[m]),
-                    "ties": int(self.tied[m].sum()),
-                    "by": self.by,
-                    "groups": [
-                        {
-                            self.by: group,
-                            "pairs": int(self.sizes[g]),
-                            "right": int(self.correct[m, g]),
-                            "ties": int(self.tied[m, g]),
-                            "accuracy": float(self.accuracy[m, g]),
-                            "interval": bounds[m, g].tolist(),
-                        }
-                        for g, group in enumerate(self.groups)
-                    ],
-                    **({"warnings": warnings} if (warnings := self._warnings_of(m)) else {}),
-                }
-                for m, metric in enumerate(self.metrics)
-            ],
+            "metrics": metrics,
         }
 
-    def _warnings_of(self, metric: int) -> dict[str, int]:
-        name = self.names[metric]
-        return {kind: by[name] for kind, by in self.warnings.items() if name in by}
+    def _count(self, metric: int, group: int | slice = slice(None)) -> dict[str, Any]:
+        """Return the counts and accuracy of a metric on a group, by default on all pairs."""
+        pairs, right = int(self.sizes[group].sum()), int(self.correct[metric, group].sum())
+        return {
+            "pairs": pairs,
+            "right": right,
+            "ties": int(self.tied[metric, group].sum()),
+            "accuracy": right / pairs,
+            "interval": wilson(right, pairs).tolist(),
+        }
+
+    def charts(self) -> list[DotChart]:
+        """Return each metric's accuracy on each phenomenon; the line is random choice."""
+        chart = DotChart(
+            title=f"Accuracy on {self.challenge.name}",
+            label="accuracy",
+            rows=self.groups,
+            series=self.names,
+            values=self.accuracy.T,
+            intervals=np.swapaxes(self.intervals, 0, 1),
+            reference_value=0.5,
+        )
+        return [chart]
+
+    def tables(self, *, decimals: int = 1, warnings: bool = True) -> list[Table]:
+        """Return phenomena x metrics: accuracy in percent with its interval, and ties."""
+        metrics = range(len(self.metrics))
+        rows: list[tuple[Any, ...]] = []  # the counts of each metric, and the name of the group
+        for g, group in enumerate(self.groups):
+            rows.append((*(self._count(m, g) for m in metrics), group))
+        columns = [
+            Column(self.by, itemgetter(-1), group=self.by),
+            count_column("pairs", lambda row: row[0]["pairs"], group=self.by),
+        ]
+        mean = [Cell(f"mean of {len(rows)}"), Cell("")]
+        for m in metrics:
+            columns += _metric_columns(self.names[m], m, decimals)
+            share = 100 * float(self.mean[m])
+            mean += [Cell(f"{share:.{decimals}f}", share), Cell("")]
+        total = (*(self._count(m) for m in metrics), "all pairs")
+        cells = [replace(column.cell(total), emphasis="") for column in columns if column.show]
+        title = f"{self.challenge.name}: how often the better translation scores higher"
+        notes = [METHOD, *self.warning_lines(warnings=warnings)]
+        return [Table(columns, rows, title, notes, footer=[cells, mean])]
+
+    def warning_lines(self, *, warnings: bool = True) -> list[str]:
+        """Return how many pairs were excluded by reason, and the warnings of metrics."""
+        counts = self.challenge.excluded_counts
+        excluded = [f"excluded: {reason}: {count}" for reason, count in counts.items()]
+        return excluded + (format_warning_counts(self.warnings) if warnings else [])
+
+
+def _metric_columns(name: str, place: int, decimals: int) -> list[Column]:
+    """Return the accuracy and ties of the metric at a place of each row."""
+
+    def share(row: Sequence[Any]) -> float:
+        return 100 * float(row[place]["accuracy"])
+
+    def bounds(row: Sequence[Any]) -> tuple[float, float]:
+        low, high = row[place]["interval"]
+        return 100 * low, 100 * high
+
+    def text(row: Sequence[Any], _: int) -> str:
+        low, high = bounds(row)
+        return f"{share(row):.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
+
+    def mark(row: Sequence[Any]) -> Emphasis:
+        counts = [own["right"] for own in row[:-1]]
+        return "best" if len(counts) > 1 and counts[place] == max(counts) else ""
+
+    def tie_text(row: Sequence[Any], _: int) -> str:
+        return str(row[place]["ties"] or "–")
+
+    heading = f"{name} %"
+    return [
+        Column(heading, share, 0, text=text, mark=mark, group=heading),
+        *bound_columns(name, bounds),
+        Column("ties", lambda row: row[place]["ties"], 0, text=tie_text, group=heading),
+    ]
 
 
 def challenge(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.result import (
+    Column,
+    Emphasis,
+    Result,
+    Table,
+    count_column,
+    format_number,
+    percent_column,
+)
 from tertium.errors import UnknownNameError
 from tertium.evaluation.meta_inputs import MetaInputs, Sources, load_meta_inputs
 from tertium.meta.aligned_scores import AlignedScores
@@ -55,13 +65,75 @@ class Decision:
         }
 
 
+CHANCE = "(chance)"  # the row of random decisions
+COLUMNS = {
+    "average_precision": "AP",
+    "threshold": "threshold",
+    "precision": "precision",
+    "recall": "recall",
+    "precision_at_90": "P at R .9",
+    "reranking": "reranking",
+    "gain": "gain",
+    "skill": "uncertainty",
+}
+
+
+class Decisions(Result, list[Decision]):
+    """Decisions by each metric on each set, where human scores of `min_good_score` are good."""
+
+    def __init__(self, decisions: Iterable[Decision], min_good_score: float) -> None:
+        super().__init__(decisions)
+        self.min_good_score = min_good_score
+
+    def records(self) -> dict[str, Any]:
+        """Return all values, for JSON."""
+        return {"bar": self.min_good_score, "decisions": [entry.record() for entry in self]}
+
+    def tables(self) -> list[Table]:
+        """Return one row per set and metric, and a chance row per set."""
+        rows = []
+        for n, own in enumerate(self):
+            skill = own.risk.get("skill", np.nan)
+            rows.append({"set": own.set, "metric": own.metric, **own.values, "skill": skill})
+            rows[-1]["bound"] = "" if own.higher_is_better else "≤ "
+            if n + 1 == len(self) or self[n + 1].set != own.set:
+                chance: dict[str, Any] = {"set": own.set, "metric": CHANCE}
+                chance["average_precision"] = own.values["good"]
+                chance["reranking"] = own.values["reranking_chance"]
+                rows.append(dict.fromkeys(COLUMNS) | chance)
+        columns = [
+            Column("set", itemgetter("set")),
+            Column("metric", itemgetter("metric"), mark=_mark),
+        ]
+        for key, name in COLUMNS.items():
+            text = _threshold_text if key == "threshold" else None
+            columns.append(Column(name, itemgetter(key), 3, mark=_mark, text=text, adjustable=True))
+        notes = [
+            "AP: average precision of accepting good translations; threshold: maximizes F1, with "
+            "its precision and recall; P at R .9: precision at a recall of 0.9",
+            "reranking: share of segments whose best output is selected; gain: in human scores, "
+            "1 is the best possible selection, 0 a random one",
+            "uncertainty: 1 if the predicted uncertainty orders the errors, 0 if it does not",
+        ]
+        return [Table(columns, rows, "Decisions based on a metric", notes)]
+
+
+def _mark(row: Mapping[str, Any]) -> Emphasis:
+    return "dim" if row["metric"] == CHANCE else ""
+
+
+def _threshold_text(row: Mapping[str, Any], decimals: int) -> str:
+    value = row["threshold"]
+    return "" if value is None else row["bound"] + format_number(value, decimals)
+
+
 def evaluate_decisions(
     human: Sources,
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
     min_good_score: float,
     **sources: Any,
-) -> list[Decision]:
+) -> Decisions:
     """Evaluate decisions by each metric on each set.
 
     A translation with a human score of at least `min_good_score` is good enough.
@@ -78,7 +150,7 @@ def evaluate_decisions(
             decisions.append(
                 _decide(aligned, index, deviation, min_good_score, name in inputs.negated_metrics)
             )
-    return decisions
+    return Decisions(decisions, min_good_score)
 
 
 def _decide(
@@ -124,14 +196,18 @@ def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MetricRanking(MetaInputs):
+class MetricRanking(MetaInputs, Result):
     """The results of a protocol, and the scores they are based on."""
 
     results: ProtocolResults
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
-        return {**self.results.records(), "judgements_left_out": self.excluded_counts}
+        return {**self.results.records(), "judgments_left_out": self.excluded_counts}
+
+    def tables(self) -> list[Table]:
+        """Return metrics by rank."""
+        return [self.results.table()]
 
 
 def rank_metrics(
@@ -156,9 +232,34 @@ def rank_metrics(
     return MetricRanking(**vars(inputs), results=results)
 
 
+class DifferenceScales(Result, list[DifferenceScale]):
+    """The scales of metrics, by language direction."""
+
+    def records(self) -> dict[str, Any]:
+        """Return all scales as plain values, for JSON."""
+        return {"scales": [scale.record() for scale in self]}
+
+    def tables(self) -> list[Table]:
+        """Return one row per metric, language direction and range of differences."""
+        columns = [
+            Column("metric", lambda row: row[0].metric),
+            Column("languages", lambda row: row[0].direction),
+            Column("over", lambda row: row[1].low, 3, adjustable=True),
+            Column("up to", lambda row: row[1].high, 3, adjustable=True),
+            percent_column("human agreement", lambda row: row[1].agree),
+            count_column("pairs", lambda row: row[1].pairs),
+        ]
+        rows = [(scale, part) for scale in self for part in scale.bins]
+        note = (
+            "human agreement: share of system pairs with such a difference in the metric that "
+            "human scores order the same way"
+        )
+        return [Table(columns, rows, "Human agreement by size of the difference", [note])]
+
+
 def fit_difference_scales(
     human: Sources, metrics: str | Metric | Sequence[str | Metric] = (), **sources: Any
-) -> list[DifferenceScale]:
+) -> DifferenceScales:
     """Fit difference scales of metrics on judged systems; arguments as for `meta_evaluate`."""
     inputs = load_meta_inputs(human, metrics, level="system", **sources)
     learned = {metric.spec: metric.model_ids for metric in inputs.metrics}
@@ -168,4 +269,6 @@ def fit_difference_scales(
         input_kinds = {metric.find_inputs(own) for own in segments}
         read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
     scales = fit_scales(inputs.sets, learned)
-    return [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]
+    return DifferenceScales(
+        replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales
+    )

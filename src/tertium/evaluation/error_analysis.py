@@ -17,12 +17,15 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
+from tertium.data.records import record_from_segment
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.evaluation import distinct_labels
 from tertium.metrics.base.loading import load_metrics
@@ -74,19 +77,23 @@ class Disagreement:
     first: BoolArray
     second: BoolArray
 
-    def counts(self, trait: BoolArray | None = None) -> dict[str, int]:
-        """Count the best translations with a trait, by which metric rates them high."""
-        best = self.best if trait is None else self.best & trait
+    @property
+    def parts(self) -> dict[str, BoolArray]:
+        """The best translations, by which metric rates them high."""
         return {
-            "only first": int((best & self.first & ~self.second).sum()),
-            "only second": int((best & ~self.first & self.second).sum()),
-            "both": int((best & self.first & self.second).sum()),
-            "neither": int((best & ~self.first & ~self.second).sum()),
+            "only first": self.best & self.first & ~self.second,
+            "only second": self.best & ~self.first & self.second,
+            "both": self.best & self.first & self.second,
+            "neither": self.best & ~self.first & ~self.second,
         }
 
-    def table(self, traits: Mapping[str, BoolArray]) -> dict[str, dict[str, int]]:
-        """Count all best translations, and those with each trait."""
-        return {"all": self.counts()} | {name: self.counts(mask) for name, mask in traits.items()}
+    def counts(self, traits: Mapping[str, BoolArray]) -> dict[str, dict[str, int]]:
+        """Count all of the best translations, and those with each trait."""
+        masks = {"all": self.best, **traits}
+        return {
+            trait: {part: int((own & mask).sum()) for part, own in self.parts.items()}
+            for trait, mask in masks.items()
+        }
 
 
 class TieBreakers(NamedTuple):
@@ -113,9 +120,9 @@ def find_disagreement(
     Equal scores at the edge are chosen by the lowest tie breaker, or by the earlier position.
 
     >>> human = np.array([5.0, 4, 3, 2, 1])
-    >>> found = find_disagreement(human, human, -human, ["cs-en"] * 5, share=0.2)
-    >>> found.counts()
-    {'only first': 1, 'only second': 0, 'both': 0, 'neither': 0}
+    >>> disagreement = find_disagreement(human, human, -human, ["cs-en"] * 5, share=0.2)
+    >>> disagreement.counts({})
+    {'all': {'only first': 1, 'only second': 0, 'both': 0, 'neither': 0}}
     """
     if not len(human) == len(first) == len(second) == len(groups):
         raise LengthError(
@@ -171,25 +178,59 @@ def hash_tie_breakers(segments: Sequence[Segment]) -> TieBreakers:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ErrorAnalysis:
-    """Two metrics on the best translations, split by traits of the texts."""
+class ErrorAnalysis(Result):
+    """Two metrics on the best `share` of translations, split by traits of the texts.
+
+    Tables and records have up to `example_count` examples of each disagreement.
+    """
 
     metrics: tuple[str, str]
     segments: tuple[Segment, ...]
     disagreement: Disagreement
     traits: dict[str, BoolArray]
+    share: float
+    example_count: int = 0
     warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
-    def table(self) -> dict[str, dict[str, int]]:
+    def counts(self) -> dict[str, dict[str, int]]:
         """Counts by trait and by which metric rates high."""
-        return self.disagreement.table(self.traits)
+        return self.disagreement.counts(self.traits)
 
-    def examples(self, *, first: bool, limit: int = 5) -> list[Segment]:
-        """Return good translations that only the first metric, or only the second, rates high."""
-        own, other = self.disagreement.first, self.disagreement.second
-        mask = self.disagreement.best & (own & ~other if first else other & ~own)
-        return [self.segments[n] for n in np.flatnonzero(mask)[:limit]]
+    @property
+    def examples(self) -> dict[str, list[Segment]]:
+        """Good translations that only the first metric, or only the second, rates high."""
+        parts = self.disagreement.parts
+        return {
+            part: [self.segments[n] for n in np.flatnonzero(parts[part])[: self.example_count]]
+            for part in ("only first", "only second")
+        }
+
+    def records(self) -> dict[str, Any]:
+        """Return all counts and the examples, for JSON."""
+        record = {"metrics": self.metrics, "counts": self.counts, "warnings": self.warnings}
+        if self.example_count:
+            record["examples"] = {
+                column: [record_from_segment(segment) for segment in segments]
+                for column, segments in self.examples.items()
+            }
+        return record
+
+    def tables(self) -> list[Table]:
+        """Return one row of counts per trait of translations, and the examples below."""
+        first, second = self.metrics
+        headings = {"only first": f"only {first}", "only second": f"only {second}"}
+        rows = [{"translations": trait, **counts} for trait, counts in self.counts.items()]
+        first_name, *names = rows[0]
+        columns = [Column(first_name, itemgetter(first_name))]
+        columns += [Column(headings.get(name, name), itemgetter(name), 0) for name in names]
+        notes = []
+        for column, segments in self.examples.items():
+            for segment in segments:
+                references = [f"\n  reference: {text}" for text in segment.references]
+                notes.append(f"\n{headings[column]}: {segment.hypothesis}{''.join(references)}")
+        title = f"the best {100 * self.share:g} % by human score"
+        return [Table(columns, rows, title, notes)]
 
 
 def analyse(
@@ -199,6 +240,7 @@ def analyse(
     *,
     share: float = 0.2,
     vocabulary: Collection[str] | None = None,
+    example_count: int = 0,
 ) -> ErrorAnalysis:
     """Find where two metrics disagree; `vocabulary` is by default the words of all references."""
     load_metrics([first, second])  # rejects a metric that is given twice
@@ -223,6 +265,8 @@ def analyse(
         segments=segments,
         disagreement=disagreement,
         traits=find_traits(segments, vocabulary),
+        share=share,
+        example_count=example_count,
         warnings={names[s.metric]: s.warnings for s in scores if s.warnings},
     )
 

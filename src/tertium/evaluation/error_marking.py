@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import inf, isfinite
+from operator import itemgetter
 from typing import Any
 
+from tertium.core.result import Column, Result, Table, count_column
 from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
-from tertium.display import Displayable
 from tertium.evaluation.evaluation import Evaluation, as_numbers
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
@@ -47,7 +48,7 @@ class MarkedTranslation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarkedTranslations(Displayable):
+class MarkedTranslations:
     """The error spans of one metric in every translation, system by system.
 
     `decimals` is None for human scores as given. `sign` is -1 if lower is better. `note` says what
@@ -79,7 +80,7 @@ class MarkedTranslations(Displayable):
         return sorted(marked, key=badness)[:count]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record for each translation, in a layout that readers of judgments accept."""
+        """Return one record for each translation."""
         return [
             {
                 "metric": self.metric,
@@ -104,9 +105,33 @@ class MarkedTranslations(Displayable):
                 yield (entry.system, entry.item, *place, *kind, marked)
 
 
-def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
+class MarkedErrors(Result, list[MarkedTranslations]):
+    """The error spans of several metrics."""
+
+    def tables(self) -> list[Table]:
+        """Return the number of errors by metric and severity."""
+        rows = [{"metric": own.metric, **dict.fromkeys(WEIGHTS, 0), **own.counts()} for own in self]
+        severities = [name for name in WEIGHTS if any(row[name] for row in rows)]
+        columns = [count_column(name, itemgetter(name)) for name in severities]
+        return [Table([Column("metric", itemgetter("metric")), *columns], rows, "Marked errors")]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row for each error."""
+        names = ("metric", *ERROR_COLUMNS)
+        rows = [(entry.metric, *row) for entry in self for row in entry.rows()]
+        return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each translation, in a layout that readers of judgments accept."""
+        return [record for entry in self for record in entry.records()]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return self.records()
+
+
+def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> MarkedErrors:
     """Mark errors with each metric that marks error spans."""
-    return [_mark_all(evaluation, metric) for metric in metrics if metric.can_mark_errors]
+    return MarkedErrors(_mark_all(evaluation, m) for m in metrics if m.can_mark_errors)
 
 
 def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
@@ -136,7 +161,7 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     )
 
 
-def human_marked_errors(testset: TestSet, human_data: HumanData) -> list[MarkedTranslations]:
+def human_marked_errors(testset: TestSet, human_data: HumanData) -> MarkedErrors:
     """Return the human error annotations of a test set as one entry, or an empty list."""
     annotations, scores = human_data.error_annotations(), human_data.segment_scores().cells()
     documents = human_data.labels().get("document")
@@ -164,4 +189,4 @@ def human_marked_errors(testset: TestSet, human_data: HumanData) -> list[MarkedT
             )
     translations = tuple(marked_translations)
     marked = MarkedTranslations(metric="people", label="Human", translations=translations)
-    return [marked] if translations else []
+    return MarkedErrors([marked] if translations else [])

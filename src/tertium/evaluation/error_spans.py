@@ -6,18 +6,21 @@ annotations. If several raters annotated a translation, it is compared with each
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tertium.arrays import FloatArray, check_resamples
+from tertium.core.result import Column, Result, Table, bound_columns
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
-from tertium.display import Displayable
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.meta_inputs import Files, Sources, as_list, check_excluded, read_sets
@@ -27,6 +30,7 @@ from tertium.execution import track_progress
 from tertium.meta.error_spans import (
     COLUMNS,
     COUNTING_METHODS,
+    PrecisionRecall,
     Spans,
     count_by_category,
     count_by_severity,
@@ -45,6 +49,7 @@ from tertium.spans import ErrorAnnotations
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # system and item
+MAX_CATEGORIES = 12  # in tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +62,11 @@ class SpanResult:
     severities: Mapping[str, FloatArray]
     categories: Mapping[str, FloatArray]
     interval: Interval | None = None
+
+    @property
+    def overall(self) -> PrecisionRecall:
+        """Precision, recall and F1 of all characters."""
+        return micro(self.rows["characters"])
 
     def records(self) -> dict[str, Any]:
         """Return all values as plain values."""
@@ -81,7 +91,7 @@ class SpanResult:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SpanStudy(Displayable):
+class SpanStudy(Result):
     """All metrics on all sets, p-values (metrics, metrics), and excluded translations by set."""
 
     results: tuple[SpanResult, ...]
@@ -105,6 +115,106 @@ class SpanStudy(Displayable):
             "p_values": {name: p.tolist() for name, p in self.p_values.items()},
             "left_out": dict(self.excluded_counts),
         }
+
+    def tables(self) -> list[Table]:
+        """Return tables of each set: overall, and by severity and category if annotated."""
+        tables = []
+        for name in self.human_data:
+            results = self.of_set(name)
+            count = f"{len(results[0].rows['characters']):,} human annotations"
+            title, notes = f"Error spans, {name}: {count}", self._notes(name, results)
+            tables.append(Table(self._columns, _order_by_f1(results), title, notes))
+            if severities := results[0].severities:
+                columns = [Column("metric"), *itertools.chain(*map(_severity_columns, severities))]
+                tables.append(Table(columns, results, f"By severity, {name}"))
+            if results[0].categories:
+                tables.append(_category_table(name, results))
+        return tables
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the overall results; of several sets, with their names."""
+        rows = [own for name in self.human_data for own in _order_by_f1(self.of_set(name))]
+        sets = [Column("set")] if len(self.human_data) > 1 else []
+        return Table([*sets, *self._columns], rows)
+
+    @property
+    def _columns(self) -> list[Column]:
+        """Columns of overall results; rows are results of one metric on one set."""
+
+        def interval_text(row: SpanResult, decimals: int) -> str:
+            own = row.interval
+            return f"[{own.low:z.{decimals}f}, {own.high:z.{decimals}f}]" if own else ""
+
+        bounds: list[Column] = []
+        if all(result.interval for result in self.results):
+            bounds = bound_columns("F1", lambda row: (row.interval.low, row.interval.high))
+        return [
+            Column("metric"),
+            _figure_column("precision", lambda row: row.overall.precision),
+            _figure_column("recall", lambda row: row.overall.recall),
+            _figure_column("F1", lambda row: row.overall.f1, mark=lambda _: "best"),
+            _figure_column("", lambda _: "", text=interval_text, mark=lambda _: "dim"),
+            *bounds,
+            _figure_column("macro F1", lambda row: macro(row.rows["characters"]).f1),
+            _figure_column("WMT23 F1", lambda row: micro(row.rows["characters-once"]).f1),
+            _figure_column("span F1", lambda row: micro(row.rows["spans"]).f1),
+            _figure_column("span macro F1", lambda row: macro(row.rows["spans"]).f1),
+        ]
+
+    def _notes(self, name: str, results: Sequence[SpanResult]) -> list[str]:
+        notes = [
+            "character level as in WMT25, half credit for a wrong severity; WMT23 F1: as in WMT23",
+            "span F1: one-to-one matches by overlap, half credit for a wrong severity; "
+            "macro: mean over texts",
+        ]
+        if name in self.p_values:
+            best, *lower = (self.metrics.index(own.metric) for own in _order_by_f1(results))
+            p_values = {self.metrics[n]: self.p_values[name][best, n] for n in lower}
+            texts = [f"{metric} {p:.3f}" for metric, p in p_values.items() if np.isfinite(p)]
+            against = f"p-values of {self.metrics[best]} against: {', '.join(texts)}"
+            notes.append(f"{against} (paired randomization)")
+        if excluded := self.excluded_counts.get(name):
+            notes.append(
+                f"excluded: {excluded:,} translations without the texts that a metric needs"
+            )
+        return notes
+
+
+def _order_by_f1(results: Sequence[SpanResult]) -> list[SpanResult]:
+    return sorted(results, key=lambda result: -result.overall.f1)
+
+
+def _figure_column(name: str, get: Callable[[Any], Any], **more: Any) -> Column:
+    return Column(name, get, 3, adjustable=True, **more)
+
+
+def _severity_columns(severity: str) -> list[Column]:
+    def figures(row: SpanResult) -> PrecisionRecall:
+        return micro(row.severities[severity])
+
+    return [
+        _figure_column(f"{severity} P", lambda row: figures(row).precision, group=severity),
+        _figure_column(f"{severity} R", lambda row: figures(row).recall, group=severity),
+        _figure_column(f"{severity} F1", lambda row: figures(row).f1, group=severity),
+    ]
+
+
+def _category_table(name: str, results: Sequence[SpanResult]) -> Table:
+    """Return the recall of each category's characters, most frequent first."""
+    sizes = {c: float(rows[:, 1].sum()) for c, rows in results[0].categories.items()}
+    frequent = sorted(sizes, key=lambda category: -sizes[category])
+    columns = [
+        Column("category", str),
+        Column(
+            "characters", sizes.__getitem__, 0, text=lambda category, _: f"{sizes[category]:,.0f}"
+        ),
+    ]
+    for result in results:
+        recalls = {c: micro(rows).recall for c, rows in result.categories.items()}
+        columns.append(_figure_column(result.metric, recalls.__getitem__))
+    hidden = len(frequent) - MAX_CATEGORIES
+    notes = [f"{hidden} rarer categories are in the JSON output (-f json)"] if hidden > 0 else []
+    return Table(columns, frequent[:MAX_CATEGORIES], f"Recall by category, {name}", notes)
 
 
 def compare_spans(
@@ -148,10 +258,14 @@ def compare_spans(
         _warn_without_spans(name, loaded, [spans for _, spans in marked])
         marked += [(metric, scorable.find(own)) for metric, own in files.items()]
         counted = [_count(metric, name, scorable, spans) for metric, spans in marked]
-        results += _add_intervals(counted, resamples, seed)
-        if resamples and len(counted) > 1:
+        if resamples:
             scores = [_as_scores(result) for result in counted]
-            p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
+            drawn = bootstrap(scores, resamples=resamples, seed=seed)
+            pairs = zip(counted, drawn, strict=True)
+            counted = [replace(own, interval=interval(values)) for own, values in pairs]
+            if len(counted) > 1:
+                p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
+        results += counted
     return SpanStudy(
         results=tuple(results),
         human_data=human_data,
@@ -302,10 +416,3 @@ def _as_scores(result: SpanResult) -> Scores:
         signature="",
         columns=COLUMNS,
     )
-
-
-def _add_intervals(results: Sequence[SpanResult], resamples: int, seed: int) -> list[SpanResult]:
-    if not resamples:
-        return list(results)
-    drawn = bootstrap([_as_scores(r) for r in results], resamples=resamples, seed=seed)
-    return [replace(r, interval=interval(rows)) for r, rows in zip(results, drawn, strict=True)]

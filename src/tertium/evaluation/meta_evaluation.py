@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, get_args
 
+from tertium.core.result import Column, Result, Table
 from tertium.data.formats import PathLike
-from tertium.display import Displayable
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
 from tertium.evaluation.slices import slice_agreement
@@ -19,9 +20,12 @@ from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.specs import check_unique_names
 
+if TYPE_CHECKING:
+    from tertium.evaluation.diagnostics.run import DiagnosticReport
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AgreementStudy(MetaInputs, Displayable):
+class AgreementStudy(MetaInputs, Result):
     """Agreement of metrics with human judgments, as returned by `tertium.meta_evaluate`.
 
     Attributes
@@ -34,21 +38,79 @@ class AgreementStudy(MetaInputs, Displayable):
         The level of `sets`: the first one if several were computed.
     slices
         Results by slice, for each column that was sliced by.
+    diagnostics
+        The report of `run_diagnostics`, if it belongs to the study.
     """
 
     results: Results = field(repr=False)
     statistics: tuple[str, ...]
     level: str
     slices: Mapping[str, Results] = field(default_factory=dict, repr=False)
+    diagnostics: DiagnosticReport | None = field(default=None, repr=False)
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
         sliced = {by: results.records() for by, results in self.slices.items()}
         return {
             **self.results.records(),
-            "judgements_left_out": self.excluded_counts,
+            "judgments_left_out": self.excluded_counts,
             **({"slices": sliced} if sliced else {}),
+            **({"panel": self.diagnostics.records()} if self.diagnostics else {}),
         }
+
+    def tables(
+        self, *, intervals: bool = False, p_values: bool = False, chart: bool = False
+    ) -> list[Table]:
+        """Return tables of statistics, slices and diagnostics.
+
+        `intervals`, `p_values` and `chart` (in text) add those of metrics and of diagnostics.
+        """
+        tables = self.results.tables(intervals=intervals, p_values=p_values)
+        for by, results in self.slices.items():
+            tables += results.slice_tables(by, intervals=intervals)
+        if self.diagnostics:
+            tables += self.diagnostics.tables(chart=chart)
+        return tables
+
+    def file_table(
+        self, suffix: str = "", *, intervals: bool = False, p_values: bool = False
+    ) -> Table:
+        """Return one table: of diagnostics if there are any, else of one statistic.
+
+        Several statistics, p-values and slices have a row for each value; `by` names the slices.
+        """
+        if self.diagnostics:
+            return self.diagnostics.file_table()
+        is_single = len(self.results.by_statistic()) == 1
+        if is_single and not p_values and not self.slices:
+            return self.results.agreement_table(intervals=intervals)
+        names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
+        rows = []
+        for by, results in {"": self.results, **self.slices}.items():
+            for task in results.tasks:
+                for record in task.records():
+                    low, high = record["interval"]
+                    row = {**record, "set": task.task.label, "low": low, "high": high, "by": by}
+                    rows.append(row)
+        if p_values:
+            names = ["metric", "other", "statistic", "set", "p"]
+            rows = [
+                {**row, "other": other, "p": p}
+                for row in rows
+                for other, p in row["p_better_than"].items()
+                if other != row["metric"]
+            ]
+        names += ["by"] if self.slices else []
+        return Table([Column(name, itemgetter(name)) for name in names], rows)
+
+    def exclusion_lines(self) -> list[str]:
+        """Return one line per reason why judgments or metric scores were not used."""
+        lines = [
+            f"{name}: excluded: {reason}: {count:,}"
+            for name, counts in self.excluded_counts.items()
+            for reason, count in counts.items()
+        ]
+        return lines + self.results.exclusion_lines()
 
 
 def meta_evaluate(

@@ -23,7 +23,7 @@ from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.evaluation import MIN_SEGMENTS, Evaluation, MetricDict
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.results import Results, TaskResult, assign_ranks
+from tertium.meta.results import Results, TaskResult
 from tertium.meta.significance import holm
 from tertium.meta.tasks import Task
 
@@ -193,7 +193,4 @@ def _adjusted_tasks(tasks: Sequence[TaskResult]) -> list[TaskResult]:
         adjusted = holm([p_values[n][i, j] for n, i, j in family])
         for (n, i, j), p in zip(family, adjusted, strict=True):
             p_values[n][i, j] = p
-    return [
-        replace(task, p_values=p, ranks=tuple(assign_ranks(task.values, p, task.alpha)))
-        for task, p in zip(tasks, p_values, strict=True)
-    ]
+    return [replace(task, p_values=p) for task, p in zip(tasks, p_values, strict=True)]

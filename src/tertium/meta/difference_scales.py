@@ -57,7 +57,7 @@ class DifferenceScale:
 
     def record(self) -> dict[str, Any]:
         """Return plain values, as `from_record` reads them."""
-        return {**asdict(self), "bins": [asdict(b) for b in self.bins]}
+        return asdict(self)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DifferenceScale:

@@ -34,7 +34,6 @@ from tertium.meta.results import (
     Results,
     TaskResult,
     bootstrap_p_values,
-    make_estimates,
     nan_p_values,
 )
 from tertium.meta.significance import (
@@ -165,11 +164,16 @@ class MetaEvaluation:
             drawn = replicates.bootstrap(
                 measured.replicate, measured.strata, resamples=task.resamples, rng=rng
             )
-        value, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
-        estimates = make_estimates(self.metrics, value, drawn, p, task.confidence_level, task.alpha)
-        smallest = measured.smallest_p_value(task.test, task.resamples)
         return TaskResult(
-            **vars(estimates), task=task, agreement=measured.agreement, smallest_p_value=smallest
+            metrics=self.metrics,
+            values=measured.agreement.value,
+            p_values=_p_values(task, measured, drawn, rng),
+            replicates=drawn,
+            confidence_level=task.confidence_level,
+            alpha=task.alpha,
+            task=task,
+            agreement=measured.agreement,
+            smallest_p_value=measured.smallest_p_value(task.test, task.resamples),
         )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.result import Cell, Column, Emphasis, Table, format_number
 from tertium.errors import UnknownNameError, UsageError
 from tertium.execution import track_progress
 from tertium.meta.agreement import make_layout, select_judged_columns
@@ -29,10 +30,17 @@ from tertium.meta.permutation import (
     permute_accuracy,
     permute_soft_accuracy,
 )
-from tertium.meta.results import MetricEstimates, TaskResult, make_estimates
+from tertium.meta.results import (
+    Estimate,
+    MetricEstimates,
+    TaskResult,
+    dim_counts,
+    nan_p_values,
+)
 from tertium.meta.tasks import Task
 
 WORKERS = 4  # tasks in parallel; each has its own random generator
+SHORT_NAMES = {"spa": "SPA", "acc-eq*": "acc*"}  # of the statistics, in column headers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +50,7 @@ class Protocol:
     name: str
     title: str
     lps: tuple[str, ...]
-    statistics: tuple[str, ...] = ("spa", "acc-eq*")
     caveats: tuple[str, ...] = ()
-
-    def tasks(self, sets: Sequence[str], **choices: Any) -> list[Task]:
-        """Make the tasks on these judged sets, in the order of the shared task's table."""
-        return [
-            Task(sets=(name,), statistic=statistic, test="none", **choices)
-            for name in sorted(sets)
-            for statistic in self.statistics
-        ]
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -70,12 +69,11 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProtocolResults:
-    """The results of a protocol: estimates of each task and of their weighted mean."""
+    """The results of a protocol: estimates of each task and of their mean."""
 
     protocol: Protocol
     metrics: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
-    weights: tuple[float, ...]
     average: MetricEstimates
     resamples: int
     seed: int
@@ -88,25 +86,20 @@ class ProtocolResults:
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
+        tests = {"spa": "perm-both", "acc-eq*": "pairs"}
         tasks = [
-            {
-                **record,
-                "test": "perm-both" if task.task.statistic == "spa" else "pairs",
-                "weight": w,
-            }
-            for task, w in zip(self.tasks, self.weights, strict=True)
+            {**record, "test": tests[record["statistic"]], "weight": 1 / len(self.tasks)}
+            for task in self.tasks
             for record in task.records()
         ]
         average = [
             {
-                "metric": metric,
-                "value": float(self.average.values[n]),
-                "rank": self.average.ranks[n],
-                "p_better_than": dict(
-                    zip(self.metrics, self.average.p_values[n].tolist(), strict=True)
-                ),
+                "metric": own.metric,
+                "value": own.value,
+                "rank": own.rank,
+                "p_better_than": dict(zip(self.metrics, p_values.tolist(), strict=True)),
             }
-            for n, metric in enumerate(self.metrics)
+            for own, p_values in zip(self.average.by_metric, self.average.p_values, strict=True)
         ]
         return {
             "protocol": self.protocol.name,
@@ -117,6 +110,66 @@ class ProtocolResults:
             "tasks": tasks,
             "average": average,
         }
+
+    def table(self) -> Table:
+        """Return metrics x (rank, average, `value (rank)` by task), best average first."""
+        columns = [
+            Column("metric", lambda row: row[0].metric),
+            Column("rank", lambda row: np.nan if row[0].rank is None else row[0].rank, 0),
+            replace(_rank_columns("average", 0)[0], text=None),
+        ]
+        for place, task in enumerate(self.tasks, start=1):
+            name = f"{task.task.label} {SHORT_NAMES[task.task.statistic]}"
+            columns += _rank_columns(name, place)
+        rows = [*zip(self.average.by_metric, *(t.by_metric for t in self.tasks), strict=True)]
+        counts = dim_counts([task.agreement.judged_count for task in self.tasks])
+        count = f"{len(self.tasks)} task{'s' * (len(self.tasks) != 1)}"
+        return Table(
+            columns,
+            [rows[metric] for metric in self.average.order],
+            title=f"{self.protocol.title}: {count} of equal weight",
+            notes=self._notes(),
+            footer=[[Cell("human scores", "human scores", "dim"), Cell(""), Cell(""), *counts]],
+        )
+
+    def _notes(self) -> list[str]:
+        ranks = "no significance tests: metrics are ranked by value"
+        if self.resamples:
+            ranks = (
+                "metrics with the same rank do not differ significantly (SPA: perm-both, acc*: "
+                f"random pairs; p <= {self.average.alpha:.3g} one-sided, {self.resamples} "
+                f"resamples, seed {self.seed})"
+            )
+        notes = [
+            ranks,
+            "SPA: soft pairwise accuracy of systems; acc*: acc_eq with tie calibration, by item",
+        ]
+        incomplete = []
+        for task in self.tasks:
+            count = int(task.agreement.excluded_counts.max(initial=0))
+            if count and task.task.statistic == "acc-eq*":
+                incomplete.append(f"{task.task.label} {count:,}")
+        if incomplete:
+            notes.append(f"pairs without a metric's score (at most): {', '.join(incomplete)}")
+        if self.missing:
+            notes.append(f"the shared task also had {', '.join(self.missing)}")
+        return [*notes, *self.average.ceiling_notes(), *self.protocol.caveats]
+
+
+def _rank_columns(name: str, place: int) -> list[Column]:
+    """Return columns of the estimate at a place of each row: its value, and its rank for files."""
+
+    def text(row: Sequence[Estimate], decimals: int) -> str:
+        value, rank = format_number(row[place].value, decimals), row[place].rank
+        return value if rank is None else f"{value} ({rank})"
+
+    def mark(row: Sequence[Estimate]) -> Emphasis:
+        return "best" if row[place].rank == 1 else ""
+
+    return [
+        Column(name, lambda row: row[place].value, 3, text=text, mark=mark, adjustable=True),
+        Column(f"{name} rank", lambda row: row[place].rank, 0, show=False),
+    ]
 
 
 def run_protocol(
@@ -136,7 +189,11 @@ def run_protocol(
     if unscored is not None:
         raise UsageError(f"{unscored}: {protocol.title} needs human segment scores")
     evaluation = MetaEvaluation(sets, seed=seed)
-    tasks = protocol.tasks([*evaluation.sets], resamples=0, alpha=alpha)
+    tasks = [  # in the order of the shared task's table
+        Task(sets=(name,), statistic=statistic, test="none", resamples=0, alpha=alpha)
+        for name in sorted(evaluation.sets)
+        for statistic in SHORT_NAMES
+    ]
 
     def run(task: Task) -> tuple[TaskResult, PermutationTest | None]:
         result = evaluation.run_task(task)
@@ -149,21 +206,25 @@ def run_protocol(
             results = [future.result() for future in track_progress(futures, "tasks")]
         finally:  # after Ctrl-C, leaving the pool would wait for all tasks
             pool.shutdown(cancel_futures=True)
-    weights = tuple(1.0 / len(results) for _ in results)
     tests = [test for _, test in results if test is not None]
-    values: FloatArray = np.sum(
-        [w * result.values for w, (result, _) in zip(weights, results, strict=True)], axis=0
-    )
-    average = average_tests(tests, weights) if tests else None
+    weight = 1.0 / len(results)
+    values: FloatArray = np.sum([weight * result.values for result, _ in results], axis=0)
+    average = average_tests(tests, [weight] * len(tests)) if tests else None
+    alpha = math.nextafter(alpha, 1)  # mt-metrics-eval counts an equal p-value as significant
     return ProtocolResults(
         protocol=protocol,
         metrics=evaluation.metrics,
         tasks=tuple(
-            replace(result, **vars(_rank(evaluation.metrics, result.values, test, alpha)))
+            replace(result, p_values=_p_values(result.values, test), alpha=alpha)
             for result, test in results
         ),
-        weights=weights,
-        average=_rank(evaluation.metrics, values, average, alpha),
+        average=MetricEstimates(
+            metrics=evaluation.metrics,
+            values=values,
+            p_values=_p_values(values, average),
+            replicates=np.zeros((0, len(values))),
+            alpha=alpha,
+        ),
         resamples=resamples,
         seed=seed,
     )
@@ -182,12 +243,8 @@ def _permute(
     )
 
 
-def _rank(
-    metrics: tuple[str, ...], values: FloatArray, test: PermutationTest | None, alpha: float
-) -> MetricEstimates:
-    p = np.full((len(values), len(values)), np.nan) if test is None else test.p_values
+def _p_values(values: FloatArray, test: PermutationTest | None) -> FloatArray:
+    """Return the p-values of a test; NaN without a test, and for metrics without a value."""
+    p = nan_p_values(len(values)) if test is None else test.p_values
     p[np.isnan(values)] = p[:, np.isnan(values)] = np.nan
-    # mt-metrics-eval counts a p-value equal to alpha as significant
-    return make_estimates(
-        metrics, values, np.zeros((0, len(values))), p, 0.95, math.nextafter(alpha, 1)
-    )
+    return p

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,9 +10,24 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
+from tertium.core.notes import resampling_warnings
+from tertium.core.result import (
+    Cell,
+    Column,
+    Emphasis,
+    Result,
+    Table,
+    bound_columns,
+    count_column,
+    format_number,
+)
+from tertium.data.ratings import HUMAN_ROW_PREFIX
 from tertium.errors import UsageError
 from tertium.meta.agreement import Agreement
+from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
 from tertium.meta.tasks import Task
+
+BEST, NOT_WORSE = "** ", "* "
 
 
 def percentile_interval(
@@ -80,20 +95,35 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
 class MetricEstimates:
     """Values of a statistic for each metric, with confidence intervals, p-values and ranks.
 
-    `low` and `high` are the bounds of the bootstrap interval. `p_values` [i, j] is small if metric
-    i is significantly better than j. Both are NaN without resamples. `ranks` start at 1; metrics
-    that do not differ significantly share a rank. `replicates` (resamples, metrics) are the
-    bootstrap values.
+    `p_values` [i, j] is small if metric i is significantly better than j. `replicates` (resamples,
+    metrics) are the bootstrap values.
     """
 
     metrics: tuple[str, ...]
     values: FloatArray
-    low: FloatArray
-    high: FloatArray
     p_values: FloatArray
-    ranks: tuple[int | None, ...]
     replicates: FloatArray = field(repr=False)
+    confidence_level: float = 0.95
     alpha: float = 0.05
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        return percentile_interval(self.replicates, self.confidence_level)
+
+    @property
+    def low(self) -> FloatArray:
+        """The lower bounds of the bootstrap intervals, (metrics,); NaN without resamples."""
+        return self._bounds[0]
+
+    @property
+    def high(self) -> FloatArray:
+        """The upper bounds, (metrics,)."""
+        return self._bounds[1]
+
+    @cached_property
+    def ranks(self) -> tuple[int | None, ...]:
+        """Ranks from 1; metrics that do not differ significantly share a rank."""
+        return tuple(assign_ranks(self.values, self.p_values, self.alpha))
 
     @property
     def best(self) -> int | None:
@@ -115,6 +145,86 @@ class MetricEstimates:
         marks[self.best] = True
         return marks
 
+    @property
+    def order(self) -> list[int]:
+        """The indices of the metrics from the highest value down, NaN last."""
+        return [int(n) for n in np.argsort(-self.values, kind="stable")]
+
+    @property
+    def by_metric(self) -> list[Estimate]:
+        """The estimates of each metric, in the order of `metrics`."""
+        not_worse = self.not_worse
+        return [
+            Estimate(
+                metric=metric,
+                value=float(self.values[n]),
+                interval=[float(self.low[n]), float(self.high[n])],
+                rank=self.ranks[n],
+                best=n == self.best,
+                not_significantly_worse=bool(not_worse[n]) if self.is_tested else None,
+            )
+            for n, metric in enumerate(self.metrics)
+        ]
+
+    def ceiling_notes(self) -> list[str]:
+        """Return each metric's value as a share of the best human row, if there is one."""
+        values = {self.metrics[n]: float(self.values[n]) for n in self.order}
+        defined = {metric: value for metric, value in values.items() if value == value}
+        humans = [metric for metric in defined if metric.startswith(HUMAN_ROW_PREFIX)]
+        ceiling = max((defined.pop(metric) for metric in humans), default=0.0)
+        if ceiling <= 0:
+            return []
+        shares = [f"{metric} {100 * value / ceiling:.0f} %" for metric, value in defined.items()]
+        return ["share of the human ceiling: " + ", ".join(shares)]
+
+    def describe_significance(self) -> str:
+        """Return whether the best metric is significantly better; empty without tests."""
+        is_other = np.arange(len(self.values)) != self.best
+        if self.best is None or np.isnan(self.p_values[self.best][is_other]).all():
+            return ""
+        similar = [self.metrics[n] for n in np.flatnonzero(self.not_worse & is_other)]
+        if not similar:
+            return ", significantly better than all others"
+        return f", not significantly better than {', '.join(similar)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The estimates of one metric, in the layout of JSON."""
+
+    metric: str
+    value: float
+    interval: list[float]
+    rank: int | None
+    best: bool
+    not_significantly_worse: bool | None
+
+
+def value_columns(name: str, place: int, *, intervals: bool) -> list[Column]:
+    """Return columns of the estimate at a place of each row: its value, and bounds for files."""
+
+    def text(row: Sequence[Any], decimals: int) -> str:
+        own: Estimate = row[place]
+        value = format_number(own.value, decimals)
+        if np.isnan(own.value):
+            return value
+        if intervals:
+            low, high = (f"{bound:z.{decimals}f}" for bound in own.interval)
+            value += f" [{low}, {high}]"
+        return (BEST if own.best else NOT_WORSE if own.not_significantly_worse else "") + value
+
+    def mark(row: Sequence[Any]) -> Emphasis:
+        return "best" if row[place].best else ""
+
+    column = Column(name, lambda row: row[place].value, 3, text=text, mark=mark, adjustable=True)
+    bounds = bound_columns(name, lambda row: row[place].interval) if intervals else []
+    return [column, *bounds]
+
+
+def dim_counts(counts: Sequence[int]) -> list[Cell]:
+    """Return cells of the footer that count human scores."""
+    return [Cell(f"{count:,}", count, "dim") for count in counts]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskResult(MetricEstimates):
@@ -126,20 +236,16 @@ class TaskResult(MetricEstimates):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary for each metric."""
-        counts, marks = self.agreement, self.not_worse
+        counts = self.agreement
         return [
             {
-                "metric": metric,
+                "metric": own.metric,
                 "sets": list(self.task.sets),
                 "statistic": self.task.statistic,
                 "level": self.task.level,
                 "grouping": self.task.grouping,
-                "value": float(self.values[n]),
-                "interval": [float(self.low[n]), float(self.high[n])],
+                **vars(own),
                 "confidence": self.task.confidence_level,
-                "rank": self.ranks[n],
-                "best": n == self.best,
-                "not_significantly_worse": bool(marks[n]) if self.is_tested else None,
                 "judged": counts.judged_count,
                 "used": int(counts.used[n]),
                 "left_out": int(counts.excluded_counts[n]),
@@ -149,12 +255,46 @@ class TaskResult(MetricEstimates):
                 "test": self.task.test if self.is_tested else "none",
                 "p_better_than": dict(zip(self.metrics, self.p_values[n].tolist(), strict=True)),
             }
-            for n, metric in enumerate(self.metrics)
+            for n, own in enumerate(self.by_metric)
         ]
+
+    def p_value_table(self) -> Table:
+        """Return the p-values of all pairs of metrics: is the row better than the column?"""
+        columns = [Column("", self.metrics.__getitem__), *map(self._p_value_column, self.order)]
+        title = f"p-values ({self.task.test}), {self.task.label}: is the row better?"
+        return Table(columns, self.order, title)
+
+    def _p_value_column(self, other: int) -> Column:
+        def p_value(metric: int) -> float | None:
+            return None if metric == other else float(self.p_values[metric, other])
+
+        def mark(metric: int) -> Emphasis:
+            is_significant = metric != other and self.p_values[metric, other] < self.alpha
+            return "best" if is_significant else ""
+
+        return Column(self.metrics[other], p_value, 3, mark=mark)
+
+    def undefined_note(self) -> str:
+        """Return what is wrong if the statistic is undefined, or has too little data."""
+        task, groups, undefined = self.task, self.agreement.groups, self.agreement.undefined
+        if self.best is None:
+            return f"undefined for all metrics and not ranked: needs {task.required_data}"
+        if undefined.any():
+            names = [self.metrics[n] for n in np.flatnonzero(undefined)]
+            if groups > 1:
+                counts = undefined[undefined > 0].tolist()
+                names = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
+            listing = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            if groups > 1:
+                return f"undefined groups of {groups}: {listing}"
+            return f"undefined for {listing}: needs two or more different scores"
+        if self.agreement.judged_count == 2:
+            return f"only two {task.level}s with human scores: agreement is either perfect or none"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Results:
+class Results(Result):
     """The results of all tasks, and their averages.
 
     `excluded_counts` and `unscored_systems` are those of `AlignedScores`, by set.
@@ -179,8 +319,14 @@ class Results:
         drawn = np.mean([task.replicates[:resamples] for task in self.tasks], axis=0)
         first = self.tasks[0].task
         tested = resamples > 0 and all(task.task.test != "none" for task in self.tasks)
-        p = bootstrap_p_values(drawn) if tested else nan_p_values(len(values))
-        return make_estimates(self.metrics, values, drawn, p, first.confidence_level, first.alpha)
+        return MetricEstimates(
+            metrics=self.metrics,
+            values=values,
+            p_values=bootstrap_p_values(drawn) if tested else nan_p_values(len(values)),
+            replicates=drawn,
+            confidence_level=first.confidence_level,
+            alpha=first.alpha,
+        )
 
     @cached_property
     def average_rank(self) -> FloatArray:
@@ -220,44 +366,191 @@ class Results:
         }
 
     def _average_records(self, statistic: str) -> list[dict[str, Any]]:
-        average, marks = self.average, self.average.not_worse
+        ranks = self.average_rank.tolist()
         return [
-            {
-                "metric": metric,
-                "statistic": statistic,
-                "value": float(average.values[n]),
-                "interval": [float(average.low[n]), float(average.high[n])],
-                "rank": average.ranks[n],
-                "best": n == average.best,
-                "not_significantly_worse": bool(marks[n]) if average.is_tested else None,
-                "average_rank": float(self.average_rank[n]),
-            }
-            for n, metric in enumerate(self.metrics)
+            {"metric": own.metric, "statistic": statistic, **vars(own), "average_rank": rank}
+            for own, rank in zip(self.average.by_metric, ranks, strict=True)
         ]
+
+    def tables(self, *, intervals: bool = False, p_values: bool = False) -> list[Table]:
+        """Return a table for each statistic, with p-values of all pairs, and the average ranks."""
+        parts = self.by_statistic().values()
+        tables = []
+        for part in parts:
+            tables.append(part.agreement_table(intervals=intervals))
+            tables += [task.p_value_table() for task in part.tasks] if p_values else []
+        return tables + ([self.rank_table()] if len(parts) > 1 else [])
+
+    def agreement_table(self, *, intervals: bool = False) -> Table:
+        """Return metrics x tasks of one statistic with the average and rank, best first."""
+        tasks, estimates = self.tasks, [task.by_metric for task in self.tasks]
+        names = [task.task.label for task in tasks]
+        ranks: Sequence[float | None] = tasks[0].ranks
+        if len(tasks) > 1:
+            names.append("average")
+            estimates.append(self.average.by_metric)
+            ranks = self.average_rank.tolist()
+        columns = [Column("metric", lambda row: row[0].metric)]
+        for place, name in enumerate(names):
+            columns += value_columns(name, place, intervals=intervals)
+        columns.append(
+            Column(
+                "rank",
+                lambda row: np.nan if row[-1] is None else row[-1],
+                2 if len(tasks) > 1 else 0,
+            )
+        )
+        rows = [*zip(*estimates, ranks, strict=True)]
+        footer = {"human scores": [task.agreement.judged_count for task in tasks]}
+        missing = [int(task.agreement.excluded_counts.max(initial=0)) for task in tasks]
+        if any(missing):
+            footer["without metric score (at most)"] = missing
+        blank = [Cell("")] * (len(names) + 1 - len(tasks))
+        return Table(
+            columns,
+            [rows[metric] for metric in self.average.order],
+            title=tasks[0].task.title,
+            notes=[*self._notes(intervals), *self.average.ceiling_notes()],
+            footer=[
+                [Cell(name, name, "dim"), *dim_counts(counts), *blank]
+                for name, counts in footer.items()
+            ],
+        )
+
+    def rank_table(self) -> Table:
+        """Return the average rank of each metric over all tasks of all statistics."""
+        order = np.argsort(self.average_rank, kind="stable").tolist()
+        columns = [
+            Column("metric", self.metrics.__getitem__),
+            Column("rank", lambda metric: float(self.average_rank[metric]), 2),
+        ]
+        return Table(columns, order, title=f"average rank over {len(self.tasks)} tasks")
+
+    def slice_tables(self, by: str, *, intervals: bool = False) -> list[Table]:
+        """Return slices x metrics for each statistic; each task is a slice."""
+        tables = []
+        for part in self.by_statistic().values():
+            columns = [
+                Column(by, lambda row: row[-1].task.label),
+                count_column(
+                    "human scores", lambda row: row[-1].agreement.judged_count, mark=lambda _: "dim"
+                ),
+            ]
+            for place, metric in enumerate(part.metrics):
+                columns += value_columns(metric, place, intervals=intervals)
+            rows = [(*task.by_metric, task) for task in part.tasks]
+            title = f"{part.tasks[0].task.title}, by {by}"
+            tables.append(Table(columns, rows, title, part._slice_notes()))
+        return tables
+
+    def _notes(self, intervals: bool) -> list[str]:
+        first = self.tasks[0].task
+        notes = ["** best; no significance tests: metrics are ranked by value"]
+        if first.resamples and first.test != "none":
+            notes = [f"** best, * not significantly worse ({self._describe_test()})"]
+            average = "; averaged over columns" if len(self.tasks) > 1 else ""
+            notes.append(f"rank: metrics with the same rank do not differ significantly{average}")
+            notes += self._resolution_warnings()
+        if first.resamples and intervals:
+            notes.append(
+                f"intervals: {first.confidence_level * 100:g} % bootstrap over {first.over}"
+            )
+        undefined = {task.task.label: task.undefined_note() for task in self.tasks}
+        return notes + [f"{label}: {note}" for label, note in undefined.items() if note]
+
+    def _slice_notes(self) -> list[str]:
+        first, metrics = self.tasks[0].task, len(self.metrics)
+        if not first.resamples or first.test == "none" or metrics < 2:
+            return ["** best"]
+        tests = len(self.tasks) * metrics * (metrics - 1) // 2
+        return [
+            f"** best, * not significantly worse ({first.test}, p < {first.alpha:g} one-sided, "
+            f"{first.resamples} resamples, seed {self.seed}; p adjusted by Holm's method over "
+            f"{tests} tests: all pairs of metrics in all slices)",
+            *self._resolution_warnings(tests),
+        ]
+
+    def _describe_test(self) -> str:
+        """Return the test, its level and the resamples; Williams' t and all swaps need none."""
+        first = self.tasks[0].task
+        drawn = f"{first.resamples} resamples"
+        description = f"{first.test}, p < {first.alpha:g} one-sided"
+        # with few points, all swaps are enumerated: the smallest p is larger than by resampling
+        least = 1 / (1 + first.resamples)
+        if first.test == "perm-both" and all(t.smallest_p_value > least for t in self.tasks):
+            description += ", all swaps"
+        elif first.test != "williams":
+            description += f", {drawn}"
+            drawn = ""
+        if len(self.tasks) > 1 and first.test != "bootstrap":
+            description += "; average: bootstrap" + (f", {drawn}" if drawn else "")
+            drawn = ""
+        return description if drawn else f"{description}, seed {self.seed}"
+
+    def _resolution_warnings(self, tests: int = 1) -> list[str]:
+        """Warn if none of `tests` tests of metrics can be significant."""
+        first = self.tasks[0].task
+        coarse = [task for task in self.tasks if tests * task.smallest_p_value >= first.alpha]
+        if len(self.metrics) < 2 or (tests > 1 and len(coarse) < len(self.tasks)):
+            return []
+        few = [t.task.label for t in coarse if t.smallest_p_value > 1 / (1 + first.resamples)]
+        notes = []
+        if len(few) < len(coarse):
+            notes += resampling_warnings(tests, first.resamples, first.alpha)
+        if few:
+            reason = f"too few {first.level}s with human scores for {first.test}"
+            notes.append(
+                f"warning: {', '.join(few)}: {reason}: p cannot fall below {first.alpha:g}"
+            )
+        return notes
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Return for each statistic the best metric and a sentence with its value."""
+        sentences = []
+        for part in self.by_statistic().values():
+            tasks, figures = part.tasks, part.average if len(part.tasks) > 1 else part.tasks[0]
+            if figures.best is None or len(part.metrics) < 2:
+                continue
+            scope = ""
+            if len(tasks) > 1:
+                unit = "datasets" if len({t.task.sets for t in tasks}) == len(tasks) else "tasks"
+                scope = f" on average over {len(tasks)} {unit}"
+            value = f"{tasks[0].task.kind.title} {figures.values[figures.best]:z.3f}{scope}"
+            sentence = f"agrees best with human scores: {value}{figures.describe_significance()}"
+            sentences.append((part.metrics[figures.best], sentence))
+        return sentences
+
+    def exclusion_lines(self) -> list[str]:
+        """Return one line per reason why metric scores were not used."""
+        lines = []
+        for name, by_metric in self.excluded_counts.items():
+            unscored = self.unscored_systems.get(name, {})
+            reasons: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
+            for metric, counts in by_metric.items():
+                for reason, count in counts.items():
+                    systems = unscored.get(metric, ()) if reason == NO_SYSTEM_SCORE else ()
+                    reasons.setdefault((reason, count, systems), []).append(metric)
+            lines += [
+                f"{name}: {reason}: {count:,} ({', '.join(metrics)}){_exclude_hint(systems)}"
+                for (reason, count, systems), metrics in reasons.items()
+            ]
+        return lines
+
+
+def _exclude_hint(systems: Sequence[str]) -> str:
+    """Name the first systems without scores, and the option that leaves them out.
+
+    >>> _exclude_hint(("refA",))
+    ': refA; to leave it out: --exclude refA'
+    """
+    if not systems:
+        return ""
+    if len(systems) > 5:
+        return f": {', '.join(systems[:5])}, ..."
+    pronoun = "it" if len(systems) == 1 else "them"
+    return f": {', '.join(systems)}; to leave {pronoun} out: --exclude {' '.join(systems)}"
 
 
 def nan_p_values(metrics: int) -> FloatArray:
     """Return p-values of metrics that were not tested, (metrics, metrics)."""
     return np.full((metrics, metrics), np.nan)
-
-
-def make_estimates(
-    metrics: tuple[str, ...],
-    values: FloatArray,
-    drawn: FloatArray,
-    p_values: FloatArray,
-    confidence_level: float,
-    alpha: float,
-) -> MetricEstimates:
-    """Make estimates with intervals from bootstrap values `drawn` and ranks from p-values."""
-    low, high = percentile_interval(drawn, confidence_level)
-    return MetricEstimates(
-        metrics=metrics,
-        values=values,
-        low=low,
-        high=high,
-        p_values=p_values,
-        ranks=tuple(assign_ranks(values, p_values, alpha)),
-        replicates=drawn,
-        alpha=alpha,
-    )

@@ -20,6 +20,13 @@ from tertium.meta.pairwise import DARR_THRESHOLD
 Level = Literal["segment", "system"]
 ResampleUnit = Literal["segments", "systems"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
+TEST_DESCRIPTIONS: Mapping[str, str] = {
+    "perm-both": "both metrics are standardized; each point swaps their scores with probability "
+    "1/2; p is the share of swaps with at least the observed difference",
+    "williams": "Williams' t-test for two correlations with the same human scores",
+    "pairs": "each pair that only one metric orders correctly is assigned to either at random",
+    "bootstrap": "p is the share of bootstrap resamples in which the metric is not better",
+}
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,29 @@ class Task:
     def label(self) -> str:
         """The sets, as a column header."""
         return "+".join(self.sets) if len(self.sets) < 4 else f"{len(self.sets)} sets"
+
+    @property
+    def title(self) -> str:
+        """The statistic, its level and its grouping, as the title of a table."""
+        is_grouped = self.level != "system" and self.grouping != "none"
+        grouping = f", averaged by {self.grouping}" if is_grouped else ""
+        return f"{self.kind.title}, {self.level} level{grouping}"
+
+    @property
+    def required_data(self) -> str:
+        """What human scores the statistic is defined for."""
+        if self.statistic in ("darr", "darr17"):
+            return (
+                "translations of one segment whose human scores differ by "
+                f"{self.threshold:g} or more"
+            )
+        return f"two or more {self.level}s with different human scores and different metric scores"
+
+    def describe_test(self) -> list[str]:
+        """Return one line on how metrics are compared; none without a test."""
+        if not self.resamples or self.test not in TEST_DESCRIPTIONS:
+            return []
+        return [f"{self.test}: {TEST_DESCRIPTIONS[self.test]}"]
 
     @property
     def name(self) -> str:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from tertium.atomic import PathLike, write_text
 from tertium.core.result import Result
 from tertium.data import formats, tables
-from tertium.data.formats import missing_to_null
-
-
-def to_json(value: Any) -> str:
-    """Format JSON with full precision; NaN becomes null."""
-    return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+from tertium.data.formats import to_json
 
 
 def write_json(result: Result, path: PathLike) -> None:

@@ -10,10 +10,8 @@ import numpy as np
 from tertium.core.charts import RidgeChart
 from tertium.core.result import Result, Table
 from tertium.evaluation.challenge import ChallengeStudy
-from tertium.evaluation.error_marking import MarkedTranslations
-from tertium.evaluation.error_spans import SpanStudy
+from tertium.evaluation.error_marking import MarkedErrors
 from tertium.evaluation.evaluation import Evaluation
-from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.rater_agreement import RaterStudy
 from tertium.metrics.base.explanation import Explanation
@@ -26,10 +24,7 @@ from tertium.output.page.figures import figure, ranking_figures
 from tertium.output.page.report import Report
 from tertium.output.page.template import read_asset
 from tertium.output.render import render_table
-from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
-from tertium.output.tables.error_spans import span_agreement_table, span_detail_tables
 from tertium.output.tables.explanations import explanation_parts
-from tertium.output.tables.meta_evaluation import agreement_table
 from tertium.output.tables.rater_agreement import study_tables
 from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.scores import Scores
@@ -83,25 +78,6 @@ def result_tables(value: object) -> list[Table]:
 
 
 @result_tables.register
-def _(agreement: AgreementStudy) -> list[Table]:
-    return [agreement_table(part) for part in agreement.results.by_statistic().values()]
-
-
-@result_tables.register
-def _(study: ChallengeStudy) -> list[Table]:
-    return [challenge_table(study)]
-
-
-@result_tables.register
-def _(study: SpanStudy) -> list[Table]:
-    tables = (
-        (span_agreement_table(study, name), *span_detail_tables(study, name))
-        for name in study.human_data
-    )
-    return [table for set_tables in tables for table in set_tables]
-
-
-@result_tables.register
 def _(study: RaterStudy) -> list[Table]:
     return study_tables(study)
 
@@ -140,7 +116,7 @@ def _(ranking: Ranking) -> str:
 def _(study: ChallengeStudy) -> str:
     """Return phenomena x metrics, as a table and a chart."""
     caption = "How often the better translation scores higher"
-    chart = figure(replace(challenge_chart(study), caption=caption))
+    chart = figure(replace(study.charts()[0], caption=caption))
     return html_fragment(*map(render_html_table, result_tables(study)), chart)
 
 
@@ -156,8 +132,8 @@ def _(explanation: Explanation) -> str:
 
 
 @render_html.register
-def _(marked: MarkedTranslations) -> str:
-    return html_fragment(marked_errors_section([marked]))
+def _(marked: MarkedErrors) -> str:
+    return html_fragment(marked_errors_section(marked))
 
 
 @render_html.register

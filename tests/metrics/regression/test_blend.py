@@ -31,7 +31,6 @@ from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.explanations import explanation_html
-from tertium.output.tables.blends import blend_tables
 from tertium.segment import Judgment, Segment
 from tertium.testing import check_metric
 
@@ -383,10 +382,13 @@ def test_study_compares_the_blend_with_each_metric() -> None:
     study = cross_validate_blend(sets, ["chrf", "ter"], resamples=50)
     assert study.held_out_systems
     assert study.results.metrics == ("chrf", "ter", "blend")
-    records = {(r["metric"], r["statistic"], r["test"]): r["p"] for r in study.p_values()}
-    assert len(records) == 8
-    assert all(0 <= p <= 1 for p in records.values())
-    text = "\n".join(table.title for table in blend_tables(study))
+    *_, p_values = study.tables()
+    by_test = p_values.values()
+    assert by_test.pop("metric") == ["chrf", "ter"]
+    assert by_test.pop("set") == ["de-en", "de-en"]
+    assert list(by_test) == ["r, Williams", "r, PERM-BOTH", "acc_eq*", "SPA"]
+    assert all(0 <= p <= 1 for own in by_test.values() for p in own)
+    text = "\n".join(table.title for table in study.tables())
     for title in ("Pearson r", "acc_eq*", "SPA", "p-values"):
         assert title in text
 

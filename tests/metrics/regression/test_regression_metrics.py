@@ -224,7 +224,7 @@ def test_trained_model_fits_and_can_be_saved_and_loaded(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "mine" / "config.json").read_text())
     assert list(config["training"].pop("coefficients")) == list(metric.coefficients)
     assert config["training"] == {
-        "judgements": 60,
+        "judgments": 60,
         "dev": 0,
         "strength": metric.fitted.linear.strength,
         "data": "made up",

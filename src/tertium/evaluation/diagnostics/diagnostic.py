@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide, make_rng, nan_mean
+from tertium.core.result import Column, Table, format_number
 from tertium.data.human_data import HumanData, Texts
 from tertium.errors import DataError
 from tertium.evaluation.rows import find_scorable_by_all
@@ -25,6 +27,7 @@ from tertium.segment import Segment
 SAMPLE = 200  # translations of a set that are changed and scored again
 MAX_POOLED = 1500  # cells whose pairs are all compared if no item has two translations
 RESAMPLES = 1000  # bootstrap samples of items
+CHART_WIDTH = 31  # characters
 
 
 class NotApplicableError(DataError):
@@ -45,8 +48,8 @@ class Diagnostic:
     series: tuple[str, ...]
     values: FloatArray  # (rows, series)
     label: str
+    reference_value: float
     summary: str = ""
-    reference_value: float | None = None
     axis_range: tuple[float, float] = (np.nan, np.nan)
     notes: tuple[str, ...] = ()
     draws: FloatArray | None = None
@@ -80,10 +83,67 @@ class Diagnostic:
             "notes": list(self.notes),
         }
 
+    def table(self, *, chart: bool = False) -> Table:
+        """Return rows x series; `chart` adds a line with a letter at the value of each series."""
+        columns = [Column("", self.rows.__getitem__)]
+        for n, series in enumerate(self.series):
+            name = f"{_letter(n)} {series}" if chart else series
+            columns.append(self._series_column(name, n))
+        between = ""
+        if not np.isnan(self.intervals).all():
+            between = "; in brackets 95 % bootstrap intervals over items"
+        return Table(
+            [*columns, *([self._chart_column()] if chart else [])],
+            range(len(self.rows)),
+            title=f"{self.name}: {self.question}",
+            notes=[self.summary, f"values: {self.label}{between}", *self.notes],
+        )
+
+    def _series_column(self, name: str, series: int) -> Column:
+        """Return values with their intervals, which have one decimal less."""
+        values, intervals = self.values[:, series].tolist(), self.intervals[:, series]
+
+        def text(row: int, decimals: int) -> str:
+            value, (low, high) = format_number(values[row], decimals), intervals[row]
+            if np.isnan(low):
+                return value
+            digits = max(decimals - 1, 0)
+            return f"{value} [{low:z.{digits}f}, {high:z.{digits}f}]"
+
+        return Column(name, values.__getitem__, 3, text=text, adjustable=True)
+
+    def _chart_column(self) -> Column:
+        """Return lines of dots with a letter at each value; `+` is an overlap, `|` the reference.
+
+        The header is the scale.
+        """
+        limits = [*self.values.ravel(), *self.axis_range, self.reference_value]
+        low, high = float(np.nanmin(limits)), float(np.nanmax(limits))
+        if low == high:
+            low, high = low - 1, high + 1
+
+        def position(value: float) -> int:
+            return round((value - low) / (high - low) * (CHART_WIDTH - 1))
+
+        def draw(row: int) -> str:
+            line = ["·"] * CHART_WIDTH
+            line[position(self.reference_value)] = "|"
+            for series, value in enumerate(self.values[row].tolist()):
+                if value == value:
+                    place = position(value)
+                    line[place] = _letter(series) if line[place] in "·|" else "+"
+            return "".join(line)
+
+        return Column(f"{low:.2g}".ljust(CHART_WIDTH - len(f"{high:.2g}")) + f"{high:.2g}", draw)
+
     def row(self, name: str) -> FloatArray:
         """Return the values of one row, (series,)."""
         own: FloatArray = self.values[self.rows.index(name)]
         return own
+
+
+def _letter(series: int) -> str:
+    return ascii_lowercase[series % len(ascii_lowercase)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from tertium.core.result import Column, Result, Table
 from tertium.errors import UsageError
 from tertium.evaluation.diagnostics import score_checks, text_checks
 from tertium.evaluation.diagnostics.diagnostic import (
@@ -130,7 +132,7 @@ DIAGNOSTICS: Mapping[
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DiagnosticReport:
+class DiagnosticReport(Result):
     """The diagnostics that could be run, and the reasons why others were skipped."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -142,6 +144,24 @@ class DiagnosticReport:
             "doubts": [diagnostic.records() for diagnostic in self.diagnostics],
             "not_asked": dict(self.skipped),
         }
+
+    def tables(self, *, chart: bool = False) -> list[Table]:
+        """Return one table per diagnostic, with `chart` as `Diagnostic.table` draws it."""
+        return [diagnostic.table(chart=chart) for diagnostic in self.diagnostics]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per value."""
+        rows = []
+        for diagnostic in self.diagnostics:
+            for record in diagnostic.records()["rows"]:
+                for series, (low, high) in record["intervals"].items():
+                    rows.append((diagnostic.name, record["row"], series, record[series], low, high))
+        names = "diagnostic row series value low high".split()
+        return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
+
+    def skipped_lines(self) -> list[str]:
+        """Return one line per diagnostic that the data did not allow."""
+        return [f"{name}: skipped: {reason}" for name, reason in self.skipped.items()]
 
 
 def run_diagnostics(study: AgreementStudy, *, seed: int = 12345) -> DiagnosticReport:

@@ -246,7 +246,7 @@ class Regression(Trainable):
             warn_at_grid_edge(cls.name, "strengths", linear.strength, options.strengths)
         _warn_if_above_references(metric, linear, data, information)
         training = {
-            "judgements": len(data),
+            "judgments": len(data),
             "dev": len(dev),
             "strength": linear.strength,
             "data": job.note or job.data.sizes,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.atomic import PathLike
 from tertium.core.charts import (
     Chart,
     DotChart,
@@ -19,6 +20,7 @@ from tertium.core.charts import (
     ScatterChart,
     describe_direction,
 )
+from tertium.core.result import Result
 from tertium.output.charts.axes import (
     COLOR_COUNT,
     LETTER_WIDTH,
@@ -333,6 +335,12 @@ DRAWING_FUNCTIONS: Mapping[type, Callable[[Any], Markup]] = {
 def draw(chart: Chart) -> Markup:
     """Return a chart as SVG."""
     return DRAWING_FUNCTIONS[type(chart)](chart)
+
+
+def write(result: Result, path: PathLike) -> None:
+    """Write the charts of a result below each other, without captions."""
+    charts = getattr(result, "charts")()  # noqa: B009
+    write_svg(path, [[("", draw(chart))] for chart in charts])
 
 
 def write_charts(path: str | Path, rows: Sequence[Sequence[Chart]]) -> None:

@@ -31,7 +31,7 @@ def check_plot_file(path: str | Path) -> None:
     check_writable(path)
 
 
-def write_svg(path: str | Path, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:
+def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:
     """Write rows of captions and charts as one SVG; captions may be empty."""
     parts: list[Markup] = []
     width, y = 0.0, MARGIN

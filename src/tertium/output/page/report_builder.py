@@ -45,11 +45,6 @@ from tertium.output.page.translation_grid import (
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.output.tables.meta_evaluation import (
-    agreement_table,
-    describe_significance_test,
-    summarize_agreement,
-)
 from tertium.scores import ScoreMatrix
 from tertium.specs import check_unique_names
 
@@ -284,7 +279,7 @@ def report_meta_evaluation(
         ),
         agreement=_agreement_tables(results, lower_is_better),
         aligned_scores=tuple(_restore_signs(dataset, names, negated) for dataset in agreement.sets),
-        findings=tuple(summarize_agreement(results)),
+        findings=tuple(results.summary()),
         signatures=tuple(
             dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
         ),
@@ -319,8 +314,8 @@ def _agreement_tables(results: Results, lower_is_better: Sequence[str]) -> tuple
     tables = []
     for part in results.by_statistic().values():
         first = part.tasks[0].task
-        table = agreement_table(part, intervals=bool(first.resamples))
-        notes = [*table.notes, *describe_significance_test(first), *negation]
+        table = part.agreement_table(intervals=bool(first.resamples))
+        notes = [*table.notes, *first.describe_test(), *negation]
         tables.append(replace(table, notes=notes))
     return tuple(tables)
 

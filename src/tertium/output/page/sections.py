@@ -21,9 +21,6 @@ from tertium.meta.results import Results
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, collapsible, element, join
 from tertium.output.page.figures import figure, figure_row
-from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
-from tertium.output.tables.diagnostics import diagnostic_table, format_skipped_diagnostics
-from tertium.output.tables.slices import agreement_slice_tables
 
 MAX_CHART_SLICES = 60
 MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
@@ -31,8 +28,9 @@ MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
 
 def challenge_contents(study: ChallengeStudy) -> Markup:
     """Return a summary, a chart and a collapsed table."""
-    chart = replace(challenge_chart(study), caption=study.challenge.name)
-    numbers = collapsible("Numbers", render_html_table(challenge_table(study)))
+    [chart] = study.charts()
+    chart = replace(chart, caption=study.challenge.name)
+    numbers = collapsible("Numbers", render_html_table(study.tables()[0]))
     return join([element("p", _summarize_challenge(study)), figure_row([figure(chart)]), numbers])
 
 
@@ -54,7 +52,7 @@ def _summarize_challenge(study: ChallengeStudy) -> str:
 def diagnostics_contents(report: DiagnosticReport) -> Markup:
     """Return all diagnostics, then those that were skipped."""
     parts = [_diagnostic(diagnostic) for diagnostic in report.diagnostics]
-    skipped = [element("li", line) for line in format_skipped_diagnostics(report)]
+    skipped = [element("li", line) for line in report.skipped_lines()]
     return join([*parts, element("ul", *skipped, class_="note") if skipped else ""])
 
 
@@ -70,7 +68,7 @@ def _diagnostic(diagnostic: Diagnostic) -> Markup:
         reference_value=diagnostic.reference_value,
         axis_range=diagnostic.axis_range,
     )
-    numbers = collapsible("Numbers", render_html_table(diagnostic_table(diagnostic, chart=False)))
+    numbers = collapsible("Numbers", render_html_table(diagnostic.table()))
     heading, reading = element("h3", diagnostic.question), element("p", diagnostic.summary)
     return join([heading, reading, figure_row([figure(chart)]), numbers])
 
@@ -88,7 +86,7 @@ def agreement_slices_contents(sliced: Mapping[str, Results]) -> Markup:
     """Return a table and a chart of agreement for each slicing and statistic."""
     parts = []
     for by, results in sliced.items():
-        tables = agreement_slice_tables(results, by)
+        tables = results.slice_tables(by)
         for table, own in zip(tables, results.by_statistic().values(), strict=True):
             chart = replace(_agreement_chart(own, by), caption=table.title)
             parts += [_table(table), figure_row([figure(chart)])]

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, UsageError
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
-from tertium.output.charts import scatter_grid as plots
-from tertium.output.charts.draw import draw, write_charts
-from tertium.output.charts.scatter_grid import scatter_grid
-from tertium.output.charts.svg_file import check_plot_file
 from tertium.output.render import render_table
-from tertium.output.tables.meta_evaluation import (
-    agreement_table,
-    format_exclusions,
-    p_value_table,
-    rank_table,
-    summarize_agreement,
-)
-from tertium.output.tables.slices import agreement_slice_tables
 from tertium.scores import ScoreMatrix
 
 
@@ -47,44 +32,50 @@ def results():
 
 
 def test_rows_are_ordered_by_the_average_and_marked(results):
-    table = agreement_table(results)
-    assert [row[0].text for row in table.rows[:3]] == ["good", "fair_1", "bad"]
-    assert table.rows[0][1].text.startswith("** 0.9")
-    assert table.rows[0][1].emphasis == "best"
-    assert table.rows[0][1].value == results.tasks[0].values[1]
-    assert not table.rows[1][1].text.startswith("*")
+    table = results.agreement_table()
+    first, second, third = table.cells()
+    assert [row[0].text for row in (first, second, third)] == ["good", "fair_1", "bad"]
+    assert first[1].text.startswith("** 0.9")
+    assert first[1].emphasis == "best"
+    assert first[1].value == results.tasks[0].values[1]
+    assert not second[1].text.startswith("*")
     assert [cell.text for cell in table.footer[0][1:3]] == ["200", "200"]
     assert table.title == "Pearson r, segment level"
     assert any("perm-both" in note for note in table.notes)
 
 
 def test_one_column_has_no_average(results):
-    table = agreement_table(replace(results, tasks=results.tasks[:1]), 2, intervals=True)
-    assert list(table.header) == ["metric", "de-en", "rank"]
-    text = table.rows[0][1].text
+    one = replace(results, tasks=results.tasks[:1])
+    table = one.agreement_table(intervals=True).with_decimals(2)
+    assert table.header == ["metric", "de-en", "rank"]
     low, high = results.tasks[0].low[1], results.tasks[0].high[1]
+    text = table.cells()[0][1].text
     assert text == f"** {results.tasks[0].values[1]:.2f} [{low:.2f}, {high:.2f}]"
+    values = table.values()
+    assert [values["de-en low"][0], values["de-en high"][0]] == [low, high]
+    assert values["rank"][0] == 1
 
 
 def test_rounded_zeros_have_no_sign(results):
     [task] = results.tasks[:1]
-    figures = {name: np.full_like(task.values, -0.001) for name in ("values", "low", "high")}
-    table = agreement_table(replace(results, tasks=[replace(task, **figures)]), 2, intervals=True)
-    assert {row[1].text.strip("* ") for row in table.rows[:3]} == {"0.00 [0.00, 0.00]"}
-    assert {row[1].value for row in table.rows[:3]} == {-0.001}
+    values = np.full_like(task.values, -0.001)
+    tiny = replace(results, tasks=[replace(task, values=values, replicates=values[None])])
+    rows = tiny.agreement_table(intervals=True).with_decimals(2).cells()
+    assert {row[1].text.strip("* ") for row in rows} == {"0.00 [0.00, 0.00]"}
+    assert {row[1].value for row in rows} == {-0.001}
 
 
 @pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
 def test_tables_render_and_escape(style, results):
-    out = render_table(agreement_table(results), style)
+    out = render_table(results.agreement_table(), style)
     assert ("fair\\_1" if style in ("md", "latex") else "fair_1") in out
-    assert "good" in render_table(rank_table(results), style)
-    assert "good" in render_table(p_value_table(results.tasks[0]), style)
+    assert "good" in render_table(results.rank_table(), style)
+    assert "good" in render_table(results.tasks[0].p_value_table(), style)
 
 
 def test_findings_name_the_best_metric_and_its_significance(results):
     value = results.average.values[1]
-    assert summarize_agreement(results) == [
+    assert results.summary() == [
         (
             "good",
             f"agrees best with human scores: Pearson r {value:.3f} on average over 2 datasets, "
@@ -92,20 +83,21 @@ def test_findings_name_the_best_metric_and_its_significance(results):
         )
     ]
     untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), resamples=0)])
-    ((name, sentence),) = summarize_agreement(untested)
+    ((name, sentence),) = untested.summary()
     assert name == "good"
     assert "significantly" not in sentence
     alike = make_set("x", 1)
     alike.scores[2] = alike.scores[1]
     tested = MetaEvaluation([alike]).run([Task(sets=("x",), resamples=50)])
-    assert summarize_agreement(tested)[0][1].endswith(", not significantly better than fair_1")
+    assert tested.summary()[0][1].endswith(", not significantly better than fair_1")
 
 
 def test_p_values_are_those_of_the_row(results):
-    table = p_value_table(results.tasks[0])
-    assert list(table.header) == ["", "good", "fair_1", "bad"]
-    assert table.rows[0][3].value == results.tasks[0].p_values[1, 0] < 0.05
-    assert table.rows[0][1].text == ""
+    table = results.tasks[0].p_value_table()
+    assert table.header == ["", "good", "fair_1", "bad"]
+    first = table.cells()[0]
+    assert first[3].value == results.tasks[0].p_values[1, 0] < 0.05
+    assert first[1].text == ""
 
 
 def test_undefined_groups_and_missing_scores_are_in_the_table():
@@ -113,40 +105,39 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     dataset.scores[0, 0, :7] = np.nan
     dataset.scores[2] = 1.0
     result = MetaEvaluation([dataset]).run([Task(sets=("x",), grouping="item", resamples=20)])
-    table = agreement_table(result)
-    every = (*table.rows, *table.footer)
-    rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
+    table = result.agreement_table()
+    rows = {row[0].text: row for row in (*table.cells(), *table.footer)}
     assert rows["without metric score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
     assert "x: undefined groups of 50: fair_1 50" in table.notes
     pooled = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=20)])
-    assert agreement_table(result).notes[0].startswith("** best, * not significantly worse (")
+    assert result.agreement_table().notes[0].startswith("** best, * not significantly worse (")
     untested = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=0)])
     assert (
-        agreement_table(untested).notes[0]
+        untested.agreement_table().notes[0]
         == "** best; no significance tests: metrics are ranked by value"
     )
     note = "x: undefined for fair_1: needs two or more different scores"
-    assert note in agreement_table(pooled).notes
+    assert note in pooled.agreement_table().notes
     dataset.scores[:] = 1.0  # the human scores still differ
     undefined = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=20)])
-    [*_, note] = agreement_table(undefined).notes
+    [*_, note] = undefined.agreement_table().notes
     assert note.endswith("segments with different human scores and different metric scores")
 
 
 def test_darr_notes_name_the_threshold():
     task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
-    table = agreement_table(MetaEvaluation([make_set("x", 3)]).run([task]))
+    table = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table()
     assert table.notes[-1].endswith(
         "translations of one segment whose human scores differ by 500 or more"
     )
 
 
 def test_the_test_of_the_average_is_named(results):
-    assert "100 resamples; average: bootstrap, seed" in agreement_table(results).notes[0]
+    assert "100 resamples; average: bootstrap, seed" in results.agreement_table().notes[0]
     drawn = [replace(task, task=replace(task.task, test="bootstrap")) for task in results.tasks]
     for part in (replace(results, tasks=tuple(drawn)), replace(results, tasks=results.tasks[:1])):
-        assert "average" not in agreement_table(part).notes[0]
+        assert "average" not in part.agreement_table().notes[0]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +150,7 @@ def test_the_test_of_the_average_is_named(results):
 )
 def test_exact_tests_have_no_resamples(level, test, expected):
     tasks = tasks_for(["de-en"], "pearson", level=level, test=test, resamples=100)
-    table = agreement_table(MetaEvaluation([make_set("de-en", 1)]).run(tasks))
+    table = MetaEvaluation([make_set("de-en", 1)]).run(tasks).agreement_table()
     assert table.notes[0].endswith(expected)
 
 
@@ -173,7 +164,7 @@ def test_too_few_resamples_are_reported():
     ):
         task = Task(sets=("x",), resamples=resamples, test=test)
         results = MetaEvaluation([make_set("x", 3)]).run([task])
-        assert (warning in agreement_table(results).notes) == expected
+        assert (warning in results.agreement_table().notes) == expected
 
 
 def test_too_few_points_are_reported():
@@ -188,7 +179,7 @@ def test_too_few_points_are_reported():
         )
         dataset = AlignedScores.align("x", metrics, human=human)
         results = MetaEvaluation([dataset]).run([Task(sets=("x",), level="system")])
-        assert (warning in agreement_table(results).notes) == expected
+        assert (warning in results.agreement_table().notes) == expected
 
 
 def test_metrics_are_not_marked_as_worse_without_test_power():
@@ -202,7 +193,7 @@ def test_metrics_are_not_marked_as_worse_without_test_power():
     assert results.tasks[0].not_worse.all()
     assert results.tasks[0].ranks == (1, 1)
     warning = "warning: x: too few systems with human scores for williams: p cannot fall below 0.05"
-    assert warning in agreement_table(results).notes
+    assert warning in results.agreement_table().notes
 
 
 def test_exact_tests_of_slices_have_no_resampling_warning():
@@ -210,8 +201,8 @@ def test_exact_tests_of_slices_have_no_resampling_warning():
     results = MetaEvaluation([make_set("x", 3)]).run([first, replace(first, test="bootstrap")])
     exact, resampled = (replace(results, tasks=(task,)) for task in results.tasks)
     assert exact.tasks[0].p_values[1, 0] < 0.05 / 3
-    assert not [note for note in agreement_slice_tables(exact, "x")[0].notes if "warning" in note]
-    [*_, note] = agreement_slice_tables(resampled, "x")[0].notes
+    assert not [note for note in exact.slice_tables("x")[0].notes if "warning" in note]
+    [*_, note] = resampled.slice_tables("x")[0].notes
     assert note == "warning: 3 tests with 10 resamples: p cannot fall below 0.05; use 60 or more"
 
 
@@ -220,60 +211,11 @@ def test_exclusions_are_listed_with_their_reasons():
     metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]
     dataset = AlignedScores.align("x", metrics, human=human)
     result = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=0)])
-    assert format_exclusions(result, {"x": {"no score": 1200}}) == [
-        "x: excluded: no score: 1,200",
+    assert result.exclusion_lines() == [
         "x: scored system without human judgments: 1 (m, n)",
         "x: judged system without a metric score: 1 (m, n): B; to leave it out: --exclude B",
     ]
     excluded = MetaEvaluation([dataset.drop_systems(["B"])]).run([Task(sets=("x",), resamples=0)])
-    assert format_exclusions(excluded, {}) == ["x: scored system without human judgments: 1 (m, n)"]
+    assert excluded.exclusion_lines() == ["x: scored system without human judgments: 1 (m, n)"]
 
-
-def test_scatter_plots_are_written_the_same_each_time(tmp_path):
-    files = [tmp_path / f"{n}.svg" for n in (1, 2)]
-    for file in files:
-        write_charts(file, scatter_grid([make_set("de-en", 1), make_set("fi-en", 2)]))
-    assert files[0].read_bytes() == files[1].read_bytes()
-    root = ElementTree.parse(files[0]).getroot()
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    width, height = float(root.get("width")), float(root.get("height"))
-    assert (width, height) == (2 * 340 + 30, 3 * (250 + 22) + 40)
-
-
-def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
-    """Every variable of a rule has a color in both themes."""
-    write_charts(tmp_path / "x.svg", scatter_grid([make_set("de-en", 1)]))
-    style = next(ElementTree.parse(tmp_path / "x.svg").iter("{http://www.w3.org/2000/svg}style"))
-    light, dark, *rules = style.text.splitlines()
-    assert "prefers-color-scheme: dark" in dark
-    assert "prefers" not in light
-    used = set(re.findall(r"var\((--\w+)\)", "".join(rules)))
-    assert len(used) > 10
-    assert all(f"{name}: #" in light and f"{name}: #" in dark for name in used)
-
-
-def test_scatter_shows_each_judged_point_and_its_correlation():
-    sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    figure = scatter_grid(sets)
-    assert [len(row) for row in figure] == [2, 2, 2]
-    chart = figure[0][0]
-    assert chart.caption.startswith("de-en  r = ")
-    assert chart.caption.endswith("n = 200")
-    assert draw(chart).count("<circle") == 200
-    assert draw(scatter_grid(sets, level="system")[0][0]).count("<circle") == 4
-    first, second = sets[0].metrics[:2]
-    negated = scatter_grid(sets, negated={first})
-    assert f">−{first}<" in draw(negated[0][0])
-    assert f">{second}<" in draw(negated[1][0])
-
-
-def test_scatter_plots_check_their_arguments_early(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match=r"expected a name that ends in \.svg"):
-        check_plot_file(tmp_path / "x.png")
-    with pytest.raises(DataError, match="does not exist"):
-        check_plot_file(tmp_path / "no" / "x.svg")
-    with pytest.raises(DataError, match="nothing to plot"):
-        scatter_grid([])
-    monkeypatch.setattr(plots, "MAX_PANELS", 2)
-    with pytest.raises(UsageError, match="too many panels"):
-        scatter_grid([make_set("x", 1)])
+    assert excluded.exclusion_lines() == ["x: scored system without human judgments: 1 (m, n)"]
