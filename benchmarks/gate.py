@@ -28,9 +28,9 @@ from tertium.data.formats import read_records
 from tertium.data.testset import TestSet
 from tertium.decisions.gate import choose_verdict
 from tertium.decisions.gate_rules import GateRules, resolve_margins
-from tertium.evaluation.noninferiority import measure_difference
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import load_metrics_for, target_texts
+from tertium.evaluation.noninferiority import measure_difference
 from tertium.evaluation.scoring import score
 from tertium.scores import Scores
 

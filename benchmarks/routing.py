@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 from tertium.arrays import make_rng
+from tertium.core.result import Cell, Table, number_cell
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
 from tertium.data.judgments import read_judgments
@@ -26,7 +27,6 @@ from tertium.errors import DataError
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.output.render import render_table
-from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.spans import Span
 
 TRAIN, DEV = "modern/train/esa", "modern/dev/esa"
@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> None:
         for target in TARGETS
     ]
     title = f"Route by {args.metric}"
-    table = cell_table(header, lines, title=title, text_columns=frozenset({0, 1, 5, 6}))
+    table = Table.from_cells(header, lines, title=title, text_columns=(0, 1, 5, 6))
     print(render_table(table))
 
 

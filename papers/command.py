@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, print_contents, print_records
 from tertium.cli.parser import OneLineErrorParser
 from tertium.cli.runtime import progress_bars
+from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
-from tertium.output.tables.table import cell_table
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger
@@ -129,7 +129,9 @@ def _print_tables(args: argparse.Namespace) -> int:
         for table in tables:
             results.append(result := measure(table, datasets))
             if args.format != "json":
-                print_table(make_table(result), args.format, first=table is tables[0])
+                if table is not tables[0] and args.format != "latex":
+                    print()
+                print_contents([make_table(result)], args.format)
     if args.format == "json":
         print_records([make_record(result) for result in results])
     return 0
@@ -221,7 +223,6 @@ def _list(args: argparse.Namespace) -> int:
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
-    print_table(
-        cell_table(header, rows, notes=titles, text_columns=frozenset(range(5))), args.format
-    )
+    table = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
+    print_contents([table], args.format)
     return 0

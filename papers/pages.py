@@ -23,10 +23,9 @@ from papers.ledger import Ledger, file_stem
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.atomic import write_text
-from tertium.core.result import Table
+from tertium.core.result import Cell, Table, number_cell
 from tertium.output.markdown import escape_markdown
 from tertium.output.render import render_table
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."
@@ -161,7 +160,7 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
         if rows := _headline_rows(paper, results[paper]):
             parts.append(f"### [{_authors(paper)}]({page_name(paper)}.md)\n")
             header = ["table", "row", "published", "measured"]
-            table = cell_table(header, rows, text_columns=frozenset({0, 1}))
+            table = Table.from_cells(header, rows, text_columns=(0, 1))
             parts.append(render_table(table, "md"))
     if "" in charts:
         parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
@@ -219,7 +218,10 @@ def _link_departures(table: Table, result: TableResult) -> list[str]:
         row.label: "".join(k for k, d in departures.items() if d.applies_to(row.row))
         for row in result.rows
     }
-    rows = [[f"{row[0]} {letters.get(str(row[0]), '')}".strip(), *row[1:]] for row in table.rows]
+    rows = []
+    for name, *cells in table.rows:
+        label = f"{name.text} {letters.get(name.text, '')}".strip()
+        rows.append([Cell(label, label), *cells])
     text = render_table(replace(table, rows=rows), "md")
     links = []
     for letter, departure in departures.items():
@@ -244,7 +246,7 @@ def summary_table(results: Sequence[TableResult], specs: Sequence[str] = ()) -> 
     ]
     is_incomplete = any(c.text.startswith("(") for row in cells.values() for c in row.values())
     header = ["metric", *(SHORT_SET_NAMES.get(number, number) for number in sets)]
-    return cell_table(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
+    return Table.from_cells(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
 
 
 def _average_cell(row: RowResult, result: TableResult) -> Cell:

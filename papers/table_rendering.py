@@ -8,8 +8,7 @@ from typing import Any
 
 from papers.provenance import code_version
 from papers.table import RowResult, TableResult
-from tertium.core.result import Table
-from tertium.output.tables.table import Cell, cell_table, number_cell
+from tertium.core.result import Cell, Table, number_cell
 
 RECOMPUTED = "†"  # marks a published average that the paper does not print
 
@@ -31,11 +30,9 @@ def make_table(result: TableResult) -> Table:
             for row in result.rows
             if row.figures
         ]
-        return cell_table(["", *columns], rows, title=title, notes=notes)
+        return Table.from_cells(["", *columns], rows, title=title, notes=notes)
     rows = [line for row in result.rows for line in _lines(row, result, has_average)]
-    return cell_table(
-        ["", "", *columns], rows, title=title, notes=notes, text_columns=frozenset({0, 1})
-    )
+    return Table.from_cells(["", "", *columns], rows, title=title, notes=notes, text_columns=(0, 1))
 
 
 def table_notes(result: TableResult) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import score
@@ -151,3 +154,16 @@ def test_texts_that_a_tokenizer_cut_are_counted() -> None:
     for metric in (BLEU(tokenize="none"), METEOR(normalise=False)):
         assert not {*kinds} & {*metric.warnings(segments[:2])}  # cut as intended
     assert {*kinds} <= {*METEOR().warnings(segments)}
+
+
+def test_files_have_a_row_per_segment(tmp_path: Path) -> None:
+    def divide(totals: FloatArray) -> FloatArray:
+        return totals[..., 0] / totals[..., 1]
+
+    scores = Scores(metric="demo", statistics=np.array([[1.0, 1], [3.0, 1]]), reduce=divide)
+    scores.write(tmp_path / "scores.tsv")
+    assert (tmp_path / "scores.tsv").read_text() == "segment\tscore\n1\t1.0\n2\t3.0\n"
+    [table] = scores.tables()
+    texts = [cell.text for cell in table.cells()[0]]
+    assert texts == ["demo", "2.0000", "2", "1.0000", "1.5000", "2.0000", "2.5000", "3.0000"]
+    assert str(scores) == repr(scores)

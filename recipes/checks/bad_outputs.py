@@ -12,12 +12,12 @@ import argparse
 import numpy as np
 
 from tertium.arrays import BoolArray
+from tertium.core.result import Cell, Table, number_cell
 from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
 from tertium.output.render import render_table
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
@@ -51,7 +51,7 @@ def main() -> None:
         for name, kinds in groups.items()
     ]
     header = ["finding", "translations", f"below {BAD_SCORE:g} (%)", "from (%)", "to (%)"]
-    print(render_table(cell_table(header, lines), "md"))
+    print(render_table(Table.from_cells(header, lines), "md"))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray, nan_mean, resolve_row_indices
-from tertium.display import Displayable
+from tertium.core.charts import RidgeChart
+from tertium.core.result import Column, Result, Table
 from tertium.errors import (
     DataError,
     LengthError,
@@ -35,7 +36,7 @@ FRAME_ATTRIBUTES = ("metric", "name", "signature", "higher_is_better")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Displayable):
+class Scores(Result):
     """The scores of one metric for one system.
 
     `metric` is the spec that rebuilds the metric; `signature` is published with the score.
@@ -77,6 +78,8 @@ class Scores(Displayable):
     def __repr__(self) -> str:
         system = f"{self.system:.{self.decimals}f}"
         return f"<Scores of {len(self)} segments under {self.metric}: {system}>"
+
+    __str__ = __repr__
 
     @property
     def warnings(self) -> dict[str, int]:
@@ -151,13 +154,48 @@ class Scores(Displayable):
         statistics = self.statistics[resolve_row_indices(rows, len(self))]
         return replace(self, statistics=statistics, flags={}, verbose="", usage={})
 
+    def tables(self) -> list[Table]:
+        """Return the score with the quartiles of segments."""
+        finite = self.segments[np.isfinite(self.segments)]
+        quartiles = np.percentile(finite, [0, 25, 50, 75, 100]) if finite.size else [np.nan] * 5
+        names = ("min", "25 %", "median", "75 %", "max")
+        row = {"metric": self.name or self.metric, "system": self.system, "segments": len(self)}
+        row |= dict(zip(names, map(float, quartiles), strict=True))
+        columns = [
+            Column("metric"),
+            Column("system", decimals=self.decimals, mark=lambda _: "best"),
+            Column("segments", decimals=0),
+            *(Column(name, decimals=self.decimals) for name in names),
+        ]
+        warnings = [f"warning: {kind}: {count}" for kind, count in self.warnings.items()]
+        notes = [text for text in (self.verbose, self.signature, *warnings) if text]
+        return [Table(columns, [row], notes=notes)]
+
+    def charts(self) -> list[RidgeChart]:
+        """Return the distribution of segment scores, if there are any."""
+        finite = self.segments[np.isfinite(self.segments)]
+        name = self.name or self.metric
+        chart = RidgeChart(
+            title=f"Distribution of {name}",
+            caption=f"{name}, {len(self)} segments",
+            names=["segments"],
+            samples=[finite],
+            higher_is_better=self.higher_is_better,
+        )
+        return [chart] if finite.size else []
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per segment: `segment` (from 1) and `score`."""
+        numbers = range(1, len(self) + 1)
+        return Table.from_values({"segment": numbers, "score": self.segments.tolist()})
+
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
-        """Convert to a pandas frame with one row per segment: `segment` (from 1) and `score`.
+        """Convert `file_table` to a pandas frame.
 
         `statistics` adds one column per statistic. `frame.attrs` holds the metric, its name and
         signature.
         """
-        columns = {"segment": np.arange(1, len(self) + 1), "score": self.segments}
+        columns: dict[str, Any] = self.file_table().values()
         if statistics:
             columns.update(zip(self.columns, self.statistics.T, strict=True))
         return make_frame(columns, **{key: getattr(self, key) for key in FRAME_ATTRIBUTES})

@@ -112,6 +112,13 @@ def test_agree_shows_cohens_kappa() -> None:
     kappa = study["kappa of worst severity"]
     assert kappa.value == pytest.approx(0.4)
     assert kappa.count == 50
+    [row] = study.file_table().records()
+    assert row["system"] == "a"
+    assert row["low"] <= row["mean"] <= row["high"]
+    assert [table.title for table in study.tables()][2:] == [
+        "Systems by human score",
+        "MQM scorecard: points per 1,000 words",
+    ]
 
 
 def test_perfect_and_random_raters() -> None:

@@ -231,7 +231,7 @@ def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path) -> No
     summary = tertium.score_corpus(
         file, "checks", out, shards=shards, spans=True, keep="checks < 100"
     )
-    assert summary.record()["metrics"]["checks"]["errors"] == {"placeholders": 1}  # rows
+    assert summary.records()["metrics"]["checks"]["errors"] == {"placeholders": 1}  # rows
     [shard] = out.glob(f"rows*.{shards}")
     [row] = [record for _, record in read_records(shard)]
     [lost, added] = json.loads(row["checks.spans"])

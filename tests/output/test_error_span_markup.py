@@ -25,7 +25,6 @@ from tertium.output.error_span_markup import (
     marked_errors_section,
 )
 from tertium.output.page.report_builder import report_results
-from tertium.output.tables.explanations import error_span_table, explanation_parts
 from tertium.registry import METRICS
 from tertium.segment import Judgment, Segment
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
@@ -165,8 +164,8 @@ def test_a_note_says_that_spans_are_left_out() -> None:
         page = report_results(tertium.score(lone, [Quiet()]), [Quiet()]).html()
         assert expected in page
         assert "only certain errors are shown." in page
-    lines = [*explanation_parts(tertium.explain(tertium.Segment("a dog"), metric=Quiet()))]
-    assert [line.strip() for line in lines[-2:] if isinstance(line, str)] == [
+    lines = str(tertium.explain(tertium.Segment("a dog"), metric=Quiet())).splitlines()
+    assert [line.strip() for line in lines[-2:]] == [
         "suspected errors: none",
         "only certain errors are shown",
     ]
@@ -435,7 +434,9 @@ def test_explain_prints_error_spans(
     ],
 )
 def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, displayed: str) -> None:
-    [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).cells()
+    marked_text = MarkedText(hypothesis=text, source=None, spans=(span,))
+    [table] = Explanation(metric="x", score=0.0, marked_text=marked_text).tables()
+    [row] = table.cells()
     assert row[0].text == displayed
     assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
 

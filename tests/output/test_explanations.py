@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tertium.core.charts import HeatMap
+from tertium.core.result import Table
 from tertium.metrics.base.explanation import (
     Contribution,
     Explanation,
@@ -18,8 +22,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.output.page.explanations import (
     MAX_TOKENS,
     explanation_html,
-    heat_map,
-    win_probability_html,
+    heat_map_html,
 )
 from tertium.segment import Segment
 
@@ -67,13 +70,14 @@ def test_a_transport_plan_moves_all_mass_of_each_token() -> None:
 
 def test_an_empty_output_has_values_but_no_map() -> None:
     html = explanation_html(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
-    assert "Compared with the reference" in html
+    assert "compared with the reference" in html
     assert "<table" not in html
 
 
 def test_long_texts_are_truncated_with_a_note_in_the_caption() -> None:
     names = [f"w{n}" for n in range(MAX_TOKENS + 5)]
-    html = heat_map(names, names, np.zeros((len(names), len(names))), caption="long")
+    values = np.zeros((len(names), len(names)))
+    html = heat_map_html(HeatMap(title="long", rows=names, columns=names, values=values))
     assert f"long (first {MAX_TOKENS} tokens)" in html
     assert f"w{MAX_TOKENS}" not in html
 
@@ -95,19 +99,41 @@ def test_attributions_show_entailment_issues_and_contributions() -> None:
         faults=("drops <b>'down'</b>",),
     )
     html = explanation_html(Explanation(metric="RTE", score=0.2, attribution=attribution))
-    assert 'The reference entails the translation: <b class="good">yes</b>' in html
-    assert 'The translation entails the reference: <b class="bad">no</b>' in html
+    assert "RTE: +0.200 (the reference itself scores +0.900)" in html
+    assert "does the reference entail the translation? yes" in html
+    assert "does the translation entail the reference? no" in html
     assert "drops &lt;b&gt;" in html
-    assert "Strengths" not in html
+    assert "strengths" not in html
     assert "forward.&lt;x&gt;" in html
-    assert "The 1 features with the largest contributions" in html
     assert "idle" not in html  # it fired, but contributes nothing
-    assert "Word alignment" in html
-    assert "Reference: <bdi>down</bdi>" in html
+    assert "compared with the reference &#x27;down&#x27;" in html
+    assert '<span class="bar cost" style="--v:1.000"></span>' in html
+    assert '<span class="bar gain" style="--v:0.125"></span>' in html
 
 
 def test_win_probabilities_have_an_empty_diagonal() -> None:
-    html = win_probability_html(
-        WinProbabilities(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
-    )
-    assert [c for c in cells(html) if c] == [".70", ".30"]
+    probabilities = WinProbabilities(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5)))
+    explanation = Explanation(metric="Pairwise", score=0.7, win_probabilities=probabilities)
+    assert [c for c in cells(explanation_html(explanation)) if c] == [".70", ".30"]
+    assert [row[1].text for row in explanation.tables()[0].cells()] == ["", "0.300"]
+
+
+def test_pages_draw_what_text_has_as_tables() -> None:
+    explanation = explain("bertscore:encoder=toy", Segment("a b", None, ("b a c",)))
+    [map_and_table] = [section for section in explanation.sections() if not section.title]
+    assert [type(part) for part in map_and_table.contents[-2:]] == [HeatMap, Table]
+    assert "direction" in str(explanation)
+    assert "direction" not in explanation_html(explanation)
+
+
+def test_explanations_are_written_as_json_and_tables(tmp_path: Path) -> None:
+    explanation = Explanation(metric="x", score=0.5, reasons=("too short",))
+    explanation.write(tmp_path / "x.json", tmp_path / "x.tsv")
+    assert json.loads((tmp_path / "x.json").read_text())["reasons"] == ["too short"]
+    assert (tmp_path / "x.tsv").read_text() == "metric\tscore\nx\t0.5\n"
+
+
+def test_long_lists_say_how_much_is_left_out() -> None:
+    explanation = Explanation(metric="x", score=0.5, reasons=("why",) * 20)
+    assert str(explanation).count("  - why") == 15
+    assert str(explanation).endswith("  - and 5 more (-f json and as_dict() have all)")

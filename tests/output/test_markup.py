@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tertium.core.result import Cell, Table
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element, escape, join
-from tertium.output.tables.table import Cell, cell_table
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
 
@@ -47,7 +47,7 @@ def test_attributes_may_be_left_out() -> None:
 
 
 def test_a_table_has_a_caption_headers_and_full_values() -> None:
-    table = cell_table(
+    table = Table.from_cells(
         ["system", "BLEU"],
         [["a<b", Cell("1.23", 1.234567, "best")]],
         title="scores",

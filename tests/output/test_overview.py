@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tests.partial_metric import Partial
 
+from tertium.core.charts import HeatMap
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, add_significance, compare
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.output.page.explanations import heat_map
+from tertium.output.page.explanations import heat_map_html
 from tertium.output.page.figures import ranking_figures
 from tertium.output.page.overview import (
     overview_contents,
@@ -189,6 +190,15 @@ def test_several_signatures_have_a_copy_all_button() -> None:
 
 
 def test_the_best_match_has_a_text_label() -> None:
-    actual = heat_map(["a"], ["b", "c"], np.array([[0.5, 0.25]]), framed={(0, 0)}, caption="x")
+    actual = heat_map_html(
+        HeatMap(
+            title="x",
+            rows=["a"],
+            columns=["b", "c"],
+            values=np.array([[0.5, 0.25]]),
+            tooltips={(0, 0): "similarity 0.50"},
+            has_frames=True,
+        )
+    )
     assert '.50<span class="hidden"> best</span></td>' in actual
     assert actual.count("best") == 1

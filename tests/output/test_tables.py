@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from operator import itemgetter
 
 import pytest
 
+from tertium.core.result import Cell, Column, Table, number_cell
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import score
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.render import render_table
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
-TABLE = cell_table(
+TABLE = Table.from_cells(
     ["system", "BLEU ↑"],
     [["a_b|c*", number_cell(1 / 3, 2, "best")], ["[bold]x[/bold]", number_cell(float("nan"), 2)]],
     title="50 % & more",
     notes=["a note_"],
 )
+
+
+def _grouped_table(header: Sequence[str], row: Sequence[str], groups: str) -> Table:
+    columns = [
+        Column(name, itemgetter(n), 0 if n else None, group=group)
+        for n, (name, group) in enumerate(zip(header, groups, strict=True))
+    ]
+    return Table(columns, [tuple(row)])
 
 
 def test_text_shows_markup_as_it_is() -> None:
@@ -31,7 +41,8 @@ def test_text_shows_markup_as_it_is() -> None:
 
 def test_control_characters_are_replaced_on_a_terminal() -> None:
     escape = "\x1b]0;title\x07\x1b[31m\x9b1m\r"
-    table = cell_table(["a" + escape, "b"], [["x" + escape, "1"]], title=escape, notes=[escape])
+    rows = [["x" + escape, "1"]]
+    table = Table.from_cells(["a" + escape, "b"], rows, title=escape, notes=[escape])
     for color in (False, True):
         text = render_table(table, "text", color=color)
         assert text.count("␛]0;title␇␛[31m\ufffd1m␍") == 4
@@ -59,12 +70,12 @@ def test_latex_escapes_and_marks_the_best() -> None:
 
 def test_tsv_keeps_the_full_number() -> None:
     assert render_table(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
-    assert render_table(cell_table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
+    assert render_table(Table.from_cells(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
 
 
 def test_a_footer_is_below_the_rows() -> None:
-    counts = [["judged", Cell("1,200", 1200)]]
-    table = cell_table(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
+    counts = [[Cell("judged"), Cell("1,200", 1200)]]
+    table = Table.from_cells(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
     for style in ("text", "md", "latex"):
         lines = render_table(table, style).splitlines()  # type: ignore[arg-type]
         matching_lines = [line for line in lines if "judged" in line or "0.5" in line]
@@ -82,7 +93,7 @@ def test_a_missing_number_is_a_dash() -> None:
 
 
 def test_narrow_terminals_fold_names() -> None:
-    wide = cell_table(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
+    wide = Table.from_cells(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
     assert max(map(len, render_table(wide, "text", width=40).splitlines())) <= 40
 
 
@@ -94,7 +105,8 @@ def test_unknown_formats_are_rejected() -> None:
 def test_a_narrow_terminal_shows_every_name_and_number() -> None:
     header = ["system", *(f"metric{n} ↑" for n in range(6))]
     rows = [[f"system {n}", *(f"{n}{m}.25 (μ = 1.00 ± 2.00)" for m in range(6))] for n in range(3)]
-    table = cell_table(header, rows, title="a title that is far longer than " + "the table " * 8)
+    title = "a title that is far longer than " + "the table " * 8
+    table = Table.from_cells(header, rows, title=title)
     for width in (40, 60, 80):
         text = render_table(table, "text", width=width)
         assert table.title.strip() in text
@@ -105,7 +117,7 @@ def test_a_narrow_terminal_shows_every_name_and_number() -> None:
 
 def test_column_groups_are_not_split() -> None:
     row = ["a system", "12.34", "0.0010 *+", "1", "56.78", "0.0020 *-", "2"]
-    table = cell_table(["system", "A", "p", "rank", "B", "p", "rank"], [row], columns_per_group=3)
+    table = _grouped_table(["system", "A", "p", "rank", "B", "p", "rank"], row, " AAABBB")
     lines = render_table(table, "text", width=38).splitlines()
     assert [line.split() for line in lines if "." in line] == [
         "a system 12.34 0.0010 *+ 1".split(),
@@ -116,22 +128,23 @@ def test_column_groups_are_not_split() -> None:
 def test_texts_are_wrapped_and_numbers_are_not() -> None:
     row = ["name", "many words that may stand below each other", "1234567.25"]
     text = render_table(
-        cell_table(["a", "b", "c"], [row], text_columns=frozenset({0, 1})), "text", width=40
+        Table.from_cells(["a", "b", "c"], [row], text_columns=(0, 1)), "text", width=40
     )
     assert "1234567.25" in text
     assert max(map(len, text.splitlines())) <= 40
     assert " ".join(text.split()).count("stand") == 1
 
 
-def test_tsv_writes_extra_columns() -> None:
-    rows = [[Cell("a", "a", extra_columns={"low\t": 1.5}), "x"], [Cell("b", "b"), "y"]]
-    assert (
-        render_table(cell_table(["n\t1", "m"], rows), "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
-    )
+def test_files_have_columns_that_are_not_printed() -> None:
+    columns = [Column("n\t1", "n"), Column("low\t", "low", 0, show=False), Column("m")]
+    table = Table(columns, [{"n": "a", "low": 1.5, "m": "x"}, {"n": "b", "low": None, "m": "y"}])
+    assert render_table(table, "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
+    assert "1.5" not in render_table(table)
 
 
 def test_latex_escapes_line_breaks_and_special_characters() -> None:
-    table = cell_table(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=["three\n\\input{x}"])
+    notes = ["three\n\\input{x}"]
+    table = Table.from_cells(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=notes)
     lines = render_table(table, "latex").splitlines()
     assert r"\caption{one two}" in lines
     assert r"\label{tab:one-two}" in lines
@@ -141,27 +154,26 @@ def test_latex_escapes_line_breaks_and_special_characters() -> None:
 
 
 def test_tsv_makes_repeated_column_names_unique() -> None:
-    table = cell_table(
-        ["system", "A", "p", "rank", "B", "p", "rank"], [list("sabcdef")], columns_per_group=3
-    )
+    header = ["system", "A", "p", "rank", "B", "p", "rank"]
+    table = _grouped_table(header, "sabcdef", " AAABBB")
     header = render_table(table, "tsv").splitlines()[0].split("\t")
     assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]
 
 
 def test_leading_columns_are_not_part_of_a_group() -> None:
     header = ["kind", "pairs", "A", "ties", "B", "ties"]
-    table = cell_table(header, [list("kpatbu")], columns_per_group=2, leading_columns=2)
+    table = _grouped_table(header, "kpatbu", "  AABB")
     assert render_table(table, "tsv").splitlines()[0] == "kind\tpairs\tA\tA ties\tB\tB ties"
     heads = [line.split() for line in render_table(table, width=26).splitlines() if "kind" in line]
     assert heads == [["kind", "pairs", "A", "ties"], ["kind", "B", "ties"]]
 
 
 def test_latex_tables_use_booktabs_and_are_complete() -> None:
-    table = cell_table(
+    table = Table.from_cells(
         ["metric", "de_en %"],
         [["a&b", Cell("** 0.912", 0.912, "best")], ["c#", Cell("* 0.9", 0.9)], ["d", "≤ 0.1"]],
         title="Pearson r, 50 % & more",
-        footer=[["human scores", "1,200"]],
+        footer=[[Cell("human scores"), Cell("1,200")]],
         notes=["** best"],
     )
     assert (
@@ -186,15 +198,16 @@ human scores & 1,200 \\
 % ** best
 """
     )
-    untitled = render_table(cell_table(["a"], [["b"]]), "latex")
+    untitled = render_table(Table.from_cells(["a"], [["b"]]), "latex")
     assert r"\caption{Results}" in untitled
     assert r"\label{tab:results}" in untitled
 
 
 def test_table_values_are_full_values_for_spreadsheets() -> None:
-    rows = [["a", Cell("0.33", 1 / 3, extra_columns={"low": 0.1})], ["b", number_cell(0.5, 1)]]
-    values = cell_table(["system", "r"], rows, footer=[["all", "2"]]).values()
-    assert values == {"system": ["a", "b"], "r": [1 / 3, 0.5], "low": [0.1, ""]}
+    rows = [["a", Cell("0.33", 1 / 3)], ["b", number_cell(0.5, 1)]]
+    footer = [[Cell("all"), Cell("2")]]
+    values = Table.from_cells(["system", "r"], rows, footer=footer).values()
+    assert values == {"system": ["a", "b"], "r": [1 / 3, 0.5]}
 
 
 def test_segment_tables_can_include_the_texts() -> None:

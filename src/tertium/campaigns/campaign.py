@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from tertium.atomic import PathLike, write_text
+from tertium.core.result import Column, Result, Table, count_column
 from tertium.data.formats import parse_json
 from tertium.data.text_files import read_text
 from tertium.errors import DataError, ModelError, UnknownNameError
@@ -171,7 +172,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Campaign:
+class Campaign(Result):
     """A human evaluation: what is judged, how, and by whom."""
 
     format: str = FORMAT
@@ -242,6 +243,34 @@ class Campaign:
         if not (self.source_language and self.target_language):
             return ""
         return normalize_language_pair(f"{self.source_language}-{self.target_language}")
+
+    def tables(self) -> list[Table]:
+        """Return what each rater judges."""
+
+        def turns(rater: str, kind: ItemKind) -> list[Assignment]:
+            assignments = self.assignments.get(rater, ())
+            return [turn for turn in assignments if self.items_by_id[turn.item].kind == kind]
+
+        def count_translations(rater: str) -> int:
+            return sum(len(turn.systems) for turn in turns(rater, "item"))
+
+        columns = [
+            Column("rater", str),
+            count_column("segments", lambda rater: len({t.item for t in turns(rater, "item")})),
+            count_column("translations", count_translations),
+            count_column("checks", lambda rater: len(turns(rater, "check"))),
+            count_column("tutorials", lambda rater: len(turns(rater, "tutorial"))),
+        ]
+        items = sum(item.kind == "item" for item in self.items)
+        title = (
+            f"Campaign {self.name} ({self.protocol}, {items} segments of {len(self.systems)} "
+            f"systems, id {self.id})"
+        )
+        return [Table(columns, self.raters, title)]
+
+    def records(self) -> Any:
+        """Return the content of the campaign file."""
+        return to_json(self)
 
     def replace(self, **changes: Any) -> Campaign:
         """Return a changed campaign, with the id of its content."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,9 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, in_open_unit_interval, is_integer_at_least
 from tertium.campaigns.campaign import PROTOCOLS
-from tertium.campaigns.variance import VarianceComponents
+from tertium.campaigns.variance import COMPONENTS, VarianceComponents
+from tertium.core.charts import Axis, LineChart
+from tertium.core.result import Column, Result, Table, count_column, percent_column
 from tertium.errors import UnknownNameError, UsageError
 
 # Seconds for one translation of one or two sentences. All are assumptions except ESA: the mean time
@@ -37,6 +39,9 @@ SECONDS_PER_JUDGMENT = {
     "post-edit": 90.0,
 }
 MAX_SEGMENTS = 1_000_000
+NEGLIGIBLE = 0.005  # share of the variance
+CURVE_POINTS = 60  # of a chart
+RATERS = (1, 2, 3)  # per segment, to compare
 CURVE_SHARES = (0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)  # of the needed segments
 
 
@@ -76,6 +81,10 @@ class Design:
     def seconds_per_judgment(self) -> float:
         return SECONDS_PER_JUDGMENT[self.protocol] if self.seconds is None else self.seconds
 
+    @property
+    def rater_text(self) -> str:
+        return f"{self.raters} rater{'s' * (self.raters > 1)} per segment"
+
     def count_judgments(self, segments: int) -> int:
         return segments * self.systems * self.raters
 
@@ -96,7 +105,7 @@ class PowerPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowerPlan:
+class PowerPlan(Result):
     """How many segments a difference needs, with the power of other numbers of segments."""
 
     design: Design
@@ -113,6 +122,17 @@ class PowerPlan:
         sizes = {_round_size(max(2, round(share * self.segments))) for share in CURVE_SHARES}
         return tuple(self.point(size) for size in sorted({*sizes, self.segments}))
 
+    @cached_property
+    def by_raters(self) -> tuple[PowerPlan, ...]:
+        """The plans for other numbers of raters per segment, and this one."""
+        own = self.design.raters
+        plans = []
+        for raters in sorted({*RATERS, own}):
+            design = replace(self.design, raters=raters)
+            plan = plan_difference(self.difference, self.variance, design)
+            plans.append(self if raters == own else plan)
+        return tuple(plans)
+
     def point(self, segments: int) -> PowerPoint:
         return PowerPoint(
             segments=segments,
@@ -122,7 +142,69 @@ class PowerPlan:
             hours=self.design.rating_seconds(segments) / 3600,
         )
 
-    def record(self) -> dict[str, Any]:
+    def tables(self) -> list[Table]:
+        """Return the power by number of segments, and the segments by number of raters."""
+        return [self.power_table(), self.rater_table()]
+
+    def power_table(self) -> Table:
+        """Return the power, detectable difference and working time by number of segments."""
+        design, variance = self.design, self.variance
+        columns = [
+            count_column(
+                "segments", mark=lambda point: "best" if point.segments == self.segments else ""
+            ),
+            percent_column("power"),
+            Column(f"difference at {100 * design.target_power:g} %", "detectable", 2),
+            count_column("judgments"),
+            Column("hours", decimals=1),
+        ]
+        shares = {name: getattr(variance, name) / variance.total for name in COMPONENTS}
+        parts = [f"{name} {100 * s:.0f} %" for name, s in shares.items() if s > NEGLIGIBLE]
+        notes = [
+            f"variance of a difference on one segment: {variance.total:.3g} from "
+            f"{variance.origin} ({', '.join(parts)})",
+            f"hours: of all raters together, at {design.seconds_per_judgment:g} seconds per "
+            "judgment",
+        ]
+        unit = f" {variance.unit}" if variance.unit else ""
+        title = (
+            f"Power to find a difference of {self.difference:.3g}{unit} ({design.protocol}, "
+            f"{design.systems} systems, {design.rater_text})"
+        )
+        return Table(columns, self.curve, title, notes)
+
+    def rater_table(self) -> Table:
+        """Return the segments that the difference needs, by number of raters per segment."""
+        columns = [
+            Column("raters per segment", lambda plan: plan.design.raters, 0),
+            count_column("segments"),
+            count_column("judgments", lambda plan: plan.point(plan.segments).judgments),
+            Column("hours", lambda plan: plan.point(plan.segments).hours, 1),
+        ]
+        share = 100 * self.design.target_power
+        title = f"Segments for a power of {share:g} %, by number of raters"
+        return Table(columns, self.by_raters, title)
+
+    def charts(self) -> list[LineChart]:
+        """Return a curve for each number of raters; a line marks the requested power."""
+        largest = max(plan.curve[-1].segments for plan in self.by_raters)
+        sizes = np.linspace(2, largest, CURVE_POINTS)
+        curves, needed = {}, []
+        for plan in self.by_raters:
+            curves[plan.design.rater_text] = plan.power(sizes)
+            needed.append(f"{plan.design.rater_text}: {plan.segments} segments")
+        chart = LineChart(
+            title=f"Power to find a difference of {self.difference:.3g}",
+            x=Axis(name="segments", values=sizes),
+            y_label="power",
+            y_range=(0.0, 1.0),
+            curves=curves,
+            description="; ".join(needed),
+            reference_value=self.design.target_power,
+        )
+        return [chart]
+
+    def records(self) -> dict[str, Any]:
         """Return the plan as plain values, for JSON."""
         needed = self.point(self.segments)
         return {

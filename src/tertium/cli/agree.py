@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tertium.cli import output
 from tertium.cli.parser import CommandParser, add_list
@@ -71,7 +73,6 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.rater_agreement import agree
-    from tertium.output.tables.rater_agreement import human_score_table, study_tables
 
     output.check_outputs(args)
     answers = _read_answers(args)
@@ -87,33 +88,20 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.output:
         _write_judgments(args, answers)
-    records = [study.records() for study in studies]
     if args.to_json:
-        output.write_json(args.to_json, records)
-    if args.format == "json":
-        output.print_records(records)
-        return 0
-    tables = [
-        table
-        for study in studies
-        for table in ([human_score_table(study)] if args.format == "tsv" else study_tables(study))
-    ]
-    for number, table in enumerate(tables):
-        output.print_table(table, args.format, first=not number)
+        output.write_json(args.to_json, [study.records() for study in studies])
+    output.show(args, *studies)
     return 0
 
 
-def _read_answers(args: argparse.Namespace) -> list[RaterAnswer] | None:
-    """Return the answers to a campaign, or None if the input is not a campaign."""
+def _read_answers(args: argparse.Namespace) -> Any:
+    """Return the answers to a campaign; otherwise --answers, which is an error of `agree`."""
     from tertium.annotation.session import AnnotationSession, default_database
     from tertium.campaigns.answers import read_answers
     from tertium.campaigns.campaign import is_campaign_file, read_campaign
 
     if not is_campaign_file(args.human):
-        if args.answers:
-            raise UsageError(f"--answers is for a campaign, but {args.human} is not one")
-        return None
-    campaign = read_campaign(args.human)
+        return args.answers
     path = Path(args.answers or default_database(args.human))
     if not path.is_file():
         raise DataError(
@@ -122,14 +110,11 @@ def _read_answers(args: argparse.Namespace) -> list[RaterAnswer] | None:
         )
     if path.suffix != DATABASE_SUFFIX:
         return read_answers(path)
-    session = AnnotationSession(campaign, path)
-    try:
+    with closing(AnnotationSession(read_campaign(args.human), path)) as session:
         return session.state.answers()
-    finally:
-        session.close()
 
 
-def _write_judgments(args: argparse.Namespace, answers: list[RaterAnswer] | None) -> None:
+def _write_judgments(args: argparse.Namespace, answers: Sequence[RaterAnswer] | None) -> None:
     """Write the judgments of a campaign, without those of excluded raters."""
     from tertium.campaigns.answers import write_judgments
     from tertium.campaigns.campaign import read_campaign

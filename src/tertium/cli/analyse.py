@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tertium.cli.inputs import GOLD_HELP, load_in_precision
-from tertium.cli.output import add_format, add_quiet, print_warnings, show_result
+from tertium.cli.output import add_format, add_quiet, print_warnings, show
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.data.human_data_files import read_judgment_sets
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         for kind, count in counts.items()
     ]
     print_warnings(warnings, args.quiet)
-    show_result(args, analysis)
+    show(args, analysis)
     return 0
 
 

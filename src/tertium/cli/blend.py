@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.output import print_table
+from tertium.cli.output import print_contents
 from tertium.errors import DataError, UsageError
 from tertium.specs import format_spec, parse_fields, split_spec
 
@@ -50,11 +50,10 @@ def print_study(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) ->
     """Print the weights of a trained blend, and how it compares with its metrics."""
     from tertium.evaluation.blending import cross_validate_blend, weight_table
 
-    print_table(weight_table(metric.coefficients), "text")
+    tables = [weight_table(metric.coefficients)]
     try:
         study = cross_validate_blend(sets, **plan.settings, strengths=plan.options.strengths)
     except DataError as error:
-        print(f"\nnot cross-validated: {error}")
+        print_contents([*tables, f"\nnot cross-validated: {error}"], "text")
         return
-    for table in study.tables():
-        print_table(table, "text", first=False)
+    print_contents([*tables, *study.tables()], "text")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tertium.cache.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
 from tertium.cache.vector_store import (
@@ -14,12 +15,12 @@ from tertium.cache.vector_store import (
     parse_size,
     store_size_limit,
 )
-from tertium.cli.output import add_format, print_records, print_table
+from tertium.cli.output import add_format, show
 from tertium.cli.parser import CommandParser
+from tertium.core.result import Column, Table
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.encoders.weight_files import combine_hashes
 from tertium.errors import UnknownNameError, UsageError
-from tertium.output.tables.table import cell_table
 
 MAX_NAMED_FILES = 3  # unknown files that a note names
 DESCRIPTION = "Show, limit or clear the cache on disk."
@@ -63,10 +64,8 @@ def run(args: argparse.Namespace) -> int:
     if args.format not in ("text", "json"):
         raise UsageError(f"-f {args.format} is for `cache info`: {args.action} supports -f json")
     freed = _clear(args.arguments) if args.action == "clear" else _limit(args.arguments)
-    if args.format == "json":
-        print_records([{"path": str(cache_folder()), "freed": freed}])
-    else:
-        print(f"{freed / 1e6:.1f} MB freed in {cache_folder()}")
+    text = f"{freed / 1e6:.1f} MB freed in {cache_folder()}"
+    show(args, text, records=[{"path": str(cache_folder()), "freed": freed}])
     return 0
 
 
@@ -101,37 +100,32 @@ def _show_info(args: argparse.Namespace) -> None:
     items, unknown_files = list_cache()
     info = VectorStore(cache_folder() / FILE, store_size_limit()).info()
     total = sum(item.bytes for item in items)
-    sizes_by_kind = {
-        kind.name: [item.bytes for item in items if item.kind is kind]
-        for kind in CACHE_KINDS.values()
-    }
-    if args.format == "json":
-        record = {"path": str(info.path), "bytes": total, "limit": info.limit}
-        kinds = {
-            name: {"files": len(sizes), "bytes": sum(sizes)}
-            for name, sizes in sizes_by_kind.items()
-        }
-        foreign = [str(file) for file in unknown_files]
-        print_records([{**record, "texts": dict(info.texts), "kinds": kinds, "foreign": foreign}])
-        return
-    rows = [
-        [name, CACHE_KINDS[name].description, str(len(sizes)), f"{sum(sizes) / 1e6:.1f}"]
-        for name, sizes in sizes_by_kind.items()
-    ]
-    rows[1:1] = [  # below the row of vectors
-        ["", f"{describe_fingerprint(key)}: {count:,} texts", "", ""]
-        for key, count in info.texts.items()
-    ]
+    kinds = {}
+    rows: list[dict[str, Any]] = []
+    for name, kind in CACHE_KINDS.items():
+        sizes = [item.bytes for item in items if item.kind is kind]
+        kinds[name] = {"files": len(sizes), "bytes": sum(sizes)}
+        rows.append({"kind": name, "content": kind.description, **kinds[name]})
+        if kind is VECTORS:
+            for key, count in info.texts.items():
+                content = f"{describe_fingerprint(key)}: {count:,} texts"
+                rows.append({"kind": "", "content": content, "files": None, "bytes": None})
     notes = [f"{total / 1e6:.1f} MB in {cache_folder()}"]
     notes.append(f"size limit of vectors: {info.limit / 1e6:.0f} MB")
-    if unknown_files:
-        names = ", ".join(str(file) for file in unknown_files[:MAX_NAMED_FILES])
-        more = len(unknown_files) - MAX_NAMED_FILES
-        notes.append(
-            f"not written by tertium, ignored: {names}" + (f" and {more} more" if more > 0 else "")
-        )
-    header = ["kind", "content", "files", "MB"]
-    print_table(cell_table(header, rows, notes=notes, text_columns=frozenset({0, 1})), args.format)
+    foreign = [str(file) for file in unknown_files]
+    if foreign:
+        more = len(foreign) - MAX_NAMED_FILES
+        names = ", ".join(foreign[:MAX_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
+        notes.append(f"not written by tertium, ignored: {names}")
+    columns = [
+        Column("kind"),
+        Column("content"),
+        Column("files", decimals=0),
+        Column("MB", lambda row: row["bytes"] and row["bytes"] / 1e6, 1),
+    ]
+    record = {"path": str(info.path), "bytes": total, "limit": info.limit}
+    record |= {"texts": dict(info.texts), "kinds": kinds, "foreign": foreign}
+    show(args, Table(columns, rows, notes=notes), records=[record])
 
 
 def describe_fingerprint(fingerprint: str) -> str:

@@ -13,7 +13,7 @@ from tertium.cli.output import (
     add_width,
     check_outputs,
     print_warnings,
-    show_result,
+    show,
 )
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         result = challenge(pairs, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:
         result.write(args.plot)
-    show_result(args, result, result.tables(decimals=args.width, warnings=not args.quiet))
+    tables = result.tables(decimals=args.width, warnings=not args.quiet)
+    show(args, *tables, records=[result.records()])
     if args.format not in FORMATS_WITH_NOTES:
         print_warnings(result.warning_lines(), args.quiet)
     means = zip(result.names, result.mean, strict=True)

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list_checks:
         is_table = args.format not in ("json", "sarif")
-        output.print_table(_list_checks(), args.format if is_table else "tsv")
+        output.print_contents([_list_checks()], args.format if is_table else "tsv")
         return 0
     if not args.translations:
         raise UsageError("-t is missing: give system outputs, or --list-checks")
@@ -136,14 +136,12 @@ def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
         from tertium.output.sarif import make_log
 
         sys.stdout.write(to_json(make_log(report)))
-    elif args.format == "json":
-        output.print_records([report.records(with_findings=not args.summary)])
-    elif args.summary:
-        output.print_table(report.tables()[0], args.format)
-    else:
+        return
+    tables = report.tables()
+    if not args.summary:
         table = report.finding_table(shorten=args.format == "text")
-        if args.format == "tsv" or table.rows:
-            output.print_table(table, args.format)
+        tables = [table] if args.format == "tsv" or table.rows else []
+    output.show(args, *tables, records=[report.records(with_findings=not args.summary)])
 
 
 def _print_notes(args: argparse.Namespace, report: CheckReport) -> None:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
-from typing import TYPE_CHECKING
 
 from tertium.cli.inputs import add_fields, add_languages, load_named_metrics
-from tertium.cli.output import add_format, add_quiet, print_result
+from tertium.cli.output import add_format, add_quiet, show
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.errors import UsageError
-from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import NO_SCORE, Metric
-
-if TYPE_CHECKING:
-    from tertium.core.result import Table
-    from tertium.corpus.run import CorpusSummary
+from tertium.metrics.base.metric import Metric
 
 DESCRIPTION = (
     "Score every row of Parquet, JSONL, TSV or CSV files, or every string of XLIFF, TMX or PO "
@@ -148,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
             cpus=args.worker_cpus,
             gpus=args.worker_gpus,
         )
-    print_result([summary.record()], summary_table(summary, args.output), args.format)
+    show(args, summary)
     return 0
 
 
@@ -159,46 +152,3 @@ def _metrics(args: argparse.Namespace) -> list[str | Metric]:
         return [*metrics]
     pairs = zip(metrics, args.metrics, strict=True)
     return [spec if hasattr(metric, "tokenize") else metric for metric, spec in pairs]
-
-
-def summary_table(summary: CorpusSummary, output: str) -> Table:
-    """Return one row per metric with mean and range; notes have the counts."""
-    from tertium.output.tables.table import Cell, cell_table, number_cell
-
-    rows: list[list[Cell | str]] = []
-    for spec, tally in summary.metrics.items():
-        decimals = load_metric(spec).decimals
-        low, high = (tally.low, tally.high) if tally.count else (math.nan, math.nan)
-        values = [tally.mean, low, high]
-        rows.append([spec, *(number_cell(value, decimals) for value in values)])
-    header = ["metric", "mean", "lowest", "highest"]
-    return cell_table(header, rows, notes=_make_notes(summary, output))
-
-
-def _format_speed(rows_per_second: float) -> str:
-    """Format a speed, with a decimal if it is low.
-
-    >>> _format_speed(1234.5), _format_speed(1.04)
-    ('1,234 rows per second', '1.0 rows per second')
-    """
-    return f"{rows_per_second:,.{0 if rows_per_second >= 10 else 1}f} rows per second"
-
-
-def _make_notes(summary: CorpusSummary, output: str) -> list[str]:
-    bad = sum(summary.bad.values())
-    rows = f"{summary.rows:,} rows, {summary.kept:,} kept, {bad:,} invalid"
-    parts = f"{summary.parts:,} part{'s' * (summary.parts != 1)}"
-    speed = _format_speed(summary.rows_per_second) if summary.scored else "all done before"
-    notes = [f"{rows}; {parts} in {output}; {speed}"]
-    notes += [f"invalid: {count:,} {reason}" for reason, count in sorted(summary.bad.items())]
-    if bad:
-        notes.append(f"invalid rows with their reasons: {output}/_bad")
-    for spec, tally in summary.metrics.items():
-        if tally.missing:
-            notes.append(f"{spec}: {tally.missing:,} {NO_SCORE}")
-        notes += [f"{spec}: {count:,} {kind}" for kind, count in sorted(tally.warnings.items())]
-        if tally.errors:
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in tally.errors.most_common())
-            notes.append(f"{spec}: rows with errors: {kinds}")
-        notes.append(tally.signature_text())
-    return notes

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.output import add_format, add_quiet, print_table
+from tertium.cli.output import add_format, add_quiet, show
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
-from tertium.core.result import Table
+from tertium.core.result import Column, Table, format_number
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
-from tertium.data.formats import to_json
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."
 EPILOG = """\
@@ -56,10 +53,9 @@ def run(args: argparse.Namespace) -> int:
             records = [summarize_dataset(folder, entry) for entry in sets]
             count = f"{len(records)} set{'s' * (len(records) != 1)}"
             title, notes = f"{count} in {folder.root}", []
-    if args.format == "json":  # always a list
-        sys.stdout.write(to_json(records))
-    else:
-        print_table(make_table(records, title, notes), args.format)
+    columns = [_make_column(name, value) for name, value in records[0].items()] if records else []
+    # JSON is always a list
+    show(args, Table(columns, records, title, notes), records=[records])
     return 0
 
 
@@ -84,21 +80,17 @@ def _set_name(folder: DatasetFolder, name_or_path: str) -> str:
     )
 
 
-def make_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
-    """Return records as a table: text aligned left, numbers right."""
-    header = list(records[0]) if records else []
-    text_columns = frozenset(
-        n for n, key in enumerate(header) if not isinstance(records[0][key], int | float)
-    )
-    rows = [[_cell(record[key]) for key in header] for record in records]
-    return cell_table(header, rows, title=title, notes=notes, text_columns=text_columns)
+def _make_column(name: str, example: Any) -> Column:
+    """Return a column of records: text aligned left, numbers right."""
 
+    def get(record: dict[str, Any]) -> Any:
+        value = record[name]
+        return " ".join(value) if isinstance(value, list | tuple) else value
 
-def _cell(value: Any) -> Cell:
-    if isinstance(value, float):
-        return number_cell(value, 3)
-    if isinstance(value, list | tuple):
-        return Cell(" ".join(value), " ".join(value))
-    if isinstance(value, int):
-        return Cell(f"{value:,}", value)
-    return Cell(str(value), value)
+    def text(record: dict[str, Any], _: int) -> str:
+        value = get(record)
+        if isinstance(value, float):
+            return format_number(value, 3)
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    return Column(name, get, 0 if isinstance(example, int | float) else None, text=text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_judge, judge_options
@@ -12,9 +11,6 @@ from tertium.cli.parser import TEXT, CommandParser
 from tertium.errors import UsageError
 from tertium.execution import runtime
 from tertium.segment import Segment, check_surrogates
-
-if TYPE_CHECKING:
-    from tertium.metrics.base.explanation import Explanation
 
 DESCRIPTION = (
     "Show the alignment of a translation with its reference or source, and what each feature "
@@ -76,10 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top}: expected 0 or more")
     with runtime(judge=judge_options(args)):
         explanation = explain(*read_segments(args), metric=args.metric)
-    if args.format == "json":
-        output.print_records([explanation.as_dict()])
-    else:
-        print_explanation(explanation, args.top)
+    output.show(args, *explanation.sections(args.top), records=[explanation.records()])
     output.print_warnings([f"warning: {kind}" for kind in explanation.warnings], quiet=False)
     return 0
 
@@ -126,16 +119,3 @@ def _read_segment_of_files(args: argparse.Namespace) -> list[Segment]:
     if not 1 <= number <= len(testset):
         raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
     return [testset.segments(system)[number - 1] for system in testset.systems]
-
-
-def print_explanation(explanation: Explanation, top: int) -> None:
-    """Print the parts of an explanation as text."""
-    from tertium.core.result import Table
-    from tertium.output.tables.explanations import explanation_parts
-    from tertium.text.control_characters import replace_control_characters
-
-    for part in explanation_parts(explanation, top):
-        if isinstance(part, Table):
-            output.print_table(part, "text")
-        else:
-            print(replace_control_characters(part))

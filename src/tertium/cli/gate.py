@@ -255,32 +255,25 @@ def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
 
 
 def _print_result(args: argparse.Namespace, result: GateResult, records: dict[str, Any]) -> None:
-    if args.format == "json":
-        output.print_records([records])
-        return
     tables = replace(result, cautions=()).tables() if args.quiet else result.tables()
     if args.format == "tsv":
         tables = tables[:1]
         output.print_warnings(tables[0].cautions, args.quiet)
-    for number, table in enumerate(tables):
-        output.print_table(table, args.format, first=not number)
+    output.show(args, *tables, records=[records])
 
 
 def _calibrate(args: argparse.Namespace, pairs: dict[str, PairFiles], alpha: float) -> int:
     from tertium.decisions.margins import suggest_margins
     from tertium.evaluation.scoring import score
 
-    records = []
-    for number, (name, pair) in enumerate(pairs.items()):
+    records, tables = [], []
+    for name, pair in pairs.items():
         own_args = _make_arguments(args, pair)
         testset = inputs.read_inputs(own_args)
         metrics = _load_metrics(own_args, testset)
         with progress_bars(args.quiet), runtime_of(args):
             margins = suggest_margins(score(testset, metrics), alpha=alpha)
         records += [{"pair": name, **record} for record in margins.records()]
-        [table] = margins.tables()
-        if args.format != "json":
-            output.print_table(replace(table, title=name), args.format, first=not number)
-    if args.format == "json":
-        output.print_records(records)
+        tables += [replace(table, title=name) for table in margins.tables()]
+    output.show(args, *tables, records=records)
     return 0

@@ -96,10 +96,10 @@ def _parse_price(text: str) -> tuple[float, float]:
 
 def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Metric]) -> int:
     """Print the requests that the judges among the metrics would send; return the exit code."""
-    from tertium.cli.output import print_result
+    from tertium.cli.output import show
+    from tertium.core.result import Column, Table
     from tertium.metrics.judge.metric import Judge
     from tertium.metrics.regression.blend import Blend
-    from tertium.output.tables.table import cell_table, number_cell
 
     parts = [part for m in metrics for part in (m.parts if isinstance(m, Blend) else (m,))]
     judges = [metric for metric in parts if isinstance(metric, Judge)]
@@ -108,21 +108,20 @@ def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Met
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
     plans = {judge.spec: judge.plan(segments) for judge in judges}
     records = [_plan_record(spec, plan, args.price) for spec, plan in plans.items()]
-    header = ["metric", "answers", "cached", "requests", "input tokens", "output tokens"]
-    header += ["cost"] if args.price else []
-    names = ("answers", "cached", "requests", "prompt_tokens", "completion_tokens")
-    rows = [
-        [
-            record["metric"],
-            *(number_cell(record[name], 0) for name in names),
-            *([number_cell(record["cost"], 4)] if args.price else []),
-        ]
-        for record in records
+    columns = [
+        Column("metric"),
+        Column("answers", decimals=0),
+        Column("cached", decimals=0),
+        Column("requests", decimals=0),
+        Column("input tokens", "prompt_tokens", 0),
+        Column("output tokens", "completion_tokens", 0),
     ]
+    if args.price:
+        columns.append(Column("cost", decimals=4))
     notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
-    style = getattr(args, "format", "text")  # a report has none
-    style = "text" if style == "csv" else style
-    print_result(records, cell_table(header, rows, notes=notes), style)
+    if getattr(args, "format", "csv") == "csv":  # a report has no format
+        args.format = "text"
+    show(args, Table(columns, records, notes=notes), records=records)
     return 0
 
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.output import add_format, print_records, print_result, print_table
+from tertium.cli.output import add_format, show
 from tertium.cli.parser import CommandParser
+from tertium.core.result import Column, Table
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
-from tertium.output.tables.table import cell_table
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.specs import describe_fields, format_value, parse_fields, split_spec
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.metric and args.all:
         raise UsageError(f"--all lists all metrics: omit it, or omit {args.metric}")
     if args.metric:
-        return _show_metric(args.metric, args.format)
+        return _show_metric(args)
     if args.all:
         records = [_describe(name) for name in (*METRICS, *RANKERS)]
         notes = [f"{alias} is an alias of {spec}" for alias, spec in ALIASES.items()]
@@ -62,10 +62,13 @@ def run(args: argparse.Namespace) -> int:
         records = [{**_describe(name), "summary": RECOMMENDED[name]} for name in names]
         total = len([*METRICS, *RANKERS])
         notes = [f"`tertium list --all` shows all {total} metrics and rankers"]
-    rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
-    header = ["metric", "needs", "better", "summary" if args.all else "use it for"]
-    table = cell_table(header, rows, notes=notes, text_columns=frozenset(range(4)))
-    print_result(records, table, args.format)
+    columns = [
+        Column("metric"),
+        Column("needs"),
+        Column("better"),
+        Column("summary" if args.all else "use it for", "summary"),
+    ]
+    show(args, Table(columns, records, notes=notes), records=records)
     return 0
 
 
@@ -122,21 +125,16 @@ def _scorer_name(spec: str) -> str:
     return split_spec(ALIASES.get(name, name))[0]
 
 
-def _show_metric(spec: str, style: Any) -> int:
-    name, cls = resolve_spec(spec)
-    types = describe_fields(cls)
-    rows = [
-        [field.name, types[field.name], format_value(field.default)]
+def _show_metric(args: argparse.Namespace) -> int:
+    name, cls = resolve_spec(args.metric)
+    about, types = inspect.getdoc(cls), describe_fields(cls)
+    fields = [
+        {"field": field.name, "type": types[field.name], "default": format_value(field.default)}
         for field in dataclasses.fields(cls)
         if field.init
     ]
-    header = ["field", "type", "default"]
-    if style == "json":
-        fields = [dict(zip(header, row, strict=True)) for row in rows]
-        print_records([{**_describe(name), "about": inspect.getdoc(cls), "fields": fields}])
-        return 0
-    if style == "text":
-        print(f"{cls.title} ({name})\n")
-        print(inspect.getdoc(cls))
-    print_table(cell_table(header, rows, text_columns=frozenset(range(3))), style)
+    table = Table([Column("field"), Column("type"), Column("default")], fields)
+    heading = f"{cls.title} ({name})\n\n{about}"
+    record = {**_describe(name), "about": about, "fields": fields}
+    show(args, heading, table, records=[record])
     return 0

@@ -181,7 +181,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     with progress_bars(args.quiet), runtime_of(args):
         result = analysis(args)
-    output.show_result(args, result)
+    if args.to_json:
+        output.write_json(args.to_json, result.records())
+    output.show(args, result)
     return 0
 
 
@@ -207,12 +209,14 @@ def _run_agreement(args: argparse.Namespace) -> None:
 
         report = report_meta_evaluation(agreement, agreement.diagnostics)
         output.write_report(args.report, report, args.quiet)
+    if args.to_json:
+        output.write_json(args.to_json, agreement.records())
     columns = {"intervals": args.confidence, "p_values": args.p_values}
     if args.format == "tsv":
         tables = [agreement.file_table(**columns)]
     else:
         tables = agreement.tables(**columns, chart=args.format == "text")
-    output.show_result(args, agreement, tables)
+    output.show(args, *tables, records=[agreement.records()])
     if args.quiet or args.format == "json":
         return
     for line in agreement.exclusion_lines():

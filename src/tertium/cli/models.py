@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cache.cached_files import hub_folder, models_folder
-from tertium.cli.output import add_format, add_quiet, print_result
+from tertium.cli.output import add_format, add_quiet, show
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
+from tertium.core.result import Column, Table
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
-from tertium.output.tables.table import cell_table
 from tertium.plugins import describe_package
 
 RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
@@ -69,11 +69,18 @@ def run(args: argparse.Namespace) -> int:
             for name, entries in ENCODERS.plugins.items()
         ),
     ]
-    rows = [_make_row(record) for record in records]
+    columns = [
+        Column("name"),
+        Column("description", "what"),
+        Column("languages", _shorten_languages),
+        Column("MB", "megabytes", 0),
+        Column(
+            "location, or command to install",
+            lambda record: record["installed"] or record["install"],
+        ),
+    ]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
-    header = ["name", "description", "languages", "MB", "location, or command to install"]
-    table = cell_table(header, rows, notes=notes, text_columns=frozenset({0, 1, 2, 4}))
-    print_result(records, table, args.format)
+    show(args, Table(columns, records, notes=notes), records=records)
     return 0
 
 
@@ -95,13 +102,10 @@ def _find_resource(name: str) -> Resource:
     return RESOURCES[name]
 
 
-def _make_row(record: dict[str, Any]) -> list[str]:
-    codes = record["languages"].split()
-    languages = record["languages"]
-    if len(codes) > MAX_LISTED_LANGUAGES:
-        languages = f"{len(codes)} languages"
-    location = record["installed"] or record["install"]
-    return [record["name"], record["what"], languages, str(record["megabytes"]), location]
+def _shorten_languages(record: dict[str, Any]) -> str:
+    languages: str = record["languages"]
+    count = len(languages.split())
+    return f"{count} languages" if count > MAX_LISTED_LANGUAGES else languages
 
 
 def _find_installed(card: Resource) -> tuple[Path, str] | None:

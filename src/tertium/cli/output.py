@@ -17,7 +17,7 @@ from tertium.cli.parser import CommandParser
 from tertium.core.result import Result, Table
 from tertium.data.formats import to_json as to_json
 from tertium.errors import UsageError
-from tertium.output.render import TableFormat, render_table
+from tertium.output.render import TableFormat, render_contents
 from tertium.text.control_characters import replace_control_characters
 
 if TYPE_CHECKING:
@@ -140,43 +140,42 @@ def parse_decimals(text: str) -> int:
     return int(text)
 
 
-def print_table(table: Table, style: TableFormat, *, first: bool = True) -> None:
-    """Print a table, on a terminal in its width and with color.
+def show(args: argparse.Namespace, *parts: Any, records: Sequence[Any] | None = None) -> None:
+    """Print results, tables and texts in the format of -f, with the decimals of -w.
 
-    A blank line separates a further table from the previous one if the format needs it.
+    JSON has `records`, by default those of the results. TSV has the table of each result's files.
     """
+    if args.format == "json":
+        print_records(_join_records(parts) if records is None else records)
+        return
+    contents: list[Any] = []
+    for part in parts:
+        if not isinstance(part, Result):
+            contents.append(part)
+        elif args.format == "tsv":
+            contents.append(part.file_table(".tsv"))
+        else:
+            contents += part.contents()
+    print_contents(contents, args.format, decimals=getattr(args, "width", None))
+
+
+def _join_records(results: Sequence[Result]) -> list[Any]:
+    joined: list[Any] = []
+    for result in results:
+        records = result.records()
+        joined += records if isinstance(records, list) else [records]
+    return joined
+
+
+def print_contents(
+    contents: Sequence[Any], style: TableFormat, *, decimals: int | None = None
+) -> None:
+    """Print tables and texts, on a terminal in its width and with color."""
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
-    if not first and (style == "md" or (style == "text" and table.title)):
-        sys.stdout.write("\n")
     color = terminal and style == "text" and os.environ.get("TERM") != "dumb"
-    sys.stdout.write(render_table(table, style, width=width, color=color))
-
-
-def print_tables(
-    tables: Sequence[Table], style: TableFormat, *, decimals: int | None = None
-) -> None:
-    """Print tables below each other; `decimals` are those of -w."""
-    for number, table in enumerate(tables):
-        print_table(table.with_decimals(decimals), style, first=not number)
-
-
-def show_result(
-    args: argparse.Namespace, result: Result, tables: Sequence[Table] | None = None
-) -> None:
-    """Write JSON if --to-json is given, and print a result in the format of -f.
-
-    By default, TSV is the table of files, and the other formats have all tables.
-    """
-    if getattr(args, "to_json", None):
-        write_json(args.to_json, result.records())
-    if args.format == "json":
-        records = result.records()
-        print_records(records if isinstance(records, list) else [records])
-        return
-    if tables is None:
-        tables = [result.file_table()] if args.format == "tsv" else result.tables()
-    print_tables(tables, args.format, decimals=getattr(args, "width", None))
+    parts = [p.with_decimals(decimals) if isinstance(p, Table) else p for p in contents]
+    sys.stdout.write(render_contents(parts, style, width=width, color=color))
 
 
 def print_warnings(lines: Sequence[str], quiet: bool) -> None:
@@ -185,17 +184,9 @@ def print_warnings(lines: Sequence[str], quiet: bool) -> None:
         print(replace_control_characters(f"tertium: {line}"), file=sys.stderr)
 
 
-def print_records(records: Sequence[dict[str, Any]]) -> None:
+def print_records(records: Sequence[Any]) -> None:
     """Print records as JSON: a single one as an object, as sacrebleu does, several as a list."""
-    sys.stdout.write(to_json(records[0] if len(records) == 1 else list(records)))
-
-
-def print_result(records: Sequence[dict[str, Any]], table: Table, style: str) -> None:
-    """Print the records if the format is JSON, otherwise the table."""
-    if style == "json":
-        print_records(records)
-    else:
-        print_table(table, style)  # type: ignore[arg-type]
+    sys.stdout.write(to_json(records[0] if len(records) == 1 else records))
 
 
 def write_json(path: str, value: Any) -> None:

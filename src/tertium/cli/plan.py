@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -161,64 +160,60 @@ def parse_duration(text: str) -> float:
     >>> parse_duration("1h30m"), parse_duration("2.5h")
     (5400.0, 9000.0)
     """
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(h|min|m|s)", text.strip().lower())
-    if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(h|min|m|s)\s*", "", text.strip().lower()):
+    duration = text.strip().lower()
+    part = r"(\d+(?:\.\d+)?)\s*(h|min|m|s)\s*"
+    if not re.fullmatch(f"({part})+", duration):
         raise argparse.ArgumentTypeError(f"{text!r} is not a time; expected 8h, 90m or 1h30m")
-    return sum(float(number) * SECONDS_BY_UNIT[unit] for number, unit in parts)
+    return sum(float(n) * SECONDS_BY_UNIT[unit] for n, unit in re.findall(part, duration))
 
 
 def run(args: argparse.Namespace) -> int:
     output.check_outputs(args)
     if args.plot and not args.plot.endswith(".svg"):
         raise UsageError(f"--plot {args.plot}: expected a file that ends in .svg")
+    plan: PowerPlan | None = None
+    campaign: Campaign | None
     if args.campaign:
-        return _convert(args)
-    testset = inputs.read_inputs(args) if args.translations else None
-    plans = _plan_power(args, testset)
-    if args.output:
-        with progress_bars(args.quiet), runtime_of(args):
-            campaign = _make_campaign(args, testset, plans[0] if plans else None)
-        _write(args, campaign)
-    elif not plans:
+        campaign = _read_campaign(args)
+    else:
+        testset = inputs.read_inputs(args) if args.translations else None
+        plan = _plan_power(args, testset)
+        campaign = _make_campaign(args, testset, plan) if args.output else None
+    if campaign is not None:
+        from tertium.campaigns.exchange import write_any_campaign
+
+        write_any_campaign(campaign, args.output, args.tool)
+    elif plan is None:
         raise UsageError("nothing to plan: give --difference, --budget, or -t with -o FILE")
-    _print(args, plans, campaign if args.output else None)
+    if args.plot and plan is not None:
+        plan.write(args.plot)
+    results = [result for result in (plan, campaign) if result is not None]
+    record = {} if plan is None else plan.records()
+    if campaign is not None:
+        record |= {"campaign": campaign.id, "file": args.output}
+    output.show(args, *(results[:1] if args.format == "tsv" else results), records=[record])
     return 0
 
 
-def _plan_power(args: argparse.Namespace, testset: TestSet | None) -> list[PowerPlan]:
-    """Return the plan for the requested number of raters, then for other numbers."""
+def _plan_power(args: argparse.Namespace, testset: TestSet | None) -> PowerPlan | None:
     from tertium.evaluation.campaign_planning import plan_power
 
     if args.difference is None and args.budget is None:
-        return []
-    protocol = args.protocol or "esa"
+        return None
     systems = args.systems or (len(testset.systems) if testset is not None else 2)
     documents = testset.documents if testset is not None and args.choose == "documents" else ()
-    options: dict[str, Any] = {
-        "protocol": protocol,
-        "systems": systems,
-        "documents": documents,
-        "power": args.power,
-        "alpha": args.alpha,
-        "seconds": args.seconds,
-    }
-    first = plan_power(
+    return plan_power(
         args.difference,
         budget=args.budget,
+        protocol=args.protocol or "esa",
+        systems=systems,
         raters=args.raters_per_segment,
         pilot=args.pilot,
-        **options,
+        documents=documents,
+        power=args.power,
+        alpha=args.alpha,
+        seconds=args.seconds,
     )
-    from tertium.campaigns.power import plan_difference
-
-    numbers = [n for n in (1, 2, 3) if n != args.raters_per_segment]
-    other_plans = [
-        plan_difference(
-            first.difference, first.variance, dataclasses.replace(first.design, raters=n)
-        )
-        for n in numbers
-    ]
-    return [first, *other_plans]
 
 
 def _make_campaign(
@@ -239,27 +234,28 @@ def _make_campaign(
             f"tertium: warning: {count} segments are planned, but there are {len(testset)}{detail}",
             file=sys.stderr,
         )
-    return plan_campaign(
-        testset,
-        count,
-        protocol=args.protocol or "esa",
-        raters=_rater_names(args),
-        choose=args.choose,
-        strata=args.stratify,
-        suspicions=args.suspicions,
-        seed=args.seed,
-        overlap=args.raters_per_segment,
-        common=args.common,
-        checks=args.checks,
-        tutorials=args.tutorials,
-        show_reference=args.show_reference,
-        context_size=args.context,
-        instructions=Path(args.instructions).read_text("utf-8") if args.instructions else "",
-        glossary=_read_glossary(args),
-        name=args.name or Path(args.output).stem,
-        source_language=args.source_language or "",
-        target_language=args.target_language or "",
-    )
+    with progress_bars(args.quiet), runtime_of(args):
+        return plan_campaign(
+            testset,
+            count,
+            protocol=args.protocol or "esa",
+            raters=_rater_names(args),
+            choose=args.choose,
+            strata=args.stratify,
+            suspicions=args.suspicions,
+            seed=args.seed,
+            overlap=args.raters_per_segment,
+            common=args.common,
+            checks=args.checks,
+            tutorials=args.tutorials,
+            show_reference=args.show_reference,
+            context_size=args.context,
+            instructions=Path(args.instructions).read_text("utf-8") if args.instructions else "",
+            glossary=_read_glossary(args),
+            name=args.name or Path(args.output).stem,
+            source_language=args.source_language or "",
+            target_language=args.target_language or "",
+        )
 
 
 def _rater_names(args: argparse.Namespace) -> list[str]:
@@ -283,48 +279,9 @@ def _read_glossary(args: argparse.Namespace) -> list[Any]:
     ]
 
 
-def _convert(args: argparse.Namespace) -> int:
+def _read_campaign(args: argparse.Namespace) -> Campaign:
     from tertium.campaigns.exchange import read_any_campaign
 
     if not args.output:
         raise UsageError("--from needs -o FILE, and --as for another format")
-    campaign = read_any_campaign(args.campaign, protocol=args.protocol)
-    _write(args, campaign)
-    _print(args, [], campaign)
-    return 0
-
-
-def _write(args: argparse.Namespace, campaign: Campaign) -> None:
-    from tertium.campaigns.exchange import write_any_campaign
-
-    write_any_campaign(campaign, args.output, args.tool)
-
-
-def _print(args: argparse.Namespace, plans: list[PowerPlan], campaign: Campaign | None) -> None:
-    from tertium.output.tables.campaigns import (
-        campaign_table,
-        power_chart,
-        power_table,
-        raters_table,
-    )
-
-    by_raters = sorted(plans, key=lambda p: p.design.raters)
-    if args.plot and plans:
-        from tertium.output.charts.draw import write_charts
-
-        write_charts(args.plot, [[power_chart(by_raters)]])
-    if args.format == "json":
-        records: dict[str, Any] = plans[0].record() if plans else {}
-        if campaign is not None:
-            records |= {"campaign": campaign.id, "file": args.output}
-        output.print_records([records])
-        return
-    tables = []
-    if plans:
-        tables.append(power_table(plans[0]))
-        if args.format != "tsv":
-            tables.append(raters_table(by_raters))
-    if campaign is not None and (args.format != "tsv" or not plans):
-        tables.append(campaign_table(campaign))
-    for number, table in enumerate(tables):
-        output.print_table(table, args.format, first=not number)
+    return read_any_campaign(args.campaign, protocol=args.protocol)

@@ -71,13 +71,12 @@ def run(args: argparse.Namespace) -> int:
         ranking = rank(testset, args.ranker[0] if args.ranker else None)
     if args.to_json:
         output.write_json(args.to_json, ranking.records(segments=True))
-    if args.format == "json":
-        output.print_records(ranking.records(segments=args.sentence_level))
-    elif args.sentence_level:
-        output.print_table(ranking.segment_table().with_decimals(args.width), args.format)
+    if args.sentence_level:
+        table = ranking.segment_table()
     else:
         table = ranking.system_table(warnings=not args.quiet)
-        output.print_table(table.with_decimals(args.width), args.format)
+    records = ranking.records(segments=args.sentence_level)
+    output.show(args, table, records=records)
     if args.sentence_level or args.format not in output.FORMATS_WITH_NOTES:
         output.print_warnings(ranking.warning_lines(), args.quiet)
     return 0

@@ -117,11 +117,7 @@ def _fit(args: argparse.Namespace) -> int:
             ignore=args.ignore,
         )
     route.save(args.output)
-    if args.format == "json":
-        output.print_records([route.records()])
-        return 0
-    for number, table in enumerate(route.tables()):
-        output.print_table(table, args.format, first=not number)
+    output.show(args, *route.tables(), records=[route.records()])
     return 0
 
 
@@ -142,6 +138,6 @@ def _apply(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         routed = apply_route(route, testset, lp=inputs.language_pair(args))
     routed.write(*outputs)
-    output.print_result([routed.records()], routed.tables()[0], args.format)
+    output.show(args, *routed.tables(), records=[routed.records()])
     output.print_warnings(routed.notes, args.quiet)
     return 0

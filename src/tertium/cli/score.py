@@ -20,7 +20,7 @@ from tertium.cli.significance import (
     add_resamples,
     compare_systems,
 )
-from tertium.cli.slices import make_slices, print_slices, slice_records
+from tertium.cli.slices import join_slices, make_slices, slice_records, slice_tables
 from tertium.errors import UsageError
 
 if TYPE_CHECKING:
@@ -236,29 +236,28 @@ def _print_scores(
         records = evaluation.records(segments=args.sentence_level)
         output.print_records(records + slice_records(slices))
     elif slices and args.format == "tsv":
-        print_slices(args, slices)
+        output.show(args, join_slices(slices))
     elif args.sentence_level:
-        _print_table(args, evaluation.segment_table(include_texts=args.with_texts))
+        _print_tables(args, evaluation.segment_table(include_texts=args.with_texts))
     elif args.document_level:
-        _print_table(args, evaluation.document_table())
+        _print_tables(args, evaluation.document_table())
     else:
         warnings = not args.quiet and args.format != "csv"
-        _print_table(args, evaluation.system_table(warnings=warnings))
-        print_slices(args, slices)
+        _print_tables(args, evaluation.system_table(warnings=warnings), *slice_tables(slices))
     has_notes = args.format in output.FORMATS_WITH_NOTES
     if not has_notes or args.sentence_level or args.document_level:
         output.print_warnings(evaluation.warning_lines(), args.quiet)
 
 
-def _print_table(args: argparse.Namespace, table: Table) -> None:
+def _print_tables(args: argparse.Namespace, *tables: Table) -> None:
     if args.format != "csv":
-        output.print_table(table.with_decimals(args.width), args.format)
+        output.show(args, *tables)
     elif args.by:
         raise UsageError("-f csv prints one table: omit --by, or use -f tsv")
     else:
         from tertium.data.tables import csv_lines
 
-        sys.stdout.writelines(csv_lines(table.values(), excel=args.excel))
+        sys.stdout.writelines(csv_lines(tables[0].values(), excel=args.excel))
 
 
 def _print_bare_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:

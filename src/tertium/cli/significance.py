@@ -11,7 +11,7 @@ from tertium.cli import inputs, output
 from tertium.cli.judge import print_plan
 from tertium.cli.parser import CommandParser, StoreWithName
 from tertium.cli.runtime import progress_bars, runtime_of
-from tertium.cli.slices import make_slices, print_slices, slice_records
+from tertium.cli.slices import join_slices, make_slices, slice_records, slice_tables
 from tertium.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,12 +123,10 @@ def _print_comparison(
     if args.format == "json":
         output.print_records(result.records() + slice_records(slices))
     elif slices and args.format == "tsv":
-        print_slices(args, slices)
+        output.show(args, join_slices(slices))
     elif pairs and args.format == "tsv":
-        output.print_table(result.pair_list(), args.format)
+        output.show(args, result.pair_list())
     else:
         table = result.comparison_table(warnings=not args.quiet)
-        output.print_table(table.with_decimals(args.width), args.format)
-        for metric in result.metrics if pairs else ():
-            output.print_table(result.pair_table(metric), args.format, first=False)
-        print_slices(args, slices)
+        pair_tables = [result.pair_table(metric) for metric in result.metrics if pairs]
+        output.show(args, table, *pair_tables, *slice_tables(slices))

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli import inputs, output
+from tertium.cli import inputs
 
 if TYPE_CHECKING:
     from tertium.core.result import Table
@@ -32,15 +32,15 @@ def slice_records(slices: Sequence[Slices]) -> list[dict[str, Any]]:
     return [record for part in slices for record in part.records()]
 
 
-def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
-    """Print one table per column of --by; in TSV, one table of all."""
-    if not slices:
-        return
-    tables = [table.with_decimals(args.width) for part in slices for table in part.tables()]
-    if args.format == "tsv" and len(tables) > 1:
-        tables = [_join_tables(tables)]
-    for number, table in enumerate(tables):
-        output.print_table(table, args.format, first=number == 0 and args.format == "tsv")
+def slice_tables(slices: Sequence[Slices]) -> list[Table]:
+    """Return one table per column of --by."""
+    return [table for part in slices for table in part.tables()]
+
+
+def join_slices(slices: Sequence[Slices]) -> Table:
+    """Return the slices as a table for TSV; of several columns, the first cells name them."""
+    tables = slice_tables(slices)
+    return tables[0] if len(tables) == 1 else _join_tables(tables)
 
 
 def _join_tables(tables: Sequence[Table]) -> Table:

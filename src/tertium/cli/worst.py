@@ -87,6 +87,6 @@ def run(args: argparse.Namespace) -> int:
             write_text(path, worst_page(result))
         else:
             result.write(path)
-    [table] = result.tables(shorten=args.format == "text")
-    output.print_result(result.records(), table, args.format)
+    tables = result.tables(shorten=args.format == "text")
+    output.show(args, *tables, records=result.records())
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -89,6 +89,17 @@ class LineChart(_Titled):
     curves: Mapping[str, FloatArray]  # a value for each x
     description: str  # for screen readers
     reference_value: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeatMap(_Titled):
+    """Values from 0 to 1 as shades, for pages; cells with a tooltip may have a frame."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: FloatArray  # (rows, columns), NaN if missing
+    tooltips: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    has_frames: bool = False
 
 
 Chart = IntervalChart | RidgeChart | DotChart | ScatterChart | LineChart

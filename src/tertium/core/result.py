@@ -8,8 +8,8 @@ layers and are named in `WRITERS` by the suffix of a file; they are imported whe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -24,13 +24,17 @@ from tertium.spans import Side, Span
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from tertium.core.charts import Chart
+    from tertium.core.findings import Finding
+    from tertium.core.suites import Suites
+
 Value = float | int | str | None
 Emphasis = Literal["", "best", "good", "bad", "dim"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A shown cell: its text, its full value, and a style.
+    """A shown cell: its text, its full value, a style, and the length of a bar from -1 to 1.
 
     "best" is bold, "good" green, "bad" red and "dim" gray.
     """
@@ -38,6 +42,7 @@ class Cell:
     text: str
     value: Any = None
     emphasis: Emphasis = ""
+    bar: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Column:
         The heading.
     get
         A function that returns the full value of a row, or the attribute that holds it, such as
-        "name" or "span.side"; by default the attribute with the name of the column.
+        "name" or "span.side" (the key, if rows are dictionaries); by default the attribute with the
+        name of the column.
     decimals
         Decimals of the printed number, or a function that returns them for a row. Text columns
         have none and are aligned left.
@@ -58,6 +64,8 @@ class Column:
         False for a column that is only in files.
     mark
         A function that returns the style of a row's cell.
+    bar
+        A function that returns the length of a bar from -1 to 1, which pages draw next to a number.
     text
         A function of a row and its decimals that returns the printed text, if this is not the
         rounded value.
@@ -73,6 +81,7 @@ class Column:
     decimals: int | Callable[[Any], int] | None = None
     show: bool = True
     mark: Callable[[Any], Emphasis] | None = None
+    bar: Callable[[Any], float] | None = None
     text: Callable[[Any, int], str] | None = None
     group: str = ""
     adjustable: bool = False
@@ -84,7 +93,10 @@ class Column:
 
     def value(self, row: Any) -> Any:
         """Return the full value of a row."""
-        return self.get(row) if callable(self.get) else attrgetter(self.get or self.name)(row)
+        if callable(self.get):
+            return self.get(row)
+        key = self.get or self.name
+        return row[key] if isinstance(row, dict) else attrgetter(key)(row)
 
     def cell(self, row: Any) -> Cell:
         """Return the shown cell of a row."""
@@ -96,7 +108,8 @@ class Column:
             text = format_number(value, decimals)
         else:
             text = "" if value is None else str(value)
-        return Cell(text, value, self.mark(row) if self.mark else "")
+        bar = None if self.bar is None else self.bar(row)
+        return Cell(text, value, self.mark(row) if self.mark else "", bar=bar)
 
 
 def format_number(value: float, decimals: int) -> str:
@@ -106,6 +119,11 @@ def format_number(value: float, decimals: int) -> str:
     ('0.67', '0.00', '–')
     """
     return "–" if value != value else f"{value:z.{decimals}f}"
+
+
+def number_cell(value: float, decimals: int, emphasis: Emphasis = "") -> Cell:
+    """Return a cell with a rounded number."""
+    return Cell(format_number(value, decimals), value, emphasis)
 
 
 def shorten_column(column: Column, length: int) -> Column:
@@ -193,6 +211,29 @@ class Table:
         columns = [Column(name, itemgetter(n)) for n, name in enumerate(values)]
         return cls(columns, [*zip(*values.values(), strict=True)], **more)
 
+    @classmethod
+    def from_cells(
+        cls,
+        header: Sequence[str],
+        rows: Iterable[Sequence[Cell | str]],
+        *,
+        text_columns: Collection[int] = (0,),
+        **more: Any,
+    ) -> Table:
+        """Return a table of cells and texts; `text_columns` are aligned left."""
+
+        def column(n: int) -> Column:
+            return Column(
+                header[n],
+                lambda row: row[n].value,
+                None if n in text_columns else 0,
+                mark=lambda row: row[n].emphasis,
+                text=lambda row, _: row[n].text,
+            )
+
+        cells = [[Cell(c, c) if isinstance(c, str) else c for c in row] for row in rows]
+        return cls([column(n) for n in range(len(header))], cells, **more)
+
     @property
     def visible(self) -> list[Column]:
         """The columns to print."""
@@ -236,7 +277,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page: paragraphs of text, tables and charts under a title."""
+    """Texts, lists of texts, tables, marked lines and charts under a title."""
 
     title: str
     contents: Sequence[Any]
@@ -246,7 +287,7 @@ class Result:
     """What a public function returns; subclasses declare tables and, if they have any, charts.
 
     `tables` are printed, `file_table` is written to tables such as `.tsv` and `.xlsx`, `records`
-    are written as JSON.
+    are written as JSON. Results that are more than tables have other `contents`.
     """
 
     __slots__ = ()
@@ -255,6 +296,10 @@ class Result:
     def tables(self) -> Sequence[Table]:
         """Return the tables to print."""
         raise NotImplementedError
+
+    def contents(self) -> Sequence[Any]:
+        """Return what is printed and shown in notebooks: by default the tables."""
+        return self.tables()
 
     def file_table(self, suffix: str = "") -> Table:
         """Return the table that a file with this suffix holds: by default the first one."""
@@ -270,8 +315,19 @@ class Result:
 
     def sections(self) -> Sequence[Section]:
         """Return the sections of a page: by default the tables and charts."""
-        charts = getattr(self, "charts", tuple)
-        return [Section("", [*self.tables(), *charts()])]
+        return [Section("", [*self.tables(), *self.charts()])]
+
+    def charts(self) -> Sequence[Chart]:
+        """Return charts, for pages and `.svg` files; most results have none."""
+        return ()
+
+    def findings(self) -> Iterable[Finding]:
+        """Return findings, for `.sarif` files; most results have none."""
+        return ()
+
+    def suites(self) -> Suites:
+        """Return what was tested, for JUnit files; only results of tests have suites."""
+        raise NotImplementedError
 
     @property
     def exit_code(self) -> int:
@@ -318,16 +374,18 @@ class Result:
 class Writer:
     """A function `write(result, path)`, as `module:function`, and what it needs.
 
-    `method` is a method that only some results have.
+    `method` is a method of results that returns what is written, if only some have it.
     """
 
     target: str
-    method: str = "tables"
+    method: str = ""
     modules: tuple[str, ...] = ()
 
     def is_for(self, cls: type[Result]) -> bool:
         """Whether results of a class have what is written."""
-        return getattr(cls, self.method, None) is not None
+        if not self.method:
+            return True
+        return getattr(cls, self.method) is not getattr(Result, self.method)
 
 
 WRITERS: Mapping[str, Writer] = {

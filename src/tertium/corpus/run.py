@@ -7,10 +7,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
 from tertium.arrays import is_integer_at_least
+from tertium.core.result import Column, Result, Table
 from tertium.corpus import scoring
 from tertium.corpus.batches import duplicate_column_error, infer_columns
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
@@ -26,8 +28,8 @@ from tertium.errors import BudgetError, DataError, TertiumError, UsageError, sho
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
-from tertium.metrics.base.loading import load_metrics
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.loading import load_metric, load_metrics
+from tertium.metrics.base.metric import NO_SCORE, Metric
 from tertium.metrics.judge.metric import Judge
 from tertium.metrics.judge.usage import Usage, check_set, share_usage
 from tertium.segment import Segment
@@ -36,11 +38,12 @@ from tertium.version import __version__
 Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
 LONGEST = 100_000
+DONE = "all done before"  # in place of the speed
 VECTOR_CACHE_BYTES = 32 * MEGABYTE  # for a metric that encodes a text twice
 
 
 @dataclass(frozen=True)
-class CorpusSummary:
+class CorpusSummary(Result):
     """Result of `score_corpus`: row counts, statistics of each metric, and speed.
 
     Attributes
@@ -53,6 +56,8 @@ class CorpusSummary:
         Count, mean, range, warnings, marked errors and signature by metric spec.
     scored, seconds
         Rows and time of this call; less than `rows` if it resumed an earlier run.
+    output
+        The folder of the shards.
     """
 
     rows: int
@@ -64,12 +69,48 @@ class CorpusSummary:
     parts: int
     engine: str
     workers: int
+    output: str
 
     @property
     def rows_per_second(self) -> float:
         return self.scored / self.seconds if self.seconds else 0.0
 
-    def record(self) -> dict[str, Any]:
+    def tables(self) -> list[Table]:
+        """Return one row per metric with mean and range; notes have the counts."""
+
+        def decimals(row: tuple[str, MetricTally]) -> int:
+            return load_metric(row[0]).decimals
+
+        columns = [
+            Column("metric", itemgetter(0)),
+            Column("mean", lambda row: row[1].mean, decimals),
+            Column("lowest", lambda row: row[1].low if row[1].count else math.nan, decimals),
+            Column("highest", lambda row: row[1].high if row[1].count else math.nan, decimals),
+        ]
+        return [Table(columns, [*self.metrics.items()], notes=self._notes())]
+
+    def _notes(self) -> list[str]:
+        bad = sum(self.bad.values())
+        speed = self.rows_per_second
+        notes = [
+            f"{self.rows:,} rows, {self.kept:,} kept, {bad:,} invalid; {self.parts:,} "
+            f"part{'s' * (self.parts != 1)} in {self.output}; "
+            + (f"{speed:,.{0 if speed >= 10 else 1}f} rows per second" if self.scored else DONE)
+        ]
+        notes += [f"invalid: {count:,} {reason}" for reason, count in sorted(self.bad.items())]
+        if bad:
+            notes.append(f"invalid rows with their reasons: {self.output}/{BAD}")
+        for spec, tally in self.metrics.items():
+            counts = [(NO_SCORE, tally.missing)] if tally.missing else []
+            counts += sorted(tally.warnings.items())
+            notes += [f"{spec}: {count:,} {kind}" for kind, count in counts]
+            if tally.errors:
+                kinds = ", ".join(f"{kind} {count:,}" for kind, count in tally.errors.most_common())
+                notes.append(f"{spec}: rows with errors: {kinds}")
+            notes.append(tally.signature_text())
+        return notes
+
+    def records(self) -> dict[str, Any]:
         """Return the summary as JSON-compatible values."""
         return {
             "rows": self.rows,
@@ -195,8 +236,9 @@ def score_corpus(
                 parts=len(parts),
                 engine=pool.engine,
                 workers=pool.size,
+                output=folder,
             )
-            state.summarize(summary.record())
+            state.summarize(summary.records())
     return summary
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,19 @@ from tertium.campaigns.system_scores import (
     rank_agreement,
     score_systems,
 )
+from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.display import Displayable
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.spans import MQM_WEIGHTS, ErrorAnnotations
 
 CEILING = "ceiling of metrics"
+SEVERITIES = ("critical", "major", "minor", "bad", "neutral")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RaterStudy(Displayable):
+class RaterStudy(Result):
     """Agreement of raters and scores of systems in one set, as returned by `tertium.agree`.
 
     Attributes
@@ -87,13 +89,139 @@ class RaterStudy(Displayable):
             "set": self.name,
             "judgments": len(self.ratings),
             "statistics": [vars(entry) for entry in self.statistics],
-            "raters": [{**vars(rater), "reasons": [*rater.reasons]} for rater in self.raters],
+            "raters": [vars(rater) for rater in self.raters],
             "systems": [vars(score) for score in self.systems],
             "p_values": self.p_values.tolist(),
             "scorecards": [vars(card) for card in self.scorecards],
             "without": dict(self.without),
             "left_out": dict(self.excluded_counts),
         }
+
+    def tables(self) -> list[Table]:
+        """Return agreement, raters, systems and, if errors were marked, MQM scorecards."""
+        tables = [self.agreement_table(), self.rater_table(), self.system_table()]
+        return tables + ([self.scorecard_table()] if self.scorecards else [])
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the human scores of systems."""
+        return self.system_table()
+
+    def agreement_table(self) -> Table:
+        """Return the agreement statistics with intervals."""
+        columns = [
+            Column("statistic", "name"),
+            Column("value", decimals=3),
+            *_interval_columns(3),
+            count_column("judged", "count"),
+        ]
+        notes = [
+            "judged: translations of two or more raters; pairs of ratings for Pearson, Kendall, "
+            "kappa"
+        ]
+        if not self.statistics:
+            notes = ["no translation was judged by two raters: agreement cannot be measured"]
+        if any(entry.name == CEILING for entry in self.statistics):
+            notes.append(
+                f"{CEILING}: the highest Pearson correlation with the mean of the raters to expect"
+            )
+        notes += [f"left out: {reason}: {n}" for reason, n in self.excluded_counts.items()]
+        title = f"Agreement of raters ({len(self.raters)}): {self.name}"
+        return Table(columns, self.statistics, title, notes)
+
+    def rater_table(self) -> Table:
+        """Return one row per rater; raters to leave out are marked."""
+        columns = [
+            Column("rater", mark=lambda rater: "bad" if rater.should_leave_out else ""),
+            count_column("judgments"),
+            Column("mean", decimals=1),
+            Column("sd", "deviation", 1),
+            Column("bias", decimals=1),
+            Column("r with others", "agreement", 2),
+            Column("drift / 100", "drift", 1, text=_format_drift),
+            Column("alpha without", "alpha_without", 3),
+        ]
+        if any(not math.isnan(rater.seconds) for rater in self.raters):
+            columns.append(Column("seconds", decimals=0))
+        if any(rater.checks for rater in self.raters):
+            columns.append(Column("checks", "checks_passed", 0, text=_format_checks))
+        notes = [
+            "bias: mean difference to other raters on the same translations; drift / 100: its "
+            "change over 100 judgments, * if larger than two standard errors"
+        ]
+        leave_out = [rater for rater in self.raters if rater.should_leave_out]
+        for rater in leave_out:
+            reasons = "; ".join(rater.reasons)
+            notes.append(f"consider leaving out {rater.rater}: {reasons} (--exclude)")
+        if self.without:
+            names = ", ".join(rater.rater for rater in leave_out)
+            tau = self.without["order"]
+            order = "unchanged" if tau == 1 else f"tau {tau:.2f}"
+            alpha = f"{self.without['alpha']:.3f}"
+            notes.append(f"without {names}: alpha {alpha}, order of systems {order}")
+        return Table(columns, self.raters, "Raters", notes)
+
+    def system_table(self) -> Table:
+        """Return systems from best to worst."""
+        columns = [
+            Column("system"),
+            Column("mean", decimals=2),
+            *_interval_columns(2),
+            Column("z", "standardized", 3),
+            count_column("judgments"),
+            Column("cluster", decimals=0),
+        ]
+        notes = [
+            "intervals and clusters: bootstrap of raters and documents; z: standardized by rater"
+        ]
+        return Table(columns, self.systems, "Systems by human score", notes)
+
+    def scorecard_table(self) -> Table:
+        """Return MQM points per 1,000 words by system."""
+        columns = [
+            Column("system"),
+            Column("points", decimals=1),
+            *_interval_columns(1),
+            count_column("words"),
+        ]
+        for severity in SEVERITIES:
+
+            def count(card: Scorecard, severity: str = severity) -> int:
+                return card.errors.get(severity, 0)
+
+            if any(map(count, self.scorecards)):
+                columns.append(count_column(severity, count))
+        if any(card.passed is not None for card in self.scorecards):
+            columns.append(
+                Column(
+                    "result",
+                    lambda card: "pass" if card.passed else "fail",
+                    0,
+                    mark=lambda card: "good" if card.passed else "bad",
+                )
+            )
+        notes = ["words: of the source, once per judgment; characters in scripts without spaces"]
+        return Table(columns, self.scorecards, "MQM scorecard: points per 1,000 words", notes)
+
+
+def _interval_columns(decimals: int) -> list[Column]:
+    """Return an interval as text, and its bounds for files."""
+
+    def text(row: Any) -> str:
+        if math.isnan(row.low) or math.isnan(row.high):
+            return ""
+        return f"{row.low:z.{decimals}f} to {row.high:z.{decimals}f}"
+
+    interval = Column("95 % interval", text, 0, text=lambda row, _: text(row) or "–")
+    return [interval, *bound_columns("", attrgetter("low", "high"))]
+
+
+def _format_drift(rater: RaterQuality, decimals: int) -> str:
+    star = "* " if abs(rater.drift) > 2 * rater.drift_error else ""
+    return star + format_number(rater.drift, decimals)
+
+
+def _format_checks(rater: RaterQuality, _: int) -> str:
+    return f"{rater.checks_passed} of {rater.checks}" if rater.checks else "–"
 
 
 def agree(
@@ -151,8 +279,24 @@ def agree(
     for entry, ratings in zip(sets, all_ratings, strict=True):
         if exclude:
             ratings = ratings.without_raters([name for name in exclude if name in ratings.raters])
-        study = _study(ratings, checks, weights, pass_mark, resamples, alpha, seed)
-        studies.append(replace(study, excluded_counts=dict(entry.excluded_counts)))
+        rng = make_rng(seed)
+        raters = describe_raters(ratings, checks)
+        systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
+        scorecards = make_scorecards(
+            ratings, resamples=resamples, rng=rng, weights=weights, pass_mark=pass_mark
+        )
+        study = RaterStudy(
+            name=ratings.name,
+            ratings=ratings,
+            statistics=tuple(measure_agreement(ratings, resamples, make_rng(seed, 1))),
+            raters=tuple(raters),
+            systems=tuple(systems),
+            p_values=p_values,
+            scorecards=tuple(scorecards),
+            without=_leave_out(ratings, raters, systems, resamples, make_rng(seed, 2)),
+            excluded_counts=dict(entry.excluded_counts),
+        )
+        studies.append(study)
     return studies
 
 
@@ -185,34 +329,6 @@ def _read(
     seconds = {(a.rater, a.system, a.item): a.seconds for a in in_order if a.seconds is not None}
     judgment_set = read_judgments(rows, name=campaign.name, repeats=True)
     return [judgment_set], seconds, count_checks(campaign, entries)
-
-
-def _study(
-    ratings: Ratings,
-    checks: Mapping[str, tuple[int, int]] | None,
-    weights: Mapping[str, float],
-    pass_mark: float | None,
-    resamples: int,
-    alpha: float,
-    seed: int,
-) -> RaterStudy:
-    rng = make_rng(seed)
-    raters = describe_raters(ratings, checks)
-    systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
-    return RaterStudy(
-        name=ratings.name,
-        ratings=ratings,
-        statistics=tuple(measure_agreement(ratings, resamples, make_rng(seed, 1))),
-        raters=tuple(raters),
-        systems=tuple(systems),
-        p_values=p_values,
-        scorecards=tuple(
-            make_scorecards(
-                ratings, resamples=resamples, rng=rng, weights=weights, pass_mark=pass_mark
-            )
-        ),
-        without=_leave_out(ratings, raters, systems, resamples, make_rng(seed, 2)),
-    )
 
 
 def _leave_out(

@@ -62,9 +62,18 @@ def _row(cells: Sequence[Cell], columns: Sequence[Column]) -> Markup:
             element(
                 "td" if n else "th",
                 element("bdi", cell.text) if column.is_text else cell.text,
+                _bar(cell.bar),
                 scope=None if n else "row",
                 class_=style or None,
                 data_value=repr(cell.value) if is_number else None,
             )
         )
     return element("tr", *parts)
+
+
+def _bar(length: float | None) -> str:
+    """Return a bar to the right of the middle, or to the left if its length is negative."""
+    if length is None:
+        return ""
+    style = "bar gain" if length >= 0 else "bar cost"
+    return element("span", class_=style, style=f"--v:{abs(length):.3f}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from tertium.core.result import Table
 from tertium.data.tables import tsv_lines
@@ -11,6 +12,20 @@ from tertium.output import latex, markdown, text
 from tertium.text.control_characters import replace_control_characters
 
 TableFormat = Literal["text", "md", "latex", "tsv"]
+
+
+def render_contents(
+    contents: Sequence[Any],
+    style: TableFormat = "text",
+    *,
+    width: int | None = None,
+    color: bool = False,
+) -> str:
+    """Return the contents of results in a format; other formats than text have tables only."""
+    if style == "text":
+        return text.render_contents(contents, width=width, color=color)
+    tables = [render_table(part, style) for part in contents if isinstance(part, Table)]
+    return ("\n" if style == "md" else "").join(tables)
 
 
 def render_table(

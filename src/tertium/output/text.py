@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from tertium.core.result import Cell, Emphasis, Result, Table
+from tertium.core.result import Cell, Emphasis, Result, Section, Table
 from tertium.text.cell_width import cell_width, wrap_line
 from tertium.text.control_characters import replace_control_characters
 
@@ -15,8 +16,28 @@ RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 
 
 def render_result(result: Result) -> str:
-    """Return the tables of a result as text."""
-    return "\n".join(render_table(table) for table in result.tables()).strip("\n")
+    """Return the contents of a result as text."""
+    return render_contents(result.contents()).strip("\n")
+
+
+def render_contents(
+    contents: Sequence[Any], *, width: int | None = None, color: bool = False
+) -> str:
+    """Return texts, lists and tables, also of sections; marked lines and charts are left out."""
+    text = ""
+    for part in contents:
+        if text and (isinstance(part, Section) or (isinstance(part, Table) and part.title)):
+            text += "\n"
+        if isinstance(part, Section):
+            title = [part.title] if part.title else []
+            text += render_contents([*title, *part.contents], width=width, color=color)
+        elif isinstance(part, Table):
+            text += render_table(part, width=width, color=color)
+        elif isinstance(part, str):
+            text += replace_control_characters(part) + "\n"
+        elif isinstance(part, list):
+            text += "".join(f"  - {replace_control_characters(item)}\n" for item in part)
+    return text
 
 
 def render_table(table: Table, *, width: int | None = None, color: bool = False) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import shutil
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,10 +15,8 @@ from tests.short_windows import MAX_PIECES, short_windows
 
 from tertium.arrays import Float32Array
 from tertium.cache.vector_cache import clear_memory
-from tertium.cli.explain import print_explanation
 from tertium.errors import MissingInputError, ModelError, UsageError
 from tertium.execution import runtime
-from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.bundled_model import BundledModel
 from tertium.metrics.flagship.row_features import Row, mean_fragmentation, row_features
@@ -328,12 +324,6 @@ def test_names_are_not_taken_for_wrong_language_output() -> None:
     assert (result.no_error_probability == plain.no_error_probability).tolist() == expected
 
 
-def printed(explanation: Explanation) -> str:
-    with redirect_stdout(io.StringIO()) as output:
-        print_explanation(explanation, top=1)
-    return output.getvalue()
-
-
 def test_all_windows_of_long_texts_are_explained(metric: TertiumMulti) -> None:
     [part] = metric.explain(Segment("the train " * 300, "der Zug " * 300)).comparisons
     assert part.hypothesis_pieces == ("▁the", "▁train") * 300
@@ -354,8 +344,8 @@ def test_explanation_compares_all_inputs(metric: TertiumMulti) -> None:
     source = explanation.comparisons[0]
     assert source.values == {}  # scores belong to source and reference together
     assert [c.combined_with for c in explanation.comparisons] == ["", "source", "source"]
-    assert "reference 'A train.': with the source, score" in printed(explanation)
-    assert "part of the score with each reference" in printed(explanation)
+    assert "reference 'A train.': with the source, score" in str(explanation)
+    assert "part of the score with each reference" in str(explanation)
     source_only = metric.explain(Segment(GOOD, SOURCE)).comparisons[0]
     assert (set(source_only.values), source_only.combined_with) == (set(values), "")
     partner = {

@@ -370,7 +370,7 @@ def test_contributions_sum_to_the_score() -> None:
     values = {c.feature: c.value for c in parts.contributions}
     assert values["ter"] == load_metric("ter").score([segment]).system
     assert "an average translation scores" in str(explanation)
-    assert "Reference" not in str(explanation_html(explanation))
+    assert "reference" not in str(explanation_html(explanation))
     json.dumps(explanation.as_dict())
 
 

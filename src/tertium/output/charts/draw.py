@@ -338,9 +338,8 @@ def draw(chart: Chart) -> Markup:
 
 
 def write(result: Result, path: PathLike) -> None:
-    """Write the charts of a result below each other, without captions."""
-    charts = getattr(result, "charts")()  # noqa: B009
-    write_svg(path, [[("", draw(chart))] for chart in charts])
+    """Write the charts of a result next to each other, without captions."""
+    write_svg(path, [[("", draw(chart)) for chart in result.charts()]])
 
 
 def write_charts(path: str | Path, rows: Sequence[Sequence[Chart]]) -> None:

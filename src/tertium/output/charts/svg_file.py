@@ -9,9 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
-from tertium.atomic import check_writable, write_text
+from tertium.atomic import PathLike, check_writable, write_text
 from tertium.errors import UsageError
 from tertium.output.charts.axes import format_place
 from tertium.output.markup import Markup, element
@@ -24,9 +23,9 @@ _COLOR = re.compile(r"--\w+: #\w+;")
 _DARK_COLOR = re.compile(r"(--\w+: )light-dark\(#\w+, (#\w+)\);")
 
 
-def check_plot_file(path: str | Path) -> None:
+def check_plot_file(path: PathLike) -> None:
     """Raise an error early if the file is not .svg or cannot be written."""
-    if Path(path).suffix.lower() != ".svg":
+    if not str(path).lower().endswith(".svg"):
         raise UsageError(f"{path}: plots are written as SVG; expected a name that ends in .svg")
     check_writable(path)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.core.charts import Axis, Chart, IntervalChart, RidgeChart, ScatterChart
+from tertium.core.charts import Axis, Chart, HeatMap, IntervalChart, RidgeChart, ScatterChart
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
@@ -22,7 +22,7 @@ from tertium.output.charts.chart_statistics import (
 )
 from tertium.output.charts.draw import draw
 from tertium.output.markup import Markup, element, join
-from tertium.output.page.explanations import heat_map
+from tertium.output.page.explanations import heat_map_html
 from tertium.output.page.translation_grid import TranslationGrid
 
 MAX_METRIC_PAIRS = 9
@@ -139,7 +139,8 @@ def metric_pair_figures(grid: TranslationGrid) -> Markup:
         return Markup("")
     names = [column.name for column in columns]
     table = np.array([[abs(pearson(a, b)) for b in columns] for a in columns])
-    matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
+    title = "Correlation of segment scores, |r|"
+    matrix = heat_map_html(HeatMap(title=title, rows=names, columns=names, values=table))
     all_pairs = combinations(range(len(columns)), 2)
     pairs = sorted(all_pairs, key=lambda pair: table[pair])
     charts = []

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tertium.core.result import Cell, Table, number_cell
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.resampling import Interval
@@ -25,7 +26,6 @@ from tertium.output.markup import (
 )
 from tertium.output.page.translation_grid import TranslationGrid
 from tertium.output.short_names import name_markup, shorten_names
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
 MAX_DOCUMENT_ROWS = 2000
 INTERVAL_WIDTH = 120  # pixels of the interval below a score
@@ -249,7 +249,9 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
         for place, system in enumerate(grid.systems)
     ]
     title = "Warnings: number of translations"
-    return render_html_table(cell_table(["system", *counts], rows, title=title), style="warned")
+    return render_html_table(
+        Table.from_cells(["system", *counts], rows, title=title), style="warned"
+    )
 
 
 def signature_list(signatures: Sequence[str]) -> Markup:

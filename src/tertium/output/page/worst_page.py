@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tertium.core.result import Cell, Table, number_cell
 from tertium.decisions.worst import WorstRow, WorstSegments
 from tertium.output.error_span_markup import error_span_paragraph
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element
 from tertium.output.page.findings_page import SCRIPTS, filter_fields, sortable_rows
 from tertium.output.page.template import fill_template, render_page
-from tertium.output.tables.table import Cell, cell_table, number_cell
 
 FILTERS = ("reason", "system", "lp", "document")
 
@@ -18,7 +18,7 @@ def worst_page(result: WorstSegments) -> str:
     has_chance = any(row.chance is not None for row in result.rows)
     header = ["rank", "reason", *(["chance"] if has_chance else []), *result.labels.values()]
     rows = [_describe_row(row, result) for row in result.rows]
-    counts = cell_table(
+    counts = Table.from_cells(
         ["reason", "translations"],
         [[name, Cell(str(count), count)] for name, count in result.counts().items()],
     )

@@ -1,1 +1,0 @@
-"""Tables of results as text, Markdown, LaTeX, TSV, HTML, CSV or Excel."""
