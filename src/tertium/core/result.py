@@ -140,7 +140,7 @@ def field_values(value: Any, *omitted: str) -> dict[str, Any]:
     """Return the fields of a dataclass by name, except the omitted ones.
 
     >>> field_values(Cell("1.0", 1), "emphasis")
-    {'text': '1.0', 'value': 1}
+    {'text': '1.0', 'value': 1, 'bar': None}
     """
     names = [field.name for field in dataclasses.fields(value)]
     return {name: getattr(value, name) for name in names if name not in omitted}
