@@ -21,6 +21,17 @@ from tertium.errors import JudgeServerError, TertiumError, UnknownNameError, Usa
 from tertium.extras import explain_missing
 from tertium.version import __version__
 
+FUNCTIONS: Mapping[str, str] = {
+    "score": "tertium.evaluation.score_commands:score_files",
+    "compare": "tertium.evaluation.score_commands:compare_files",
+    "check": "tertium.evaluation.check_command:check_files",
+    "gate": "tertium.decisions.gate_commands:gate_files",
+    "gate calibrate": "tertium.decisions.gate_commands:calibrate_gate",
+    "report": "tertium.output.page.report_command:report_files",
+    "worst": "tertium.decisions.worst_command:worst_of_files",
+    "route fit": "tertium.decisions.route_commands:fit_route_to_files",
+    "route apply": "tertium.decisions.route_commands:apply_route_to_files",
+}
 COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
     "Evaluate": {
         "score": "score translations",
@@ -122,6 +133,10 @@ def _run_command(argv: Sequence[str] | None) -> int:
             advice = REMOVED_COMMANDS[arguments[0]]
             raise UsageError(f"`tertium {arguments[0]}` was removed: {advice}")
         raise UnknownNameError("command", arguments[0], COMMANDS)
+    for length in (2, 1):
+        name = " ".join(arguments[:length])
+        if name in FUNCTIONS:
+            return _run_function(name, arguments[length:])
     if arguments and arguments[0] in COMMANDS:
         commands: Sequence[str] = arguments[:1]
     else:
@@ -147,6 +162,17 @@ def _run_command(argv: Sequence[str] | None) -> int:
                 print(f"tertium: judge: {usage.describe()}", file=sys.stderr)
     usage.check_coverage()
     return code
+
+
+def _run_function(name: str, arguments: Sequence[str]) -> int:
+    """Import and run a command."""
+    from tertium.cli.run import run_command
+
+    module, _, function = FUNCTIONS[name].partition(":")
+    forms = [other for other in FUNCTIONS if other.startswith(f"{name} ")]
+    with explain_missing(f"`tertium {name}`"):
+        target = getattr(importlib.import_module(module), function)
+        return run_command(name, target, arguments, forms)
 
 
 def _replace_closed_streams() -> None:
@@ -181,6 +207,8 @@ def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         parser_class=CommandParser,
     )
     for name in commands:
+        if name in FUNCTIONS:
+            continue
         module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
             name,

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from tertium.errors import UsageError
 
-GROUPS = ("Input", "Metrics", "Statistics", "Training", "Output", "Runtime")
+COMMAND_GROUP = "Options of this command"
+GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
@@ -34,6 +35,17 @@ class OneLineErrorParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Writes the value of an option once, after all its names."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = action.metavar or ",".join(map(str, action.choices or ()))
+        ellipsis = " ..." if action.nargs in ("+", "*") else ""
+        return f"{', '.join(action.option_strings)} {value}{ellipsis}"
 
 
 class StoreOnce(argparse._StoreAction):

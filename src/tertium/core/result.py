@@ -74,6 +74,8 @@ class Column:
         a name that other columns have, too.
     adjustable
         Whether the reader may choose the decimals.
+    max_length
+        Characters of the text that a terminal shows; 0 is any number.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Column:
     text: Callable[[Any, int], str] | None = None
     group: str = ""
     adjustable: bool = False
+    max_length: int = 0
 
     @property
     def is_text(self) -> bool:
@@ -124,16 +127,6 @@ def format_number(value: float, decimals: int) -> str:
 def number_cell(value: float, decimals: int, emphasis: Emphasis = "") -> Cell:
     """Return a cell with a rounded number."""
     return Cell(format_number(value, decimals), value, emphasis)
-
-
-def shorten_column(column: Column, length: int) -> Column:
-    """Return a column of texts that are printed in one line and cut to a length."""
-
-    def text(row: Any, _: int) -> str:
-        line = str(column.value(row) or "").replace("\n", " ")
-        return line if len(line) <= length else f"{line[: length - 1]}…"
-
-    return dataclasses.replace(column, text=text)
 
 
 def field_values(value: Any, *omitted: str) -> dict[str, Any]:
@@ -264,6 +257,11 @@ class Table:
         values = self.values()
         return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
+    def shortened(self) -> Table:
+        """Return the table with long texts in one line, cut to the length that a terminal shows."""
+        columns = [_shorten(column) if column.max_length else column for column in self.columns]
+        return dataclasses.replace(self, columns=columns)
+
     def with_decimals(self, decimals: int | None) -> Table:
         """Return the table with so many decimals in adjustable columns, if a number is given."""
         if decimals is None:
@@ -273,6 +271,16 @@ class Table:
             for column in self.columns
         ]
         return dataclasses.replace(self, columns=columns)
+
+
+def _shorten(column: Column) -> Column:
+    length = column.max_length
+
+    def text(row: Any, _: int) -> str:
+        line = str(column.value(row) or "").replace("\n", " ")
+        return line if len(line) <= length else f"{line[: length - 1]}…"
+
+    return dataclasses.replace(column, text=text)
 
 
 @dataclass(frozen=True)
@@ -292,6 +300,7 @@ class Result:
 
     __slots__ = ()
     is_spreadsheet = False  # whether CSV files are for Excel
+    file_kind = "results"  # what its files hold, except those of formats for other programs
 
     def tables(self) -> Sequence[Table]:
         """Return the tables to print."""
@@ -329,6 +338,10 @@ class Result:
         """Return what was tested, for JUnit files; only results of tests have suites."""
         raise NotImplementedError
 
+    def warning_lines(self) -> Sequence[str]:
+        """Return what a command prints to stderr if its output has no room for notes."""
+        return ()
+
     @property
     def exit_code(self) -> int:
         """The exit code of a command that returns this result."""
@@ -353,8 +366,13 @@ class Result:
             _resolve(self._find_writer(path).target)(self, path)
 
     @classmethod
+    def suffixes(cls) -> list[str]:
+        """Return the suffixes of files to which results of this class can be written."""
+        return [suffix for suffix, writer in WRITERS.items() if writer.is_for(cls)]
+
+    @classmethod
     def _find_writer(cls, path: PathLike) -> Writer:
-        suffixes = [suffix for suffix, writer in WRITERS.items() if writer.is_for(cls)]
+        suffixes = cls.suffixes()
         suffix = Path(path).suffix
         if suffix not in suffixes:
             *first, last = suffixes
@@ -368,6 +386,44 @@ class Result:
     def _repr_html_(self) -> str:  # called by Jupyter
         html: str = _resolve("tertium.output.html:render_result")(self)
         return html
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View(Result):
+    """What a command prints of a result, and the files it writes.
+
+    `contents` are printed as text, Markdown or LaTeX, `table` as TSV or CSV, `json` as JSON: by
+    default those of the result. `files` are results with the paths to which they are written.
+    """
+
+    result: Result
+    printed: Sequence[Any] = ()
+    table: Table | None = None
+    json: Any = None
+    files: Sequence[tuple[Result, str]] = ()
+    warnings: Sequence[str] | None = None
+    bare: str | None = None
+    code: int | None = None
+    warns_aside: bool = False
+
+    def tables(self) -> Sequence[Table]:
+        return [part for part in self.contents() if isinstance(part, Table)]
+
+    def contents(self) -> Sequence[Any]:
+        return self.printed or self.result.contents()
+
+    def file_table(self, suffix: str = "") -> Table:
+        return self.table or self.result.file_table(suffix)
+
+    def records(self) -> Any:
+        return self.result.records() if self.json is None else self.json
+
+    def warning_lines(self) -> Sequence[str]:
+        return self.result.warning_lines() if self.warnings is None else self.warnings
+
+    @property
+    def exit_code(self) -> int:
+        return self.result.exit_code if self.code is None else self.code
 
 
 @dataclass(frozen=True)
@@ -402,6 +458,19 @@ WRITERS: Mapping[str, Writer] = {
     ".xml": Writer("tertium.output.junit:write", "suites"),
     ".svg": Writer("tertium.output.charts.draw:write", "charts"),
 }
+
+
+# Pages that show more than one result, by name.
+PAGES: Mapping[str, str] = {
+    "scores": "tertium.output.page.report_builder:report_results",
+    "agreement": "tertium.output.page.report_builder:report_meta_evaluation",
+}
+
+
+def make_page(name: str, *results: Any, **more: Any) -> Result:
+    """Return a page of `PAGES` about results."""
+    page: Result = _resolve(PAGES[name])(*results, **more)
+    return page
 
 
 def _resolve(target: str) -> Callable[..., Any]:

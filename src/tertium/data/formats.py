@@ -31,6 +31,7 @@ from tertium.schema import reject_duplicate_keys
 logger = logging.getLogger(__name__)
 
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
+Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of some fields
 JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
 RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
 _PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
@@ -103,13 +104,16 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
 
 
 def read_records(
-    path: Records, fields: Sequence[str] | None = None
+    path: Records, fields: Fields | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read records with their locations from JSONL, TSV, CSV, Parquet, .xlsx, a list or a frame.
 
     The suffix decides the format of a file. Standard input is JSONL if it starts with `{`,
-    otherwise TSV.
+    otherwise TSV. `fields` is a list of the columns of a file without a header, or maps the names
+    of fields to columns.
     """
+    if isinstance(fields, Mapping):
+        return _rename_columns(read_records(path), fields)
     if not isinstance(path, str | os.PathLike):
         return iterate_records(path)
     suffixes = Path(path).suffixes
@@ -120,6 +124,40 @@ def read_records(
     if XLSX in suffixes:
         return read_workbook(path)
     return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
+
+
+def parse_fields(values: Sequence[str]) -> Fields | None:
+    """Parse the values of --fields: NAME=COLUMN for some columns, or all columns as A,B,...
+
+    >>> parse_fields(["hypothesis=output", "source=input"]), parse_fields(["source,reference"])
+    ({'hypothesis': 'output', 'source': 'input'}, ['source', 'reference'])
+    """
+    if not values:
+        return None
+    columns = dict(value.split("=", 1) for value in values if "=" in value)
+    if not columns and len(values) == 1:
+        return values[0].split(",")
+    if len(columns) < len(values):
+        raise UsageError(
+            f"--fields {' '.join(values)}: expected NAME=COLUMN for each field, such as "
+            "hypothesis=output, or A,B,... for a file without a header"
+        )
+    return columns
+
+
+def _rename_columns(
+    rows: Iterator[tuple[str, dict[str, Any]]], fields: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read each field from its column; other columns keep their names."""
+    for where, record in rows:
+        for column in fields.values():
+            if column not in record:
+                raise DataError(
+                    f"{where}: no column {column!r} (--fields); columns are {', '.join(record)}"
+                )
+        used = {*fields, *fields.values()}
+        renamed = {name: value for name, value in record.items() if name not in used}
+        yield where, {**{name: record[column] for name, column in fields.items()}, **renamed}
 
 
 def _read_piped_records(fields: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:

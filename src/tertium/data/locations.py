@@ -33,7 +33,7 @@ def locate_records(
     path: str,
     systems: Mapping[str, Sequence[str]],
     sources: Sequence[str] = (),
-    fields: Sequence[str] | None = None,
+    fields: formats.Fields | None = None,
 ) -> Locate:
     """Locate the texts of a file of records by their lines; standard input has no locations.
 

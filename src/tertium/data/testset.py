@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -197,7 +199,7 @@ class TestSet:
         return cls.from_records(frame)
 
     @classmethod
-    def from_records(cls, path: formats.Records, fields: Sequence[str] | None = None) -> TestSet:
+    def from_records(cls, path: formats.Records, fields: formats.Fields | None = None) -> TestSet:
         """Read a JSONL, TSV, CSV or Parquet file with a record for each system and segment.
 
         Every system must translate the same segments in the same order. Columns other than those
@@ -211,7 +213,8 @@ class TestSet:
             (a text or a list) or `ref1`, `ref2`, ..., `system`, `document`. Without a system
             column all rows belong to one system, named after the file.
         fields
-            Column names of a TSV or CSV file without a header.
+            Column names of a TSV or CSV file without a header, or the columns of some fields, such
+            as `{"hypothesis": "output"}`.
 
         Examples
         --------
@@ -392,6 +395,11 @@ class TestSet:
         if self.documents:
             set_context(segments, self.documents)
         self._segments[system] = segments
+
+    def hash_inputs(self) -> str:
+        """Return a hash of the sources and references, which compared systems must share."""
+        texts = json.dumps([list(self.sources), [list(refs) for refs in self.references]])
+        return hashlib.sha256(texts.encode()).hexdigest()
 
     def with_columns(self, columns: Mapping[str, Sequence[str]]) -> TestSet:
         """Return the test set with these labels of each segment instead of its columns.

@@ -1,9 +1,11 @@
-"""Baselines stored as JSON: the results of `tertium score --to-json FILE --statistics`."""
+"""Baselines stored as JSON: segment scores that `tertium score -o FILE.json` wrote.
+
+They serve metrics whose score of a system is the mean of its segment scores. Others need the
+translations of the baseline.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,27 +16,11 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.evaluation.evaluation import Evaluation, MetricDict
+from tertium.evaluation.evaluation import MetricDict
 from tertium.schema import load_json
 from tertium.scores import Scores
 
-HOW_TO_STORE = "store it with `tertium score --to-json FILE --statistics`"
-
-
-def hash_inputs(testset: TestSet) -> str:
-    """Return a hash of the sources and references, which both systems must share."""
-    texts = json.dumps([list(testset.sources), [list(refs) for refs in testset.references]])
-    return hashlib.sha256(texts.encode()).hexdigest()
-
-
-def baseline_records(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return records of scores with all that a later paired test needs."""
-    inputs = hash_inputs(evaluation.testset)
-    records = evaluation.records(segments=True)
-    for record in records:
-        scores = evaluation.scores[record["system"]][record["spec"]]
-        record |= {"inputs": inputs, "statistics": scores.statistics.tolist()}
-    return records
+HOW_TO_STORE = "store it with `tertium score -o FILE.json`"
 
 
 @dataclass(frozen=True)
@@ -60,7 +46,7 @@ class StoredBaseline:
                 f"{where} has another signature than the candidate: {record['signature']} (stored) "
                 f"and {scores.signature} (candidate); score the baseline again"
             )
-        if record.get("inputs", hash_inputs(testset)) != hash_inputs(testset):
+        if record.get("inputs", testset.hash_inputs()) != testset.hash_inputs():
             raise UsageError(
                 f"{where} was scored with other sources or references; score the baseline again"
             )
@@ -72,19 +58,17 @@ class StoredBaseline:
         return replace(scores, statistics=statistics, flags={}, verbose="", usage={})
 
     def _read_statistics(self, record: Mapping[str, Any], scores: Scores, where: str) -> FloatArray:
+        if scores.statistics.shape[1] != 2 or not np.all(scores.statistics[:, 1] == 1):
+            raise UsageError(
+                f"{where}: its score is not a mean of segment scores, so stored scores are not "
+                "enough: give the translations of the baseline"
+            )
         try:
-            if "statistics" in record:
-                return np.array(record["statistics"], dtype=np.float64)  # null is NaN
-            segments = np.array(record["segments"], dtype=np.float64)
+            segments = np.array(record["segments"], dtype=np.float64)  # null is NaN
         except (TypeError, ValueError):
             raise DataError(f"{where}: the scores are not numbers") from None
         except KeyError:
             raise UsageError(f"{where} has no segment scores: {HOW_TO_STORE}") from None
-        if scores.statistics.shape[1] != 2 or not np.all(scores.statistics[:, 1] == 1):
-            raise UsageError(
-                f"{where} has no statistics, and its score is not a mean of segment scores: "
-                f"{HOW_TO_STORE}"
-            )
         return np.column_stack([segments, np.ones(len(segments))])
 
 

@@ -139,6 +139,8 @@ class GateResult(Result):
         How many segments people should judge if metrics disagree.
     undecided
         "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
+    lacks_answers
+        Whether a judge got too few valid answers, so that the gate is undecided.
     """
 
     tests: tuple[MetricTest, ...]
@@ -151,6 +153,7 @@ class GateResult(Result):
     reference_copies: tuple[str, ...] = ()
     people_segments: float = math.inf
     undecided: str = ""
+    lacks_answers: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -166,6 +169,8 @@ class GateResult(Result):
     @property
     def exit_code(self) -> int:
         """The exit code: 0 (pass, better), 1 (worse, fail), or 3 (undecided) unless it is set."""
+        if self.lacks_answers:
+            return EXIT_CODES["undecided"]
         verdict = self.verdict
         return EXIT_CODES[(self.undecided or verdict) if verdict == "undecided" else verdict]
 

@@ -32,6 +32,7 @@ class SuggestedMargin:
     human_agreement: float | None
     decimals: int
     caution: str = ""
+    pair: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +43,21 @@ class SuggestedMargins(Result):
     alpha: float
 
     def tables(self) -> list[Table]:
-        """Return one row per metric."""
+        """Return a table for each language pair, with one row per metric."""
+        pairs = dict.fromkeys(margin.pair for margin in self.margins)
+        return [self._pair_table(pair) for pair in pairs]
+
+    def _pair_table(self, pair: str) -> Table:
+        margins = [margin for margin in self.margins if margin.pair == pair]
         columns = [
             Column("metric", "name"),
             Column("segments", decimals=0),
             Column(
                 "difference",
                 decimals=attrgetter("decimals"),
-                text=lambda own, decimals: f"{own.difference:+z.{decimals}f}",
+                text=lambda margin, decimals: f"{margin.difference:+z.{decimals}f}",
             ),
-            Column("margin", decimals=0, text=lambda own, _: f"{own.margin:g}"),
+            Column("margin", decimals=0, text=lambda margin, _: f"{margin.margin:g}"),
             percent_column("human agreement", "human_agreement"),
         ]
         notes = [
@@ -59,10 +65,15 @@ class SuggestedMargins(Result):
             f"(alpha = {self.alpha:g})",
             "human agreement: share of system pairs with such a difference that human scores order "
             "the same way",
-            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in self.margins)}",
+            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
         ]
-        cautions = [own.caution for own in self.margins if own.caution]
-        return [Table(columns, self.margins, notes=notes, cautions=cautions)]
+        cautions = [margin.caution for margin in margins if margin.caution]
+        return Table(columns, margins, pair, notes, cautions)
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per language pair and metric."""
+        columns = [Column(name) for name in self.records()[0]] if self.margins else []
+        return Table(columns, self.records())
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each metric."""

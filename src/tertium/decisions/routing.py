@@ -112,6 +112,10 @@ class RoutedTranslations(Result):
             "savings": [asdict(saving) for saving in self.savings],
         }
 
+    def warning_lines(self) -> Sequence[str]:
+        """Return the warnings."""
+        return self.notes
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the outcomes in each language pair."""
         pairs = dict.fromkeys(row.row.lp for row in self.rows)
@@ -131,7 +135,7 @@ class RoutedTranslations(Result):
         for name in OUTCOMES:
             columns += _outcome_columns(name)
         notes = [saving.describe() for saving in self.savings]
-        return [Table(columns, [*counts.items()], notes=notes)]
+        return [Table(columns, [*counts.items()], notes=notes, cautions=self.notes)]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with its outcome and scores."""

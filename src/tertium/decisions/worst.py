@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.core.result import Column, Result, Table, shorten_column
+from tertium.core.result import Column, Result, Table
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.errors import UsageError
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
@@ -110,9 +110,9 @@ class WorstSegments(Result):
         """Count the translations of each reason."""
         return dict(Counter(row.reason for row in self.rows))
 
-    def tables(self, *, shorten: bool = True) -> list[Table]:
+    def tables(self) -> list[Table]:
         """Return one row per translation, without references and errors."""
-        columns = [column for column in self._columns(shorten=shorten) if column.show]
+        columns = [column for column in self._columns() if column.show]
         notes = [f"{len(self):,} of {self.total:,} translations"]
         if self.rows and not self._has("chance"):
             notes.append(NO_CHANCE)
@@ -120,9 +120,9 @@ class WorstSegments(Result):
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with all texts, scores, warnings and errors."""
-        return Table(self._columns(shorten=False), self.rows)
+        return Table(self._columns(), self.rows)
 
-    def _columns(self, *, shorten: bool) -> list[Column]:
+    def _columns(self) -> list[Column]:
         columns = [
             Column("rank", decimals=0),
             Column("reason"),
@@ -135,11 +135,10 @@ class WorstSegments(Result):
         for spec, label in self.labels.items():
             columns.append(Column(label, partial(_score, spec=spec), self.decimals[spec]))
         has_source = self._has("row.segment.source")
-        texts = [
-            Column("translation", "row.segment.hypothesis"),
-            Column("source", "row.segment.source", show=has_source),
+        columns += [
+            Column("translation", "row.segment.hypothesis", max_length=MAX_PRINTED),
+            Column("source", "row.segment.source", show=has_source, max_length=MAX_PRINTED),
         ]
-        columns += [shorten_column(own, MAX_PRINTED) for own in texts] if shorten else texts
         count = max((len(row.row.segment.references) for row in self.rows), default=0)
         for place in range(count):
             name = f"reference {place + 1}" if count > 1 else "reference"

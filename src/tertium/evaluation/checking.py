@@ -15,7 +15,7 @@ from tertium.checks.check import CheckRunner, TranslationPair
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.core.findings import Finding, Locate, locate_nothing
-from tertium.core.result import Column, Result, Table, shorten_column
+from tertium.core.result import Column, Result, Table
 from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
@@ -46,6 +46,7 @@ class CheckReport(Result):
     The category of a span is the id of its check. `locate` finds the texts in their files.
     """
 
+    file_kind = "findings"
     testset: TestSet
     settings: CheckSettings
     spans: dict[str, list[tuple[Span, ...]]]
@@ -103,9 +104,8 @@ class CheckReport(Result):
             columns.append(Column(system, itemgetter(place), decimals=itemgetter(1)))
         return [Table(columns, rows)]
 
-    def finding_table(self, *, shorten: bool = False) -> Table:
+    def finding_table(self) -> Table:
         """Return one row per finding; offsets are only in files."""
-        text = Column("text")
         columns = [
             Column("system", show=len(self.spans) > 1),
             Column("segment"),
@@ -114,7 +114,7 @@ class CheckReport(Result):
             Column("side", "span.side", show=False),
             Column("start", "span.start", show=False),
             Column("end", "span.end", show=False),
-            shorten_column(text, MAX_PRINTED) if shorten else text,
+            Column("text", max_length=MAX_PRINTED),
             Column("message", "span.message"),
         ]
         return Table(columns, [*self.findings()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +20,8 @@ from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 from tertium.spans import Span, UnlocatedError, check_span_bounds, score_spans
+
+logger = logging.getLogger(__name__)
 
 # the most severe first; the order in which translations are shown ignores categories
 WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
@@ -127,6 +130,12 @@ class MarkedErrors(Result, list[MarkedTranslations]):
 
     def lines(self) -> list[dict[str, Any]]:
         return self.records()
+
+    def warn_about_missing_spans(self) -> None:
+        """Warn about each metric that marked nothing, if it says why."""
+        for entry in self:
+            if entry.note and not entry.counts():
+                logger.warning("warning: %s: no spans; %s", entry.metric, entry.note)
 
 
 def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> MarkedErrors:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Annotated, ClassVar, Literal
 
+from tertium.core.options import Option, Specs
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError, TertiumError
+from tertium.errors import MissingInputError, TertiumError, UsageError
+from tertium.execution import current_runtime, resolve_device
 from tertium.extras import install_command, is_installed
+from tertium.localization.inputs import InputTexts
 from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
@@ -125,3 +129,65 @@ def default_metrics(testset: TestSet, language: str = "") -> list[str]:
     """Return the default metrics of a comparison: BLEU, chrF and the recommended metric."""
     companions = COMPANIONS if testset.references else ()
     return list(dict.fromkeys([*companions, recommend_metric(testset, language)]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricOptions:
+    """Which metrics score the texts.
+
+    Attributes
+    ----------
+    metrics
+        Metrics such as bleu or chrf:word_order=2; see `tertium list` (default: tertium-small for
+        English references, otherwise tertium-multi; compare and report add bleu and chrf).
+    precision
+        Precision of neural metrics; auto: the fastest on this device (default: int8 for
+        tertium-small, -base and -multi, fp32 for published metrics).
+    """
+
+    group: ClassVar[str] = "Metrics"
+    metrics: Annotated[Specs, Option("-m", "--metrics", "--model")] = ()
+    precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] | None = None
+
+    def load(
+        self, texts: InputTexts, default: Callable[[TestSet, str], Sequence[str]]
+    ) -> list[Metric]:
+        """Load the metrics for texts; `default` names metrics for a test set and a language."""
+        testset, target = texts.testset, texts.target_language
+        specs = self.metrics or default(testset, target)
+        return self.load_for(specs, texts.source_language, target, target_texts(testset))
+
+    def load_for(
+        self, specs: Sequence[str], source: str = "", target: str = "", texts: Sequence[str] = ()
+    ) -> list[Metric]:
+        """Load metrics and set their languages; an unknown target language follows from texts."""
+        if source and not target:
+            raise UsageError(f"--source-language {source} needs --target-language: give both")
+        metrics = self.load_specs(specs)
+        if not target:
+            return choose_tokenizers(metrics, specs, texts)
+        pairs = zip(metrics, specs, strict=True)
+        return [set_languages(metric, spec, source, target) for metric, spec in pairs]
+
+    def load_specs(self, specs: Sequence[str]) -> list[Metric]:
+        """Load metrics, in the chosen precision if they have one."""
+        metrics = [load_metric(spec) for spec in specs]
+        has_precision = [hasattr(metric, "precision") for metric in metrics]
+        precision: str | None = self.precision
+        if precision is None or not any(has_precision):
+            return metrics
+        if precision == "auto":
+            from tertium.encoders.linear_layers import fastest_precision
+
+            device = resolve_device(current_runtime().device)
+            precision = fastest_precision(device)
+            logger.warning("precision %s, the fastest on %s", precision, device)
+        return [
+            replace_fields(metric, {"precision": precision}) if has else metric
+            for metric, has in zip(metrics, has_precision, strict=True)
+        ]
+
+
+def default_metric(testset: TestSet, language: str = "") -> list[str]:
+    """Return the recommended metric as the only one."""
+    return [recommend_metric(testset, language)]

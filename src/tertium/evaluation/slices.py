@@ -110,6 +110,49 @@ class Slices(Result):
         return notes
 
 
+@dataclass(frozen=True, eq=False)
+class SlicedResult(Result):
+    """An evaluation or comparison with its slices by several columns.
+
+    `segments` tells whether records have the scores of segments, which later paired tests need,
+    and a hash of sources and references.
+    """
+
+    results: Evaluation
+    slices: Sequence[Slices] = ()
+    segments: bool = True
+
+    def tables(self) -> list[Table]:
+        """Return the tables of the results and of each column."""
+        return [*self.results.tables(), *(table for own in self.slices for table in own.tables())]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the table of the results without slices."""
+        return self.results.file_table(suffix)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of the results, then those of the slices."""
+        records = self.results.records(segments=self.segments)
+        if self.segments:
+            inputs = self.results.testset.hash_inputs()
+            records = [{**record, "inputs": inputs} for record in records]
+        return records + [record for own in self.slices for record in own.records()]
+
+    def slice_table(self) -> Table:
+        """Return all slices as one table; of several columns, the first cells name them."""
+        tables = [table for own in self.slices for table in own.tables()]
+        if len(tables) == 1:
+            return tables[0]
+        joined: dict[str, list[Any]] = {}
+        for table in tables:
+            (by, names), *remaining = table.values().items()
+            joined.setdefault("by", []).extend([by] * len(names))
+            joined.setdefault("slice", []).extend(names)
+            for name, values in remaining:
+                joined.setdefault(name, []).extend(values)
+        return Table.from_values(joined)
+
+
 def slice_results(
     results: Evaluation, by: str, *, test: Test = "randomization", resamples: int | None = None
 ) -> Slices:

@@ -42,6 +42,7 @@ def render_contents(
 
 def render_table(table: Table, *, width: int | None = None, color: bool = False) -> str:
     """Return a table as text that ends in a newline; None is an unlimited width."""
+    table = table.shortened()
     header = [Cell(replace_control_characters(name), emphasis="best") for name in table.header]
     rows = [
         [replace(cell, text=replace_control_characters(cell.text)) for cell in row]

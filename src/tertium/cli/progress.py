@@ -1,0 +1,72 @@
+"""Progress bars of commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from tertium.execution import Advance, runtime
+
+
+def progress_bars(quiet: bool) -> AbstractContextManager[None]:
+    """Show progress bars inside the block, unless quiet or stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext()
+    return _show_progress()
+
+
+@contextmanager
+def _show_progress() -> Iterator[None]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    from tertium.metrics.judge.usage import current_usage, format_cost
+
+    usage = current_usage()
+
+    class CostColumn(ProgressColumn):
+        """Cost of the requests to a judge, if there are any."""
+
+        def render(self, task: Task) -> Text:
+            cost = usage.cost_so_far
+            return Text("" if not cost else f"cost {format_cost(cost)}")
+
+    class RateColumn(ProgressColumn):
+        """Steps per second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        CostColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        @contextmanager
+        def show_task(description: str, total: int | None) -> Iterator[Advance]:
+            bar = progress.add_task(description, total=total)
+            try:
+                yield lambda steps: progress.advance(bar, steps)
+            finally:
+                progress.remove_task(bar)
+
+        with runtime(progress=show_task):
+            yield

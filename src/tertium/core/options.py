@@ -1,0 +1,247 @@
+"""Options of commands: a command is a function, and its parameters and dataclasses are its options.
+
+A field of a dataclass or a parameter of a function becomes an option: its type says what it takes,
+its default what happens without it, and the docstring what it means. `Option` in an annotation adds
+what types cannot say. Dataclasses of options that have effects of their own, such as a device, have
+a method `applied` that returns a context manager; the runner enters it before the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from tertium.core.result import Result
+from tertium.errors import UsageError
+from tertium.execution import runtime
+
+MAX_DECIMALS = 17  # the precision of a double
+FILE_KINDS = ("scores", "spans", "findings", "junit", "results")
+KINDS_BY_SUFFIX = {".sarif": "findings", ".xml": "junit"}
+
+
+class Option:
+    """How an option is written, as far as its name, type and default do not say it.
+
+    Parameters
+    ----------
+    names
+        The option strings, the long one included; by default the name of the field.
+    metavar
+        What the help calls the value.
+    group
+        The group of the help, by default that of the dataclass.
+    file
+        "read" if the value names files to read, "write" if it names files to write. Both are
+        compared before the work, so that no input is overwritten. A "folder" may exist.
+    parse
+        A function that returns the value of a text, or raises `UsageError`.
+    settings
+        Other settings of `argparse.ArgumentParser.add_argument`, such as `nargs`.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        metavar: str = "",
+        group: str = "",
+        file: Literal["", "read", "write", "folder"] = "",
+        parse: Callable[[str], Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.values = {
+            "names": names,
+            "metavar": metavar,
+            "group": group,
+            "file": file,
+            "parse": parse,
+        }
+        self.settings = settings
+
+
+FileName = Annotated[str, Option(metavar="FILE")]
+InFile = Annotated[str, Option(metavar="FILE", file="read")]
+InFiles = Annotated[tuple[str, ...], Option(metavar="FILE", file="read")]
+OutFile = Annotated[str, Option(metavar="FILE", file="write")]
+Names = Annotated[tuple[str, ...], Option(metavar="NAME")]
+LanguagePairs = Annotated[tuple[str, ...], Option(metavar="LP")]
+Specs = Annotated[tuple[str, ...], Option(metavar="METRIC")]
+
+
+class EarlyResult(Exception):
+    """Ends a command with another result than that of its function, such as a plan of the work."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("the command ended early")
+        self.result = result
+
+
+def parse_decimals(text: str) -> int:
+    """Parse the value of -w."""
+    if not text.isdecimal() or int(text) > MAX_DECIMALS:
+        raise UsageError(f"{text!r} is not a number of decimals, expected 0 to {MAX_DECIMALS}")
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Display:
+    """What a command prints; the runner gives every command these options.
+
+    Attributes
+    ----------
+    format
+        Output format.
+    width
+        Number of decimals in tables (default: by metric).
+    quiet
+        No progress bars, no warnings.
+    """
+
+    group: ClassVar[str] = "Output"
+    format: Annotated[
+        Literal["text", "json", "tsv", "csv", "md", "latex"], Option("-f", "--format")
+    ] = "text"
+    width: Annotated[int | None, Option("-w", "--width", metavar="N", parse=parse_decimals)] = None
+    quiet: Annotated[bool, Option("-q", "--quiet")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """The files of a result.
+
+    Attributes
+    ----------
+    output
+        Also write results to files, in the format of the suffix. KIND: selects what to write, if
+        the suffix allows more than one kind: scores, spans, findings, junit or results.
+    """
+
+    group: ClassVar[str] = "Output"
+    output: Annotated[
+        tuple[str, ...], Option("-o", "--output", metavar="[KIND:]FILE", file="write")
+    ] = ()
+
+    def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
+        """Return the files of each kind; a file of no kind, or of several, is an error."""
+        files: dict[str, list[str]] = {kind: [] for kind in kinds}
+        for text in self.output:
+            name, path = split_kind(text)
+            kind = name or _find_kind(path, kinds)
+            if kind not in kinds:
+                expected = ", ".join(f"{kind}:" for kind in kinds)
+                raise UsageError(f"-o {text}: this command writes no {name}, but {expected}")
+            kinds[kind].check(path)
+            files[kind].append(path)
+        return files
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of files that a command writes: a class of results, and suffixes of its files."""
+
+    result: type[Result]
+    suffixes: Sequence[str]
+
+    def check(self, path: str) -> None:
+        """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
+        if Path(path).suffix not in self.suffixes:
+            *first, last = self.suffixes
+            expected = f"{', '.join(first)} or {last}" if first else last
+            raise UsageError(f"{path}: expected a name that ends in {expected}")
+        self.result.check_paths(path)
+
+
+def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
+    suffix = Path(path).suffix
+    possible = [kind for kind, files in kinds.items() if suffix in files.suffixes]
+    if len(possible) > 1:
+        choices = " or ".join(f"-o {kind}:{path}" for kind in possible)
+        raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(possible)}; give {choices}")
+    if not possible:
+        suffixes = dict.fromkeys(suffix for files in kinds.values() for suffix in files.suffixes)
+        *first, last = suffixes
+        raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+    return possible[0]
+
+
+def split_kind(text: str) -> tuple[str, str]:
+    """Split a value of -o into kind and path; the kind may be empty.
+
+    >>> split_kind("spans:errors.tsv"), split_kind("c:/errors.tsv")
+    (('spans', 'errors.tsv'), ('', 'c:/errors.tsv'))
+    """
+    kind, colon, path = text.partition(":")
+    return (kind, path) if colon and kind in FILE_KINDS else ("", text)
+
+
+def kinds_of_result(result: type[Result]) -> dict[str, FileKind]:
+    """Return the kinds of files of a result: findings, JUnit, and all other formats."""
+    suffixes: dict[str, list[str]] = {}
+    for suffix in result.suffixes():
+        suffixes.setdefault(KINDS_BY_SUFFIX.get(suffix, result.file_kind), []).append(suffix)
+    return {kind: FileKind(result, names) for kind, names in suffixes.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """Where networks run.
+
+    Attributes
+    ----------
+    device
+        Device: cpu, cuda, cuda:N, mps or auto (default: auto).
+    gpus
+        0: use the CPU, 1: use a GPU (default: by --device).
+    threads
+        CPU threads (default: all cores).
+    """
+
+    group: ClassVar[str] = "Runtime"
+    device: Annotated[str | None, Option(metavar="NAME")] = None
+    gpus: int | None = None
+    threads: int | None = None
+
+    @property
+    def device_name(self) -> str | None:
+        """The device of `device` or `gpus`, if one is given."""
+        if self.gpus is None:
+            return self.device
+        if self.device is not None:
+            raise UsageError("--device and --gpus both choose the device: give only one of them")
+        if self.gpus not in (0, 1):
+            message = "expected 0 or 1; choose a GPU with --device cuda:N"
+            raise UsageError(f"--gpus {self.gpus}: {message}")
+        return "cuda" if self.gpus else "cpu"
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Run the block with these settings."""
+        changes: dict[str, Any] = {"device": self.device_name, "threads": self.threads}
+        with runtime(**{name: value for name, value in changes.items() if value is not None}):
+            yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute(Device):
+    """How metrics run.
+
+    Attributes
+    ----------
+    batch_size
+        Texts per batch (default: by text length).
+    cache
+        Do not read or write the cache.
+    """
+
+    batch_size: int | None = None
+    cache: bool = True
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Run the block with these settings."""
+        changes: dict[str, Any] = {"batch_size": self.batch_size} if self.batch_size else {}
+        with super().applied(), runtime(cache=self.cache, **changes):
+            yield

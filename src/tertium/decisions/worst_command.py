@@ -1,0 +1,64 @@
+"""The command `worst`: the translations most in need of attention."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tertium.core.options import Compute, InFiles, Option
+from tertium.decisions.worst import WorstSegments, worst
+from tertium.evaluation.metric_choice import MetricOptions, default_metric
+from tertium.localization.inputs import Inputs
+from tertium.metrics.judge.server_options import JudgeServer
+
+Limit = Annotated[int | None, Option(metavar="N", group="Output")]
+
+
+def worst_of_files(
+    inputs: Inputs,
+    metrics: MetricOptions,
+    compute: Compute,
+    judge: JudgeServer,
+    *,
+    human: Annotated[InFiles, Option(group="Input")] = (),
+    count: Annotated[int, Option("-n", "--count", group="Output")] = 50,
+    per_language: Limit = None,
+    per_document: Limit = None,
+) -> WorstSegments:
+    """List the translations most in need of attention, over systems and languages.
+
+    Parameters
+    ----------
+    human
+        Human scores of other translations, to fit the chance of a serious error.
+    count
+        Translations.
+    per_language
+        At most N translations of a language pair (default: any number).
+    per_document
+        At most N translations of a document (default: any number).
+
+    Examples
+    --------
+    tertium worst -s source.txt -t a.txt b.txt -r reference.txt -o worst.xlsx
+    tertium worst -t systems.jsonl -m tertium-multi -n 100 --per-language 20 -o worst.html
+    tertium worst -t systems.jsonl -m chrf --human ratings.jsonl -o worst.csv worst.jsonl
+
+    Notes
+    -----
+    Outputs that are not a translation come first: empty, in the wrong language, copied, cut off.
+    Then come critical findings of `tertium check`, then the highest chances of a serious error. A
+    column lp (en-de) gives each row its own language pair.
+    """
+    texts = inputs.read()
+    specs = metrics.metrics or default_metric(texts.testset, texts.target_language)
+    loaded = metrics.load_specs(specs)
+    judge.stop_dry_run((texts.testset, loaded))
+    return worst(
+        texts.testset,
+        [metric.spec for metric in loaded],
+        count=count,
+        per_language=per_language,
+        per_document=per_document,
+        lp=inputs.language_pair,
+        human=human or None,
+    )

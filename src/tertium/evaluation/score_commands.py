@@ -1,0 +1,345 @@
+"""The commands `score` and `compare`: scores of files, and significance tests of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from tertium.core.options import Compute, Display, FileKind, Option, Output
+from tertium.core.result import Result, Table, View, format_number, make_page
+from tertium.errors import UsageError
+from tertium.evaluation.comparison import (
+    Comparison,
+    Test,
+    add_significance,
+    check_test_options,
+    compare,
+)
+from tertium.evaluation.error_marking import MarkedErrors, mark_errors
+from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.metric_choice import MetricOptions, default_metric, default_metrics
+from tertium.evaluation.scoring import score
+from tertium.evaluation.slices import SlicedResult, Slices, slice_results
+from tertium.evaluation.verdicts import describe_verdict
+from tertium.evaluation.writing_back import write_back
+from tertium.localization.inputs import Inputs, WriteBack, column_names
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.judge.server_options import JudgeServer
+
+RESULT_FILES = (".json", ".md", ".tex", ".html")
+SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
+SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")
+COMPARISON_FILES: Mapping[str, FileKind] = {
+    "results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tests:
+    """Significance tests of systems, also on slices of the segments.
+
+    Attributes
+    ----------
+    by
+        Also show results by document, length, language, domain or any field of the records;
+        NAME=FILE reads one label per segment.
+    paired_bs
+        Test against the first system: paired bootstrap (default in compare).
+    paired_ar
+        Test against the first system: approximate randomization.
+    resamples
+        Resamples of tests and intervals (default: 1000 for the bootstrap, 10000 for randomization).
+    seed
+        Random seed.
+    alpha
+        Significance level of marks and ranks.
+    """
+
+    group: ClassVar[str] = "Statistics"
+    by: Annotated[tuple[str, ...], Option(metavar="COLUMN", file="read")] = ()
+    paired_bs: bool = False
+    paired_ar: bool = False
+    resamples: Annotated[
+        int | None, Option("--resamples", "--confidence-n", "--paired-bs-n", "--paired-ar-n")
+    ] = None
+    seed: int = 12345
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.paired_bs and self.paired_ar:
+            raise UsageError("--paired-bs and --paired-ar: give only one of them")
+        check_test_options(self.test, self.alpha, self.resamples)
+
+    @property
+    def test(self) -> Test:
+        """The paired test; the bootstrap is the default."""
+        return "randomization" if self.paired_ar else "bootstrap"
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether a paired test is requested."""
+        return self.paired_bs or self.paired_ar
+
+    def slice(self, results: Evaluation) -> list[Slices]:
+        """Slice results by each column; slices are tested by randomization by default."""
+        test: Test = "bootstrap" if self.paired_bs else "randomization"
+        return [
+            slice_results(results, column, test=test, resamples=self.resamples)
+            for column in column_names(self.by)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreView:
+    """Which scores are printed.
+
+    Attributes
+    ----------
+    score_only
+        Print only the scores.
+    sentence_level
+        Print a score for each segment.
+    document_level
+        Print a score for each document.
+    only_system
+        Omit segment scores from JSON files.
+    with_texts
+        With -sl: add source, translation and reference.
+    """
+
+    group: ClassVar[str] = "Output"
+    score_only: Annotated[bool, Option("-b", "--score-only")] = False
+    sentence_level: Annotated[bool, Option("-sl", "--sentence-level")] = False
+    document_level: Annotated[bool, Option("-dl", "--document-level")] = False
+    only_system: bool = False
+    with_texts: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sentence_level and self.document_level:
+            raise UsageError("--sentence-level and --document-level: give only one of them")
+        if self.with_texts and not self.sentence_level:
+            raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
+
+    @property
+    def is_of_systems(self) -> bool:
+        """Whether the table of systems is printed."""
+        return not (self.score_only or self.sentence_level or self.document_level)
+
+    def tables(self, evaluation: Evaluation, *, warnings: bool) -> list[Table]:
+        """Return the table of segments, documents or systems."""
+        if self.sentence_level:
+            return [evaluation.segment_table(include_texts=self.with_texts)]
+        if self.document_level:
+            return [evaluation.document_table()]
+        return [evaluation.system_table(warnings=warnings)]
+
+    def bare_scores(self, evaluation: Evaluation, width: int | None) -> str:
+        """Return one line of scores, one per metric, for each system, document or segment."""
+        lines: list[str] = []
+        for system in evaluation.systems:
+            scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
+            decimals = [own.decimals if width is None else width for own in scores]
+            if self.sentence_level:
+                columns = [own.segments.tolist() for own in scores]
+            elif self.document_level:
+                documents = evaluation.testset.documents
+                columns = [[*own.documents(documents).values()] for own in scores]
+            else:
+                columns = [[own.system] for own in scores]
+            for row in zip(*columns, strict=True):
+                lines.append("\t".join(map(format_number, row, decimals)) + "\n")
+        return "".join(lines)
+
+
+def score_files(
+    inputs: Inputs,
+    metrics: MetricOptions,
+    tests: Tests,
+    view: ScoreView,
+    output: Output,
+    copies: WriteBack,
+    compute: Compute,
+    judge: JudgeServer,
+    display: Display,
+    *,
+    confidence: Annotated[bool, Option(group="Statistics")] = False,
+) -> View:
+    """Score one or more systems under one or more metrics.
+
+    Parameters
+    ----------
+    confidence
+        Show 95 % bootstrap confidence intervals.
+
+    Examples
+    --------
+    tertium score -t ours.txt -r reference.txt
+    tertium score -t a.txt b.txt c.txt -r ref1.txt ref2.txt -m bleu chrf++ --confidence
+    tertium score -s source.txt -t ours.txt -m tertium-multi -o spans:errors.jsonl
+    tertium score -t systems.jsonl -m bleu chrf -sl --with-texts -o scores.xlsx report.html
+
+    Notes
+    -----
+    With --paired-bs or --paired-ar the systems are compared as by `tertium compare`.
+    """
+    if tests.is_requested:
+        if view != ScoreView() or confidence or copies.write_back:
+            raise UsageError(
+                "-b, -sl, -dl, --only-system, --confidence and --write-back are not available with "
+                "a paired test: omit them, or omit --paired-bs and --paired-ar"
+            )
+        return compare_files(inputs, metrics, tests, output, compute, judge, display)
+    _check_view(tests, view, confidence, has_files=bool(output.output), display=display)
+    copies.check(inputs.translations)
+    texts = inputs.read(by=tests.by, for_write_back=bool(copies.write_back))
+    if view.document_level and not texts.testset.documents:
+        raise UsageError("--document-level needs document ids: give them with --documents")
+    loaded = metrics.load(texts, default_metric)
+    files = output.split(_score_kinds(loaded))
+    judge.stop_dry_run((texts.testset, loaded))
+    evaluation = score(
+        texts.testset,
+        loaded,
+        confidence=confidence,
+        resamples=1000 if tests.resamples is None else tests.resamples,
+        seed=tests.seed,
+    )
+    slices = tests.slice(evaluation)
+    if copies.write_back:
+        write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
+    results = SlicedResult(evaluation, slices, segments=not view.only_system)
+    tables = view.tables(evaluation, warnings=not display.quiet and display.format != "csv")
+    return View(
+        result=evaluation,
+        printed=[*tables, *(table for own in slices for table in own.tables())],
+        table=results.slice_table() if slices else tables[0],
+        json=_unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
+        bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
+        warns_aside=not view.is_of_systems,
+        files=_pair_files(files, evaluation, loaded, results),
+    )
+
+
+def _check_view(
+    tests: Tests, view: ScoreView, confidence: bool, *, has_files: bool, display: Display
+) -> None:
+    if tests.by and not view.is_of_systems:
+        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
+    if tests.resamples is not None and not confidence:
+        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
+    has_intervals = view.is_of_systems or has_files or display.format == "json"
+    if confidence and not has_intervals:
+        raise UsageError(
+            "--confidence: -b, -sl and -dl show no intervals; omit one of them, or give "
+            "-o FILE.json"
+        )
+
+
+def _score_kinds(metrics: Sequence[Metric]) -> dict[str, FileKind]:
+    """Return the kinds of files; error spans only if a metric marks errors."""
+    kinds = {
+        "scores": FileKind(Evaluation, SCORE_FILES),
+        "results": FileKind(Evaluation, RESULT_FILES),
+    }
+    if any(metric.can_mark_errors for metric in metrics):
+        kinds["spans"] = FileKind(MarkedErrors, SPAN_FILES)
+    return kinds
+
+
+def _pair_files(
+    files: Mapping[str, Sequence[str]],
+    evaluation: Evaluation,
+    metrics: Sequence[Metric],
+    results: SlicedResult,
+) -> list[tuple[Result, str]]:
+    """Return each file with the result that it holds; a page has significance tests."""
+    pairs: list[tuple[Result, str]] = [(evaluation, path) for path in files["scores"]]
+    for path in files["results"]:
+        if path.endswith(".html"):
+            tested = add_significance(evaluation)
+            page = make_page("scores", tested, metrics, slices=results.slices)
+            pairs.append((page, path))
+        else:
+            pairs.append((results, path))
+    if files.get("spans"):
+        marked = mark_errors(evaluation, metrics)
+        marked.warn_about_missing_spans()
+        pairs += [(marked, path) for path in files["spans"]]
+    return pairs
+
+
+def compare_files(
+    inputs: Inputs,
+    metrics: MetricOptions,
+    tests: Tests,
+    output: Output,
+    compute: Compute,
+    judge: JudgeServer,
+    display: Display,
+    *,
+    pairs: Annotated[bool, Option(group="Output")] = False,
+) -> View:
+    """Compare systems: the first is the baseline, and every pair is tested.
+
+    Parameters
+    ----------
+    pairs
+        Also show p-values of all pairs (in TSV only these).
+
+    Examples
+    --------
+    tertium compare -t baseline.txt ours.txt -r reference.txt
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
+    tertium compare -t systems.jsonl -m chrf --by domain length
+
+    Notes
+    -----
+    The paired bootstrap (default) gives sacrebleu's p-values. On small test sets it reports false
+    differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
+    Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
+    """
+    if display.format in ("tsv", "csv") and pairs and tests.by:
+        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
+    files = output.split(COMPARISON_FILES)["results"]
+    texts = inputs.read(by=tests.by)
+    loaded = metrics.load(texts, default_metrics)
+    judge.stop_dry_run((texts.testset, loaded))
+    comparison = compare(
+        texts.testset,
+        loaded,
+        test=tests.test,
+        resamples=tests.resamples,
+        seed=tests.seed,
+        alpha=tests.alpha,
+    )
+    slices = tests.slice(comparison)
+    results = SlicedResult(comparison, slices)
+    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
+    slice_tables = [table for own in slices for table in own.tables()]
+    table = comparison.comparison_table(warnings=not display.quiet)
+    file_table = table
+    if slices:
+        file_table = results.slice_table()
+    elif pairs:
+        file_table = comparison.pair_list()
+    return View(
+        result=comparison,
+        printed=[table, *pair_tables, *slice_tables],
+        table=file_table,
+        json=_unpack(SlicedResult(comparison, slices, segments=False)),
+        warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
+        files=[
+            (make_page("scores", comparison, loaded, slices=slices), path)
+            if path.endswith(".html")
+            else (results, path)
+            for path in files
+        ],
+    )
+
+
+def _unpack(result: SlicedResult) -> Any:
+    """Return the records of a result; a single one as an object, as sacrebleu does."""
+    records = result.records()
+    return records[0] if len(records) == 1 else records
