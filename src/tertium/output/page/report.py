@@ -12,14 +12,13 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.atomic import write_text
-from tertium.core.result import Table
+from tertium.atomic import PathLike, write_text
+from tertium.core.result import Result, Table
 from tertium.display import Displayable
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
@@ -36,7 +35,7 @@ RANK_DECIMALS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report(Displayable):
+class Report(Displayable, Result):
     """The contents of a report; sections without data are omitted.
 
     Attributes:
@@ -57,7 +56,7 @@ class Report(Displayable):
     agreement: tuple[Table, ...] = field(default=(), repr=False)
     explained: tuple[SegmentExplanation, ...] = field(default=(), repr=False)
     aligned_scores: tuple[AlignedScores, ...] = field(default=(), repr=False)
-    findings: tuple[tuple[str, str], ...] = ()
+    findings: tuple[tuple[str, str], ...] = ()  # type: ignore[assignment]
     signatures: tuple[str, ...] = ()
     extra_sections: tuple[tuple[str, str, Markup], ...] = field(default=(), repr=False)
 
@@ -81,9 +80,10 @@ class Report(Displayable):
             navigation=element("nav", element("ul", *items), aria_label="Sections"),
         )
 
-    def write(self, path: str | Path) -> None:
+    def write(self, *paths: PathLike) -> None:
         """Write the page atomically."""
-        write_text(path, self.html())
+        for path in paths:
+            write_text(path, self.html())
 
     def _sections(self) -> list[tuple[str, str, Markup]]:
         sections = []
