@@ -1,8 +1,8 @@
 """The command line: one module per command parses, calls one public function and prints.
 
 Results go to stdout, progress and warnings to stderr. A `TertiumError` prints one line and exits
-with its code: 1 if inputs differ in length, 3 if the budget of a judge is reached or too few of its
-answers are valid, 2 for any other user error. Other exceptions are bugs and keep their traceback.
+with its code: 3 if the budget of a judge is reached or too few of its answers are valid, 2 for any
+other user error. Other exceptions are bugs and keep their traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tertium.cli.parser import CommandParser, OneLineErrorParser
 from tertium.errors import JudgeServerError, TertiumError, UnknownNameError, UsageError
@@ -137,6 +138,8 @@ def _run_command(argv: Sequence[str] | None) -> int:
         name = " ".join(arguments[:length])
         if name in FUNCTIONS:
             return _run_function(name, arguments[length:])
+    if arguments and (forms := related_commands(arguments[0])):
+        return _explain_forms(arguments[0], forms, arguments[1:])
     if arguments and arguments[0] in COMMANDS:
         commands: Sequence[str] = arguments[:1]
     else:
@@ -168,11 +171,36 @@ def _run_function(name: str, arguments: Sequence[str]) -> int:
     """Import and run a command."""
     from tertium.cli.run import run_command
 
-    module, _, function = FUNCTIONS[name].partition(":")
-    forms = [other for other in FUNCTIONS if other.startswith(f"{name} ")]
     with explain_missing(f"`tertium {name}`"):
-        target = getattr(importlib.import_module(module), function)
-        return run_command(name, target, arguments, forms)
+        return run_command(name, load_command(name), arguments, related_commands(name))
+
+
+def load_command(name: str) -> Callable[..., Any]:
+    """Import the function of a command."""
+    module, _, function = FUNCTIONS[name].partition(":")
+    command: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return command
+
+
+def related_commands(name: str) -> list[str]:
+    """Return the other commands whose first word is the same."""
+    word = name.split()[0]
+    return [other for other in FUNCTIONS if other.split()[0] == word and other != name]
+
+
+def _explain_forms(command: str, forms: Sequence[str], arguments: Sequence[str]) -> int:
+    """Print the commands that begin with a word; without --help, a missing word is an error."""
+    listing = " or ".join(f"`tertium {form}`" for form in forms)
+    if arguments[:1] in (["-h"], ["--help"]):
+        lines = [f"  tertium {form}" for form in forms]
+        print("\n".join([f"usage: tertium {command} COMMAND [OPTIONS]", "", "commands:", *lines]))
+        return 0
+    for form in forms:
+        if form.split()[1] in arguments:
+            raise UsageError(f"write `tertium {form}` first, then its options")
+    if arguments and not arguments[0].startswith("-"):
+        raise UnknownNameError("command", f"{command} {arguments[0]}", forms)
+    raise UsageError(f"`tertium {command}` is not a command: give {listing}")
 
 
 def _replace_closed_streams() -> None:

@@ -14,6 +14,19 @@ GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output",
 TEXT = "TEXT"  # the metavar of values that may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
+    "--to-json": "use -o FILE.json",
+    "--to-xlsx": "use -o FILE.xlsx",
+    "--to-spans": "use -o spans:FILE",
+    "--report": "use -o FILE.html",
+    "--plot": "use -o FILE.svg",
+    "--junit": "use -o FILE.xml",
+    "--sarif": "use -o FILE.sarif",
+    "-f sarif": "use -o FILE.sarif",
+    "--format sarif": "use -o FILE.sarif",
+    "--markdown": "use -f md >> FILE",
+    "--excel": "use -o FILE.xlsx, or -f csv",
+    "--statistics": "leave it out, since `gate --baseline` reads the scores of -o FILE.json",
+    "--list-checks": "use `tertium list checks`",
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
     "--agree": "leave it out, since no model has license terms to accept",
@@ -22,7 +35,7 @@ REMOVED_OPTIONS = {
     "--curves": "reports show no learning curves",
     "plan --metrics": "segments are no longer chosen by metrics (--choose)",
     "plan -m": "segments are no longer chosen by metrics (--choose)",
-    "rank --report": "use `tertium compare --report FILE` or -f json",
+    "rank --report": "use `tertium compare -o FILE.html` or -f json",
     "report --ranker": "use `tertium rank`",
     "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
@@ -74,9 +87,11 @@ class CommandParser(OneLineErrorParser):
     Every command has the option groups `GROUPS`. Options may be written with underscores
     (`--batch_size`), may not be given twice, and may not be empty (an unset shell variable).
     `add_late_options` adds options when they are needed, so that other commands load faster.
+    `describe_unknown` returns a hint for a word that related commands know, otherwise nothing.
     """
 
     add_late_options: AddOptions | None = None
+    describe_unknown: Callable[[str], str] | None = None
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -104,7 +119,7 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
-        for name in (option, f"{self.prog.removeprefix('tertium ')} {option}"):
+        for name in (f"{self.prog.removeprefix('tertium ')} {option}", option):
             if name in REMOVED_OPTIONS:
                 self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
 
@@ -115,6 +130,8 @@ class CommandParser(OneLineErrorParser):
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""
+        if self.describe_unknown is not None and (hint := self.describe_unknown(word)):
+            return hint
         if close := get_close_matches(word, self._option_string_actions, n=2):
             return f"; did you mean {' or '.join(close)}?"
         if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number

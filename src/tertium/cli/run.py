@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -40,12 +41,13 @@ FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed 
 def make_parser(
     name: str, function: Command, arguments: Sequence[Argument], forms: Sequence[str] = ()
 ) -> CommandParser:
-    """Build the parser of a command; `forms` are other commands whose names begin like this."""
+    """Build the parser of a command; `forms` are other commands with the same first word."""
     docstring = read_docstring(function)
     positional = [argument.usage for argument in arguments if argument.is_positional]
     epilog = make_epilog(docstring)
-    if forms:
-        epilog += "\n\nmore commands:\n" + "\n".join(f"  tertium {form}" for form in forms)
+    longer = [f"  tertium {form}" for form in forms if form.startswith(f"{name} ")]
+    if longer:
+        epilog += "\n\nmore commands:\n" + "\n".join(longer)
     parser = CommandParser(
         prog=f"tertium {name}",
         usage=" ".join([f"tertium {name}", *positional, "[OPTIONS]"]),
@@ -53,9 +55,22 @@ def make_parser(
         epilog=epilog,
         formatter_class=HelpFormatter,
     )
+    parser.describe_unknown = partial(describe_owner, forms=forms)
     for argument in arguments:
         argument.add_to(parser)
     return parser
+
+
+def describe_owner(word: str, forms: Sequence[str]) -> str:
+    """Return a hint if a word is an option, or the second word, of one of these commands."""
+    from tertium.cli import load_command
+
+    for form in forms:
+        if word == form.split()[-1]:
+            return f"; write `tertium {form}` first"
+        if any(word in argument.names() for argument in list_arguments(load_command(form))):
+            return f"; it is an option of `tertium {form}`"
+    return ""
 
 
 def run_command(

@@ -202,8 +202,12 @@ class GateResult(Result):
         tables = [self._test_table()] if self.tests else []
         if self.conditions:
             tables.append(self._condition_table())
-        tables[0] = replace(tables[0], cautions=[*self.cautions, self.sentence])
+        tables[0] = replace(tables[0], cautions=self.warning_lines())
         return tables
+
+    def warning_lines(self) -> list[str]:
+        """Return the cautions and the verdict."""
+        return [*self.cautions, self.sentence]
 
     def _test_table(self) -> Table:
         columns = _pair_columns(self.tests)

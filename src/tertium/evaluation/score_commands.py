@@ -228,11 +228,11 @@ def _check_view(
         raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
     if tests.resamples is not None and not confidence:
         raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
-    has_intervals = view.is_of_systems or has_files or display.format == "json"
-    if confidence and not has_intervals:
+    is_of_parts = view.sentence_level or view.document_level
+    is_json = display.format == "json" and not view.score_only
+    if confidence and is_of_parts and not (is_json or has_files):
         raise UsageError(
-            "--confidence: -b, -sl and -dl show no intervals; omit one of them, or give "
-            "-o FILE.json"
+            "--confidence: -sl and -dl show no intervals; omit one of them, or give -o FILE.json"
         )
 
 
