@@ -53,7 +53,7 @@ def make_parser(
         epilog=epilog,
         formatter_class=HelpFormatter,
     )
-    for argument in arguments:
+    for argument in sorted(arguments, key=lambda argument: not argument.is_positional):
         argument.add_to(parser)
     return parser
 
