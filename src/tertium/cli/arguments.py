@@ -99,8 +99,8 @@ class Argument:
 
     def _help(self) -> str:
         text = self.help.replace("%", "%%")
-        has_default = not (self.is_required or self.default in (None, "", (), False, True))
-        if has_default and "(default" not in text:
+        has_value = not self.is_required and self.kind is not bool
+        if has_value and self.default not in (None, "", ()) and "(default" not in text:
             default = " ".join(self.default) if self.is_list else self.default
             text += f" (default: {default})"
         return text

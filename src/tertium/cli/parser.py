@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from textwrap import fill
 from typing import Any, NoReturn
 
 from tertium.errors import UsageError
@@ -51,7 +52,14 @@ class OneLineErrorParser(argparse.ArgumentParser):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Writes the value of an option once, after all its names."""
+    """Writes the value of an option once, after all its names, and wraps paragraphs."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        blocks = []
+        for block in text.split("\n\n"):
+            is_list = "\n  " in block or block.startswith("  ")
+            blocks.append(block if is_list else fill(" ".join(block.split()), width))
+        return "\n\n".join(blocks)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:

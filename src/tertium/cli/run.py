@@ -56,7 +56,7 @@ def make_parser(
         formatter_class=HelpFormatter,
     )
     parser.describe_unknown = partial(describe_owner, forms=forms)
-    for argument in arguments:
+    for argument in sorted(arguments, key=lambda argument: not argument.is_positional):
         argument.add_to(parser)
     return parser
 
