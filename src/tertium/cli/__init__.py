@@ -235,7 +235,7 @@ def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         parser_class=CommandParser,
     )
     for name in commands:
-        if name in FUNCTIONS:
+        if any(function.split()[0] == name for function in FUNCTIONS):
             continue
         module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
