@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from tertium.core.result import Result
+from tertium.core.result import Result, suffix_error
 from tertium.errors import UsageError
 from tertium.execution import runtime
 
@@ -148,9 +148,7 @@ class FileKind:
     def check(self, path: str) -> None:
         """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
         if Path(path).suffix not in self.suffixes:
-            *first, last = self.suffixes
-            expected = f"{', '.join(first)} or {last}" if first else last
-            raise UsageError(f"{path}: expected a name that ends in {expected}")
+            raise suffix_error(path, self.suffixes)
         self.result.check_paths(path)
 
 
@@ -162,8 +160,7 @@ def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
         raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(possible)}; give {choices}")
     if not possible:
         suffixes = dict.fromkeys(suffix for files in kinds.values() for suffix in files.suffixes)
-        *first, last = suffixes
-        raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+        raise suffix_error(path, suffixes)
     return possible[0]
 
 

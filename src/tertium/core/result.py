@@ -283,6 +283,13 @@ def _shorten(column: Column) -> Column:
     return dataclasses.replace(column, text=text)
 
 
+def suffix_error(path: PathLike, suffixes: Iterable[str]) -> UsageError:
+    """Return the error of a file whose suffix is not one of these."""
+    *first, last = suffixes
+    expected = f"{', '.join(first)} or {last}" if first else last
+    return UsageError(f"{path}: expected a name that ends in {expected}")
+
+
 @dataclass(frozen=True)
 class Section:
     """Texts, lists of texts, tables, marked lines and charts under a title."""
@@ -375,8 +382,7 @@ class Result:
         suffixes = cls.suffixes()
         suffix = Path(path).suffix
         if suffix not in suffixes:
-            *first, last = suffixes
-            raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+            raise suffix_error(path, suffixes)
         return WRITERS[suffix]
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ def report_files(
     judge: JudgeServer,
     *,
     human: Annotated[InFile | None, Option(group="Input")] = None,
-    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET")] = (),
+    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = (),
     checks: Annotated[bool, Option(group="Metrics")] = False,
     title: Annotated[str, Option(group="Output", metavar="TEXT")] = "",
     explain: Annotated[int, Option(group="Output")] = 8,
