@@ -273,7 +273,7 @@ def test_every_command_uses_the_same_answers(
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Judge" in page
     assert "minor: style: the first word" in page, "the marked errors"
-    assert main(["score", *SYSTEMS, *JUDGE, "-q", "--to-spans", "spans.jsonl"]) == 0
+    assert main(["score", *SYSTEMS, *JUDGE, "-q", "-o", "spans:spans.jsonl"]) == 0
     spans = [json.loads(line)["spans"] for line in Path("spans.jsonl").read_text().splitlines()]
     place = {"start": 0, "end": 3, "side": "hypothesis"}
     kind = {"severity": "minor", "category": "style", "message": "the first word"}

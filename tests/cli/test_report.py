@@ -1,4 +1,4 @@
-"""`tertium report`, and `--report` on score, compare and meta."""
+"""`tertium report`, and the pages of score, compare and meta."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_warnings_can_be_filtered(tmp_path: Path) -> None:
             str(tmp_path / "ref.txt"),
             "-m",
             "bertscore:encoder=minilm",
-            "--report",
+            "-o",
             str(page),
             "-q",
         ]
@@ -201,7 +201,7 @@ def test_score_and_compare_also_write_the_report(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
-    assert main([command, *INPUTS, "-m", "chrf", "-f", "tsv", "--report", str(page)]) == 0
+    assert main([command, *INPUTS, "-m", "chrf", "-f", "tsv", "-o", str(page)]) == 0
     assert capsys.readouterr().out.startswith("system\t")
     assert "System scores" in page.read_text()
     assert len(data_of(page)["items"]) == 48
@@ -218,7 +218,7 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
             str(EXAMPLES / "reference-a.en.txt"),
             "-m",
             "chrf",
-            "--report",
+            "-o",
             str(page),
             "-q",
         ]
@@ -228,7 +228,7 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
 
 def test_rank_names_what_writes_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", "x.html"]) == 2
-    advice = "--report was removed: use `tertium compare --report FILE` or -f json"
+    advice = "--report was removed: use `tertium compare -o FILE.html` or -f json"
     assert advice in capsys.readouterr().err
 
 
@@ -321,11 +321,13 @@ def test_system_level_report_has_dots_of_systems(tmp_path: Path) -> None:
     assert "Each dot is a system." in text
 
 
-def test_help_names_metrics_that_can_explain() -> None:
-    from tertium.cli.report import EPILOG
+def test_help_names_metrics_that_can_explain(capsys: pytest.CaptureFixture[str]) -> None:
     from tertium.registry import METRICS, resolve
 
-    listed = re.search(r"score \((.*?)\s+and\s+others\)", EPILOG, re.DOTALL)
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    text = capsys.readouterr().out
+    listed = re.search(r"score\s+\((.*?)\s+and\s+others\)", text, re.DOTALL)
     assert listed is not None
     for name in listed[1].split(", "):
         assert resolve(METRICS, name, "metric").explain_segment is not Metric.explain_segment, name

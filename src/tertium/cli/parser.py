@@ -26,7 +26,7 @@ REMOVED_OPTIONS = {
     "--format sarif": "use -o FILE.sarif",
     "--markdown": "use -f md >> FILE",
     "--excel": "use -o FILE.xlsx, or -f csv",
-    "--statistics": "leave it out, since `gate --baseline` reads the scores of -o FILE.json",
+    "--statistics": "give `gate --baseline` the translations, or -o FILE.json of neural metrics",
     "--list-checks": "use `tertium list checks`",
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
