@@ -104,7 +104,7 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
-        for name in (option, f"{self.prog.removeprefix('tertium ')} {option}"):
+        for name in (f"{self.prog.removeprefix('tertium ')} {option}", option):
             if name in REMOVED_OPTIONS:
                 self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
 
