@@ -14,7 +14,8 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tertium.cli.parser import CommandParser, OneLineErrorParser
 from tertium.errors import JudgeServerError, TertiumError, UnknownNameError, UsageError
@@ -185,11 +186,16 @@ def _run_function(name: str, arguments: Sequence[str]) -> int:
     """Import and run a command."""
     from tertium.cli.run import run_command
 
-    module, _, function = FUNCTIONS[name].partition(":")
     forms = [other for other in FUNCTIONS if other.startswith(f"{name} ")]
     with explain_missing(f"`tertium {name}`"):
-        target = getattr(importlib.import_module(module), function)
-        return run_command(name, target, arguments, forms)
+        return run_command(name, load_function(name), arguments, forms)
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """Import the function of a command."""
+    module, _, function = FUNCTIONS[name].partition(":")
+    loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return loaded
 
 
 def _replace_closed_streams() -> None:

@@ -89,7 +89,8 @@ class Argument:
             settings["default"] = [*self.default] if self.is_list else self.default
         parse = self.option["parse"]
         if self.choices is not None:
-            return {**settings, "choices": self.choices}
+            name = {"metavar": self.name.upper()} if self.is_positional else {}
+            return {**settings, "choices": self.choices, **name}
         metavar = self.option["metavar"] or METAVARS.get(self.kind, "VALUE")
         return {
             **settings,
