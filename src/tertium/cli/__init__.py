@@ -32,6 +32,22 @@ FUNCTIONS: Mapping[str, str] = {
     "worst": "tertium.decisions.worst_command:worst_of_files",
     "route fit": "tertium.decisions.route_commands:fit_route_to_files",
     "route apply": "tertium.decisions.route_commands:apply_route_to_files",
+    "rank": "tertium.evaluation.rank_commands:rank_files",
+    "rank candidates": "tertium.evaluation.rank_commands:rank_candidates",
+    "explain": "tertium.evaluation.explain_command:explain_texts",
+    "corpus": "tertium.corpus.corpus_command:score_corpus_files",
+    "train": "tertium.evaluation.train_command:train_on_files",
+    "list": "tertium.metrics.list_commands:list_metrics",
+    "list models": "tertium.metrics.setup_commands:list_models",
+    "list data": "tertium.data.datasets_command:list_datasets",
+    "list checks": "tertium.evaluation.check_command:list_checks",
+    "list citations": "tertium.metrics.list_commands:list_citations",
+    "setup": "tertium.metrics.setup_commands:show_setup",
+    "setup install": "tertium.metrics.setup_commands:install_models",
+    "setup cache": "tertium.encoders.cache_commands:show_cache",
+    "setup cache clear": "tertium.encoders.cache_commands:clear_cache",
+    "setup cache limit": "tertium.encoders.cache_commands:limit_cache",
+    "setup completion": "tertium.cli.completion:complete_shell",
 }
 COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
     "Evaluate": {
@@ -49,15 +65,13 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
         "route": "decide which translations to publish, post-edit or redo",
     },
     "Metrics": {
-        "list": "list metrics and rankers, or describe one",
+        "list": "list metrics, models, checks, data or citations",
         "train": "train a metric on human judgments",
-        "models": "list encoders and dictionaries, or install one",
     },
     "Meta-evaluation": {
         "meta": "measure how well metrics agree with human judgments",
         "challenge": "test metrics on a challenge set",
         "analyse": "see where two metrics disagree on good translations",
-        "data": "list sets of human judgments, or describe one",
     },
     "Human evaluation": {
         "plan": "plan a human evaluation: segments, raters, campaign",
@@ -65,13 +79,16 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
         "agree": "measure agreement between raters, rank systems by them",
     },
     "Maintenance": {
-        "cache": "show, limit or clear the cache",
-        "cite": "print the BibTeX entry of a metric",
+        "setup": "show and install models, manage the cache, complete commands",
     },
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
 REMOVED_COMMANDS = {
-    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options"
+    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options",
+    "models": "use `tertium list models`, or `tertium setup install NAME` to install a model",
+    "data": "use `tertium list data`",
+    "cite": "use `tertium list citations METRIC`",
+    "cache": "use `tertium setup cache`, `setup cache clear` or `setup cache limit SIZE`",
 }
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters
@@ -134,7 +151,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
             advice = REMOVED_COMMANDS[arguments[0]]
             raise UsageError(f"`tertium {arguments[0]}` was removed: {advice}")
         raise UnknownNameError("command", arguments[0], COMMANDS)
-    for length in (2, 1):
+    for length in (3, 2, 1):
         name = " ".join(arguments[:length])
         if name in FUNCTIONS:
             return _run_function(name, arguments[length:])

@@ -62,6 +62,17 @@ class Option:
         self.settings = settings
 
 
+class LateOptions:
+    """Options that depend on the words of the command line, such as those of one metric.
+
+    `choose` returns the dataclass of the options, given the words. The parameter has the type
+    `Annotated[Any, LateOptions(choose)]`.
+    """
+
+    def __init__(self, choose: Callable[[Sequence[str]], type[Any]]) -> None:
+        self.choose = choose
+
+
 FileName = Annotated[str, Option(metavar="FILE")]
 InFile = Annotated[str, Option(metavar="FILE", file="read")]
 InFiles = Annotated[tuple[str, ...], Option(metavar="FILE", file="read")]
@@ -123,6 +134,11 @@ class Output:
     output: Annotated[
         tuple[str, ...], Option("-o", "--output", metavar="[KIND:]FILE", file="write")
     ] = ()
+
+    def paths(self, result: type[Result]) -> list[str]:
+        """Return the files, after a check that results of a class can be written to them."""
+        files = self.split(kinds_of_result(result))
+        return [path for paths in files.values() for path in paths]
 
     def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
         """Return the files of each kind; a file of no kind, or of several, is an error."""

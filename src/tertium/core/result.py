@@ -395,6 +395,24 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Listing(Result):
+    """A table below some lines of text; JSON may have other values than the table."""
+
+    table: Table
+    heading: str = ""
+    json: Any = None
+
+    def tables(self) -> Sequence[Table]:
+        return [self.table]
+
+    def contents(self) -> Sequence[Any]:
+        return [self.heading, self.table] if self.heading else [self.table]
+
+    def records(self) -> Any:
+        return self.table.records() if self.json is None else self.json
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class View(Result):
     """What a command prints of a result, and the files it writes.
 

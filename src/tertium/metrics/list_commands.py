@@ -1,17 +1,17 @@
-"""`tertium list`: recommended metrics, all metrics and rankers, or the fields of one."""
+"""The commands `list` and `list citations`: metrics and rankers, their fields and their papers."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import inspect
+import logging
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tertium.cli.output import add_format, show
-from tertium.cli.parser import CommandParser
-from tertium.core.result import Column, Table
+from tertium.core.options import Display, Option, Specs
+from tertium.core.result import Column, Listing, Table, View
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
@@ -31,54 +31,89 @@ RECOMMENDED: Mapping[str, str] = {
     "blend": "a weighted sum of other metrics, trained on your human scores",
     "comet": "a COMET checkpoint that you have on disk",
 }
-DESCRIPTION = "List the recommended metrics, or show one metric with its fields."
-EPILOG = """\
-examples:
-  tertium list
-  tertium list --all
-  tertium list bleu
-  tertium list models/mine
-"""
+
+logger = logging.getLogger(__name__)
 
 
-def add_arguments(parser: CommandParser) -> None:
-    group = parser.groups["Metrics"]
-    group.add_argument("metric", nargs="?", metavar="METRIC", help="metric or ranker to describe")
-    group.add_argument("--all", action="store_true", help="list all metrics and rankers")
-    add_format(parser)
+def list_metrics(
+    metric: Annotated[str | None, Option(metavar="METRIC")] = None,
+    /,
+    *,
+    all: Annotated[bool, Option(group="Metrics")] = False,
+) -> Listing:
+    """List the recommended metrics, or show one metric with its fields.
 
+    Parameters
+    ----------
+    metric
+        Metric or ranker to describe, by its name or its folder.
+    all
+        List all metrics and rankers.
 
-def run(args: argparse.Namespace) -> int:
-    if args.metric and args.all:
-        raise UsageError(f"--all lists all metrics: omit it, or omit {args.metric}")
-    if args.metric:
-        return _show_metric(args)
-    if args.all:
-        records = [_describe(name) for name in (*METRICS, *RANKERS)]
+    Examples
+    --------
+    tertium list
+    tertium list --all
+    tertium list bleu
+    tertium list models/mine
+    """
+    if metric and all:
+        raise UsageError(f"--all lists all metrics: omit it, or omit {metric}")
+    if metric:
+        return _describe_metric(metric)
+    if all:
+        records = [_summarize(name) for name in (*METRICS, *RANKERS)]
         notes = [f"{alias} is an alias of {spec}" for alias, spec in ALIASES.items()]
         notes.append("rankers compare two translations: tertium rank -m NAME")
     else:
         names = [name for name in RECOMMENDED if name in METRICS]
-        records = [{**_describe(name), "summary": RECOMMENDED[name]} for name in names]
+        records = [{**_summarize(name), "summary": RECOMMENDED[name]} for name in names]
         total = len([*METRICS, *RANKERS])
         notes = [f"`tertium list --all` shows all {total} metrics and rankers"]
     columns = [
         Column("metric"),
         Column("needs"),
         Column("better"),
-        Column("summary" if args.all else "use it for", "summary"),
+        Column("summary" if all else "use it for", "summary"),
     ]
-    show(args, Table(columns, records, notes=notes), records=records)
-    return 0
+    return Listing(table=Table(columns, records, notes=notes), json=records)
 
 
-def _describe(name: str) -> dict[str, str]:
+def list_citations(
+    metrics: Specs,
+    /,
+    display: Display,
+) -> View:
+    """Print the BibTeX entries of metrics and rankers.
+
+    Parameters
+    ----------
+    metrics
+        Metrics or rankers.
+
+    Examples
+    --------
+    tertium list citations bleu
+    tertium list citations chrf meteor pairwise > metrics.bib
+    """
+    citations = {metric: resolve_spec(metric)[1].citation for metric in metrics}
+    for metric, citation in citations.items():
+        if not citation:
+            logger.warning("%s names no paper to cite", metric)
+    columns = [Column("metric", itemgetter(0)), Column("citation", itemgetter(1))]
+    listing = Listing(table=Table(columns, [*citations.items()]))
+    entries = dict.fromkeys(filter(None, citations.values()))
+    text = "".join(f"{entry}\n" for entry in entries)
+    return View(result=listing, bare=text if display.format == "text" else None)
+
+
+def _summarize(name: str) -> dict[str, str]:
     is_ranker = name not in METRICS
     record = {"metric": name, "kind": "ranker" if is_ranker else "metric"}
     try:
         cls = resolve_scorer(name)
         better = "ranks" if is_ranker else "higher" if cls.higher_is_better else "lower"
-        return {**record, "needs": _needs(cls), "better": better, "summary": _summarize(cls)}
+        return {**record, "needs": _needs(cls), "better": better, "summary": _first_sentence(cls)}
     except Exception as error:  # a broken plugin must not hide the others
         if name in METRICS.builtin or name in RANKERS.builtin:
             raise
@@ -93,7 +128,7 @@ def _needs(cls: Any) -> str:
         return "training" if has_bundled_models() else "tertium-models"
 
 
-def _summarize(cls: Any) -> str:
+def _first_sentence(cls: Any) -> str:
     """Return the first line of the module's docstring, or of the class if it shares a module."""
     if sum(target.startswith(f"{cls.__module__}:") for target in METRICS.values()) > 1:
         return f"{cls.title}: {_first_line(cls.__doc__)}"
@@ -125,16 +160,16 @@ def _scorer_name(spec: str) -> str:
     return split_spec(ALIASES.get(name, name))[0]
 
 
-def _show_metric(args: argparse.Namespace) -> int:
-    name, cls = resolve_spec(args.metric)
+def _describe_metric(spec: str) -> Listing:
+    name, cls = resolve_spec(spec)
     about, types = inspect.getdoc(cls), describe_fields(cls)
     fields = [
         {"field": field.name, "type": types[field.name], "default": format_value(field.default)}
         for field in dataclasses.fields(cls)
         if field.init
     ]
-    table = Table([Column("field"), Column("type"), Column("default")], fields)
-    heading = f"{cls.title} ({name})\n\n{about}"
-    record = {**_describe(name), "about": about, "fields": fields}
-    show(args, heading, table, records=[record])
-    return 0
+    return Listing(
+        table=Table([Column("field"), Column("type"), Column("default")], fields),
+        heading=f"{cls.title} ({name})\n\n{about}",
+        json={**_summarize(name), "about": about, "fields": fields},
+    )
