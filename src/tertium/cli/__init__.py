@@ -31,6 +31,17 @@ FUNCTIONS: Mapping[str, str] = {
     "worst": "tertium.decisions.worst_command:worst_of_files",
     "route fit": "tertium.decisions.route_commands:fit_route_to_files",
     "route apply": "tertium.decisions.route_commands:apply_route_to_files",
+    "meta": "tertium.evaluation.meta_commands:evaluate_metrics",
+    "meta protocol": "tertium.evaluation.meta_commands:rank_by_protocol",
+    "meta decisions": "tertium.evaluation.meta_commands:evaluate_metric_decisions",
+    "meta thresholds": "tertium.evaluation.meta_commands:fit_metric_thresholds",
+    "meta spans": "tertium.evaluation.meta_commands:compare_metric_spans",
+    "meta disagreement": "tertium.evaluation.meta_commands:find_metric_disagreement",
+    "meta challenge": "tertium.evaluation.challenge_command:challenge_metrics",
+    "plan": "tertium.evaluation.plan_commands:plan_evaluation",
+    "plan convert": "tertium.evaluation.plan_commands:convert_campaign",
+    "annotate": "tertium.annotation.annotate_command:annotate_campaign",
+    "agree": "tertium.annotation.agree_command:agree_on_files",
 }
 COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
     "Evaluate": {
@@ -54,8 +65,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
     },
     "Meta-evaluation": {
         "meta": "measure how well metrics agree with human judgments",
-        "challenge": "test metrics on a challenge set",
-        "analyse": "see where two metrics disagree on good translations",
         "data": "list sets of human judgments, or describe one",
     },
     "Human evaluation": {
@@ -70,7 +79,9 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
 REMOVED_COMMANDS = {
-    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options"
+    "analyse": "use `tertium meta disagreement --human FILES`",
+    "challenge": "use `tertium meta challenge SET`, with --rows instead of --by",
+    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options",
 }
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters

@@ -14,6 +14,18 @@ GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output",
 TEXT = "TEXT"  # the metavar of values that may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
+    "--plot": "use -o FILE.svg",
+    "--report": "use -o FILE.html",
+    "--to-json": "use -o FILE.json",
+    "annotate --links": "use -o FILE.tsv",
+    "meta --decisions": "use `tertium meta decisions --good-score X`",
+    "meta --protocol": "use `tertium meta protocol NAME`",
+    "meta --spans": "use `tertium meta spans FILES`",
+    "meta --thresholds": "use `tertium meta thresholds`",
+    "meta challenge --by": "use --rows",
+    "plan --budget": "use --time",
+    "plan --checks": "use --attention-checks",
+    "plan --from": "use `tertium plan convert FILE`",
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
     "--agree": "leave it out, since no model has license terms to accept",
@@ -104,7 +116,7 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
-        for name in (option, f"{self.prog.removeprefix('tertium ')} {option}"):
+        for name in (f"{self.prog.removeprefix('tertium ')} {option}", option):
             if name in REMOVED_OPTIONS:
                 self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
 
