@@ -234,11 +234,11 @@ def evaluate_metrics(
     )
     if diagnostics:
         study = replace(study, diagnostics=run_diagnostics(study, seed=statistics.seed))
-    columns = {"intervals": confidence, "p_values": p_values}
+    has_charts = display.format == "text"
     view = View(
         result=study,
-        printed=study.tables(**columns, chart=display.format == "text"),
-        table=study.file_table(**columns),
+        printed=study.tables(intervals=confidence, p_values=p_values, chart=has_charts),
+        table=study.file_table(intervals=confidence, p_values=p_values),
         warnings=() if display.format == "json" else None,
         warns_aside=True,
     )

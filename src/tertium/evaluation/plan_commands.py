@@ -155,6 +155,7 @@ class CampaignOptions:
 
     def make(self, texts: InputTexts, segments: int, design: DesignOptions, file: str) -> Campaign:
         """Return the campaign that is written to a file."""
+        instructions = Path(self.instructions).read_text("utf-8") if self.instructions else ""
         with JudgeConnection().applied():
             return plan_campaign(
                 texts.testset,
@@ -171,9 +172,7 @@ class CampaignOptions:
                 tutorials=self.tutorials,
                 show_reference=self.show_reference,
                 context_size=self.context,
-                instructions=Path(self.instructions).read_text("utf-8")
-                if self.instructions
-                else "",
+                instructions=instructions,
                 glossary=self._read_glossary(texts),
                 name=self.name or Path(file).stem,
                 source_language=texts.source_language,
