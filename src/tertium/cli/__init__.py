@@ -48,6 +48,17 @@ FUNCTIONS: Mapping[str, str] = {
     "setup cache clear": "tertium.encoders.cache_commands:clear_cache",
     "setup cache limit": "tertium.encoders.cache_commands:limit_cache",
     "setup completion": "tertium.cli.completion:complete_shell",
+    "meta": "tertium.evaluation.meta_commands:evaluate_metrics",
+    "meta protocol": "tertium.evaluation.meta_commands:rank_by_protocol",
+    "meta decisions": "tertium.evaluation.meta_commands:evaluate_metric_decisions",
+    "meta thresholds": "tertium.evaluation.meta_commands:fit_metric_thresholds",
+    "meta spans": "tertium.evaluation.meta_commands:compare_metric_spans",
+    "meta disagreement": "tertium.evaluation.meta_commands:find_metric_disagreement",
+    "meta challenge": "tertium.evaluation.challenge_command:challenge_metrics",
+    "plan": "tertium.evaluation.plan_commands:plan_evaluation",
+    "plan convert": "tertium.evaluation.plan_commands:convert_campaign",
+    "annotate": "tertium.annotation.annotate_command:annotate_campaign",
+    "agree": "tertium.annotation.agree_command:agree_on_files",
 }
 COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
     "Evaluate": {
@@ -70,8 +81,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
     },
     "Meta-evaluation": {
         "meta": "measure how well metrics agree with human judgments",
-        "challenge": "test metrics on a challenge set",
-        "analyse": "see where two metrics disagree on good translations",
     },
     "Human evaluation": {
         "plan": "plan a human evaluation: segments, raters, campaign",
@@ -89,6 +98,8 @@ REMOVED_COMMANDS = {
     "data": "use `tertium list data`",
     "cite": "use `tertium list citations METRIC`",
     "cache": "use `tertium setup cache`, `setup cache clear` or `setup cache limit SIZE`",
+    "analyse": "use `tertium meta disagreement --human FILES`",
+    "challenge": "use `tertium meta challenge SET`, with --rows instead of --by",
 }
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters

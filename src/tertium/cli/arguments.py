@@ -86,7 +86,8 @@ class Argument:
     def _value_settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {}
         if not self.is_required:
-            settings["default"] = [*self.default] if self.is_list else self.default
+            is_copied = self.is_list and self.default is not None
+            settings["default"] = [*self.default] if is_copied else self.default
         parse = self.option["parse"]
         if self.choices is not None:
             name = {"metavar": self.name.upper()} if self.is_positional else {}

@@ -112,6 +112,9 @@ def run_command(
                 size = Path(path).stat().st_size / 1e6
                 print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)
         show(result, display)
+        if isinstance(result, View) and result.then is not None:
+            sys.stdout.flush()
+            result.then()
     return result.exit_code
 
 

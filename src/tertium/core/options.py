@@ -161,6 +161,11 @@ class FileKind:
     result: type[Result]
     suffixes: Sequence[str]
 
+    @classmethod
+    def of(cls, result: type[Result], *omitted: str) -> FileKind:
+        """Return all files of a class of results, except those with the omitted suffixes."""
+        return cls(result, [suffix for suffix in result.suffixes() if suffix not in omitted])
+
     def check(self, path: str) -> None:
         """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
         if Path(path).suffix not in self.suffixes:
@@ -196,6 +201,36 @@ def kinds_of_result(result: type[Result]) -> dict[str, FileKind]:
     for suffix in result.suffixes():
         suffixes.setdefault(KINDS_BY_SUFFIX.get(suffix, result.file_kind), []).append(suffix)
     return {kind: FileKind(result, names) for kind, names in suffixes.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """How often results are resampled.
+
+    Attributes
+    ----------
+    resamples
+        Resamples of tests and intervals.
+    seed
+        Random seed.
+    """
+
+    group: ClassVar[str] = "Statistics"
+    resamples: int = 1000
+    seed: int = 12345
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance(Resampling):
+    """How significance is tested.
+
+    Attributes
+    ----------
+    alpha
+        Significance level of marks and ranks.
+    """
+
+    alpha: float = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -418,6 +418,7 @@ class View(Result):
 
     `contents` are printed as text, Markdown or LaTeX, `table` as TSV or CSV, `json` as JSON: by
     default those of the result. `files` are results with the paths to which they are written.
+    `then` is called when everything is printed, such as a server that runs until it is stopped.
     """
 
     result: Result
@@ -429,6 +430,7 @@ class View(Result):
     bare: str | None = None
     code: int | None = None
     warns_aside: bool = False
+    then: Callable[[], None] | None = None
 
     def tables(self) -> Sequence[Table]:
         return [part for part in self.contents() if isinstance(part, Table)]

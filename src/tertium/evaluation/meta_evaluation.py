@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, get_args
 
+from tertium.core.charts import ScatterChart
 from tertium.core.result import Column, Result, Table
 from tertium.data.formats import PathLike
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
+from tertium.evaluation.scatter_charts import make_scatter_charts
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
@@ -103,14 +105,19 @@ class AgreementStudy(MetaInputs, Result):
         names += ["by"] if self.slices else []
         return Table([Column(name, itemgetter(name)) for name in names], rows)
 
-    def exclusion_lines(self) -> list[str]:
-        """Return one line per reason why judgments or metric scores were not used."""
+    def charts(self) -> list[ScatterChart]:
+        """Return scatter plots of metric and human scores: a row per metric, a column per set."""
+        return make_scatter_charts(self.sets, level=self.level, negated=self.negated_metrics)
+
+    def warning_lines(self) -> list[str]:
+        """Return why judgments or metric scores were not used, and diagnostics not run."""
         lines = [
             f"{name}: excluded: {reason}: {count:,}"
             for name, counts in self.excluded_counts.items()
             for reason, count in counts.items()
         ]
-        return lines + self.results.exclusion_lines()
+        skipped = self.diagnostics.skipped_lines() if self.diagnostics else []
+        return [*lines, *self.results.exclusion_lines(), *skipped]
 
 
 def meta_evaluate(

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -201,6 +201,30 @@ class RaterStudy(Result):
             )
         notes = ["words: of the source, once per judgment; characters in scripts without spaces"]
         return Table(columns, self.scorecards, "MQM scorecard: points per 1,000 words", notes)
+
+
+@dataclass(frozen=True)
+class RaterStudies(Result):
+    """The studies of several sets of judgments."""
+
+    studies: tuple[RaterStudy, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the tables of all sets."""
+        return [table for study in self.studies for table in study.tables()]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the human scores of systems; of several sets, with their names."""
+        if len(self.studies) == 1:
+            return self.studies[0].file_table(suffix)
+        rows = []
+        for study in self.studies:
+            rows += [{"set": study.name, **row} for row in study.file_table(suffix).records()]
+        return Table([Column(name, itemgetter(name)) for name in rows[0]], rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the results of each set, for JSON."""
+        return [study.records() for study in self.studies]
 
 
 def _interval_columns(decimals: int) -> list[Column]:

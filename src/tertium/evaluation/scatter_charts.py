@@ -1,43 +1,41 @@
-"""Scatter plots of metrics against human scores, as `tertium meta --plot` writes them."""
+"""Scatter plots of metric scores against human scores."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from tertium.core.charts import Axis, ScatterChart
-from tertium.errors import DataError, UsageError
+from tertium.errors import UsageError
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.charts.chart_statistics import describe_correlation
+from tertium.meta.correlation import describe_correlation
 
 MAX_PANELS = 120  # in one file
 
 
-def scatter_grid(
+def make_scatter_charts(
     sets: Sequence[AlignedScores], *, level: str = "segment", negated: Collection[str] = ()
-) -> list[list[ScatterChart]]:
+) -> list[ScatterChart]:
     """Return one row of scatter plots per metric, with a column per dataset."""
     metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
-    if not metrics:
-        raise DataError("nothing to plot: no metrics or no datasets")
     if len(metrics) * len(sets) > MAX_PANELS:
         raise UsageError(
             f"{len(metrics)} metrics x {len(sets)} datasets: too many panels for one figure "
             f"(at most {MAX_PANELS}); select fewer"
         )
-    rows = []
-    for metric in metrics:
+    charts = []
+    for row, metric in enumerate(metrics):
         name = f"−{metric}" if metric in negated else metric
-        rows.append([_panel(dataset, metric, name, level) for dataset in sets])
-    return rows
+        charts += [_make_chart(dataset, metric, name, level, row) for dataset in sets]
+    return charts
 
 
-def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> ScatterChart:
+def _make_chart(
+    dataset: AlignedScores, metric: str, name: str, level: str, row: int
+) -> ScatterChart:
     caption = f"{dataset.name}: not scored"
-    x = Axis(name="human", values=np.zeros(0))
-    y = Axis(name=name, values=np.zeros(0))
+    human = scores = np.zeros(0)
     systems: Sequence[str] = ()
     if metric in dataset.metrics:
         number = dataset.metrics.index(metric)
@@ -47,13 +45,12 @@ def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> Scatte
             human = dataset.human_systems
             scores = dataset.system_scores[number]
             systems = dataset.systems
-        x = replace(x, values=human)
-        y = replace(y, values=scores)
-        caption = f"{dataset.name}  {describe_correlation(x, y)}"
+        caption = f"{dataset.name}  {describe_correlation(human, scores)}"
     return ScatterChart(
         caption=caption,
-        x=x,
-        y=y,
+        row=row,
+        x=Axis(name="human", values=human),
+        y=Axis(name=name, values=scores),
         trend="fit",
         names=systems,
     )
