@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
-from tertium.cli import COMMANDS, FUNCTIONS, load_command
+from tertium.cli import COMMANDS, FIRST_WORDS, load_command
 from tertium.cli.arguments import list_arguments, parameter_types
 from tertium.core.result import Column, Listing, Table, View
 from tertium.evaluation.training import trainable_classes
@@ -45,9 +45,9 @@ def list_next_words() -> dict[str, list[str]]:
 
     Metrics follow `train`, because each has its own options.
     """
-    next_words: dict[str, list[str]] = {"": [*COMMANDS]}
+    next_words: dict[str, list[str]] = {"": [*FIRST_WORDS]}
     trainings = [f"train {cls.name}" for cls in trainable_classes()]
-    for name in (*FUNCTIONS, *trainings):
+    for name in (*COMMANDS, *trainings):
         words = ""
         for word in name.split():
             if word not in next_words.setdefault(words, []):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from tertium.atomic import check_writable
+from tertium.cli import format_command, load_command
 from tertium.cli.arguments import (
     Argument,
     Command,
@@ -46,9 +47,9 @@ def make_parser(
     """Build the parser of a command; `forms` are other commands with the same first word."""
     positional = [argument.usage for argument in arguments if argument.is_positional]
     epilog = make_epilog(docstring)
-    longer = [f"  tertium {form}" for form in forms if form.startswith(f"{name} ")]
+    longer = [form for form in forms if form.startswith(f"{name} ")]
     if longer:
-        epilog += "\n\nmore commands:\n" + "\n".join(longer)
+        epilog += "\n\nmore commands:\n" + "\n".join(map(format_command, longer))
     parser = CommandParser(
         prog=f"tertium {name}",
         usage=" ".join([f"tertium {name}", *positional, "[OPTIONS]"]),
@@ -64,12 +65,12 @@ def make_parser(
 
 def describe_owner(word: str, forms: Sequence[str]) -> str:
     """Return a hint if a word is an option, or the second word, of one of these commands."""
-    from tertium.cli import load_command
-
     for form in forms:
         if word == form.split()[-1]:
             return f"; write `tertium {form}` first"
-        if any(word in argument.names() for argument in list_arguments(load_command(form))):
+        function = load_command(form)
+        arguments = list_arguments(function, parameter_types(function, ()))
+        if any(word in argument.names() for argument in arguments):
             return f"; it is an option of `tertium {form}`"
     return ""
 
