@@ -40,7 +40,6 @@ SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "relative_attention_num_buckets": (DISTANCE_BUCKETS,),
     "embedding_size": (None,),
     "quantization_config": (None,),
-    "text_config": (None,),
 }
 # Stored names of a layer's query, key, value, output projection and first norm.
 BERT_NAMES = (
