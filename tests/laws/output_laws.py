@@ -18,7 +18,7 @@ import numpy as np
 from tests.laws.trial import RESAMPLES, Trial, require, run_command, run_successfully
 
 from tertium.arrays import FloatArray
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.data.testset import TestSet
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain

@@ -9,7 +9,7 @@ import pytest
 from tests.output.chromium import Browser
 
 import tertium
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.evaluation.checking import CheckReport
 from tertium.output.page import findings_page as module
 from tertium.output.page.findings_page import findings_page

@@ -132,7 +132,7 @@ def read_check_settings(args: argparse.Namespace) -> CheckSettings:
 
 def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
     if args.format == "sarif":
-        from tertium.data.formats import to_json
+        from tertium.data.record_files import to_json
         from tertium.output.sarif import make_log
 
         sys.stdout.write(to_json(make_log(report)))

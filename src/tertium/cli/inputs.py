@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tertium.cli.localization import is_localization, read_localization
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import device_of
-from tertium.data.formats import RECORD_SUFFIXES
+from tertium.data.record_files import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError

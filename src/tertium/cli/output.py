@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.atomic import check_writable, write_text
 from tertium.cli.parser import CommandParser
 from tertium.core.result import Result, Table
-from tertium.data.formats import to_json as to_json
+from tertium.data.record_files import to_json as to_json
 from tertium.errors import UsageError
 from tertium.output.render import TableFormat, render_contents
 from tertium.text.control_characters import replace_control_characters

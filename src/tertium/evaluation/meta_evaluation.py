@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, get_args
 
+from tertium.atomic import PathLike
 from tertium.core.result import Column, Result, Table
-from tertium.data.formats import PathLike
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
 from tertium.evaluation.slices import slice_agreement
