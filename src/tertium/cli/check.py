@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.atomic import write_text
 from tertium.cli import inputs, output
 from tertium.cli.localization import add_write_back, check_write_back_option, write_back_result
 from tertium.cli.parser import CommandParser, add_list
@@ -101,13 +99,7 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet):
         report = check(testset, settings=settings)
     report = replace(report, locate=inputs.locate_segments(args, testset))
-    for path in args.output:
-        if Path(path).suffix == ".html":
-            from tertium.output.page.findings_page import findings_page
-
-            write_text(path, findings_page(report))
-        else:
-            report.write(path)
+    report.write(*args.output)
     write_back_result(args, report)
     _print_report(args, report)
     _print_notes(args, report)

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top}: expected 0 or more")
     with runtime(judge=judge_options(args)):
         explanation = explain(*read_segments(args), metric=args.metric)
-    output.show(args, *explanation.sections(args.top), records=[explanation.records()])
+    output.show(args, *explanation.top_sections(args.top), records=[explanation.records()])
     output.print_warnings([f"warning: {kind}" for kind in explanation.warnings], quiet=False)
     return 0
 

@@ -146,15 +146,14 @@ def _run(args: argparse.Namespace) -> int:
 
 def _write_files(args: argparse.Namespace, result: GateResult) -> None:
     """Write the requested files; the Markdown summary is appended to its file."""
-    from tertium.output import junit, markdown, sarif
-    from tertium.output.page.gate_page import gate_page
+    from tertium.output import html, junit, markdown, sarif
 
     if args.junit:
         junit.write(result, args.junit)
     if args.sarif:
         sarif.write(result, args.sarif)
     if args.report:
-        write_text(args.report, gate_page(result))
+        html.write(result, args.report)
     if args.markdown:
         path = Path(args.markdown)
         earlier = path.read_text(encoding="utf-8") if path.exists() else ""

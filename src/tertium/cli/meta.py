@@ -205,9 +205,9 @@ def _run_agreement(args: argparse.Namespace) -> None:
         charts = scatter_grid(agreement.sets, level=agreement.level, negated=negated)
         write_charts(args.plot, charts)
     if args.report:
-        from tertium.output.page.report_builder import report_meta_evaluation
+        from tertium.output.page.report import report_meta_evaluation
 
-        report = report_meta_evaluation(agreement, agreement.diagnostics)
+        report = report_meta_evaluation(agreement)
         output.write_report(args.report, report, args.quiet)
     if args.to_json:
         output.write_json(args.to_json, agreement.records())

@@ -79,7 +79,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.metric_choice import default_metrics
-    from tertium.output.page.report_builder import report
+    from tertium.output.page.report import report
 
     check_resamples(args)
     output.check_outputs(args)

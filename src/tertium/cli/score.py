@@ -219,7 +219,7 @@ def _write_report(
     args: argparse.Namespace, evaluation: Evaluation, metrics: Sequence[Metric]
 ) -> None:
     from tertium.evaluation.comparison import add_significance
-    from tertium.output.page.report_builder import report_results
+    from tertium.output.page.report import report_results
 
     tested = add_significance(evaluation, seed=args.seed)
     page = report_results(tested, metrics, slices=make_slices(args, tested))

@@ -102,7 +102,7 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
         result = comparison.compare(testset, metrics, **test_options(args), alpha=alpha)
         slices = make_slices(args, result)
         if args.report:
-            from tertium.output.page.report_builder import report_results
+            from tertium.output.page.report import report_results
 
             page = report_results(result, metrics, slices=slices)
             output.write_report(args.report, page, args.quiet)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from tertium.atomic import write_text
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
@@ -80,13 +78,7 @@ def run(args: argparse.Namespace) -> int:
             lp=inputs.language_pair(args),
             human=args.human or None,
         )
-    for path in args.output:
-        if Path(path).suffix == ".html":
-            from tertium.output.page.worst_page import worst_page
-
-            write_text(path, worst_page(result))
-        else:
-            result.write(path)
+    result.write(*args.output)
     tables = result.tables(shorten=args.format == "text")
     output.show(args, *tables, records=result.records())
     return 0

@@ -119,8 +119,10 @@ class ChallengeStudy(Result):
 
     def charts(self) -> list[DotChart]:
         """Return each metric's accuracy on each phenomenon; the line is random choice."""
+        title = f"Accuracy on {self.challenge.name}"
         chart = DotChart(
-            title=f"Accuracy on {self.challenge.name}",
+            title=title,
+            caption=title,
             label="accuracy",
             rows=self.groups,
             series=self.names,

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, get_args
 
 from tertium.atomic import PathLike
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Result, Section, Table
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
 from tertium.evaluation.slices import slice_agreement
@@ -71,6 +71,25 @@ class AgreementStudy(MetaInputs, Result):
         if self.diagnostics:
             tables += self.diagnostics.tables(chart=chart)
         return tables
+
+    @property
+    def page_title(self) -> str:
+        """What is compared."""
+        return "Metrics and human scores"
+
+    def sections(self) -> list[Section]:
+        """Return the agreement overall and by slice, diagnostics, and signatures of metrics."""
+        sections = replace(self.results, negated=self.negated_metrics).sections()
+        for by, results in self.slices.items():
+            contents = [*results.slice_tables(by), *results.slice_charts(by)]
+            sections.append(Section(f"By {by}", contents))
+        if self.diagnostics:
+            sections += self.diagnostics.sections()
+        segments = [[*data.texts().values()] for data in self.human_data.values()]
+        signatures = [m.signature(own) for m in self.metrics for own in segments if own]
+        if signatures:
+            sections.append(Section("Signatures", [[*dict.fromkeys(signatures)]]))
+        return sections
 
     def file_table(
         self, suffix: str = "", *, intervals: bool = False, p_values: bool = False

@@ -19,7 +19,7 @@ def scatter_grid(
     sets: Sequence[AlignedScores], *, level: str = "segment", negated: Collection[str] = ()
 ) -> list[list[ScatterChart]]:
     """Return one row of scatter plots per metric, with a column per dataset."""
-    metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
+    metrics = _find_metrics(sets)
     if not metrics:
         raise DataError("nothing to plot: no metrics or no datasets")
     if len(metrics) * len(sets) > MAX_PANELS:
@@ -27,11 +27,22 @@ def scatter_grid(
             f"{len(metrics)} metrics x {len(sets)} datasets: too many panels for one figure "
             f"(at most {MAX_PANELS}); select fewer"
         )
+    return scatter_charts(sets, level=level, negated=negated)
+
+
+def scatter_charts(
+    sets: Sequence[AlignedScores], *, level: str, negated: Collection[str]
+) -> list[list[ScatterChart]]:
+    """Return rows of any number of scatter plots."""
     rows = []
-    for metric in metrics:
+    for metric in _find_metrics(sets):
         name = f"−{metric}" if metric in negated else metric
         rows.append([_panel(dataset, metric, name, level) for dataset in sets])
     return rows
+
+
+def _find_metrics(sets: Sequence[AlignedScores]) -> list[str]:
+    return list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
 
 
 def _panel(dataset: AlignedScores, metric: str, name: str, level: str) -> ScatterChart:
