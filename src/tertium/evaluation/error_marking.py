@@ -98,9 +98,10 @@ class MarkedTranslations:
         worst = self.worst(MAX_LISTED)
         counts = [f"{count:,} {severity}" for severity, count in self.counts().items()]
         total = len(self.translations)
-        summary = f"{', '.join(counts) or 'No errors'} in {total:,} translations."
+        unit = "translation" if total == 1 else "translations"
+        summary = f"{', '.join(counts) or 'no errors marked'} in {total:,} {unit}."
         if any(span.chance is not None for entry in worst for span in entry.spans):
-            summary = f"Suspected: {summary}"  # only predicted errors have a probability
+            summary = f"suspected: {summary}"  # only predicted errors have a probability
         columns = [
             Column("segment", "item"),
             Column("system"),

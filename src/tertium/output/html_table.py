@@ -26,8 +26,9 @@ def render_table(table: Table, *, sortable: bool = False, max_rows: int | None =
     if len(rows) < len(table.rows):
         cut = f"The first {len(rows):,} of {len(table.rows):,} rows; files have all."
         notes.append(element("p", cut, class_="note"))
-    if not visible:
-        return join([*cautions, *notes])
+    if not rows:
+        nothing = element("p", f"No {table.title.lower() or 'rows'}.") if visible else ""
+        return join([*cautions, nothing, *notes])
     filters = [n for n, column in enumerate(visible) if column.name in table.filters]
     grid = element(
         "table",
