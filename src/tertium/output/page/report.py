@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray
+from tertium.atomic import PathLike
 from tertium.checks.configuration import CheckSettings
 from tertium.core.result import Result, Section, Table
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
-from tertium.atomic import PathLike
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError, UsageError
