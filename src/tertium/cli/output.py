@@ -195,8 +195,10 @@ def write_json(path: str, value: Any) -> None:
 
 
 def write_report(path: str, report: Report, quiet: bool) -> None:
-    """Write an HTML report and print its path to stderr."""
-    report.write(path)
+    """Write an HTML report, whatever the name, and print its path to stderr."""
+    from tertium.output import html
+
+    html.write(report, path)
     if not quiet:
         size = Path(path).stat().st_size / 1e6
         print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)
