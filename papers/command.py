@@ -14,7 +14,7 @@ from tertium.cli.parser import OneLineErrorParser
 from tertium.cli.progress import progress_bars
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 from tertium.output.render import render_contents

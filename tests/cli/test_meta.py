@@ -11,7 +11,7 @@ from scipy import stats
 
 from tertium.cli import main, make_parser
 from tertium.data.testset import TestSet
-from tertium.output.page.report_builder import report
+from tertium.output.page.report import report
 
 SYSTEMS = ("A", "B", "C")
 

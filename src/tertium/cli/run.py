@@ -32,7 +32,7 @@ from tertium.cli.parser import CommandParser, HelpFormatter
 from tertium.cli.progress import progress_bars
 from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Result, Table, View
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.data.tables import csv_lines
 from tertium.errors import UsageError
 from tertium.output.render import render_contents

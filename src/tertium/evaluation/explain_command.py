@@ -118,7 +118,7 @@ def explain_texts(
     explanation = explain(*segments, metric=scorer)
     return View(
         result=explanation,
-        printed=explanation.sections(top),
+        printed=explanation.top_sections(top),
         warnings=[f"warning: {kind}" for kind in explanation.warnings],
         warns_aside=True,
         files=[(explanation, path) for path in paths],

@@ -8,7 +8,7 @@ from typing import Annotated
 from tertium.core.options import Compute, Display, InFile, Option, Output
 from tertium.core.result import View
 from tertium.data.candidate_lists import read_candidates
-from tertium.data.formats import missing_to_null
+from tertium.data.record_files import missing_to_null
 from tertium.evaluation.metric_choice import load_scorer, target_texts
 from tertium.evaluation.ranking import RankedCandidates, rank, recommend_ranker, rerank
 from tertium.localization.inputs import Inputs

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.charts import IntervalChart
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Column, Result, Table
 from tertium.data.candidate_lists import CandidateList
@@ -121,6 +122,10 @@ class Ranking(Result):
             *(line for line in lines if not is_caution(line)),
         ]
         return Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])
+
+    def charts(self) -> list[IntervalChart]:
+        """Return the mean win probability of each system."""
+        return self.as_evaluation().charts()
 
     def segment_table(self) -> Table:
         """Return one row per segment with the win probability of each system."""

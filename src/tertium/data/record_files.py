@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike as PathLike
-from tertium.atomic import write_text
+from tertium.atomic import PathLike, write_text
 from tertium.data.delimited_tables import check_unique_columns, parse_table, read_table
 from tertium.data.text_files import (
     STDIN,

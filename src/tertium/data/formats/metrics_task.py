@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.atomic import PathLike
 from tertium.data import rankings
 from tertium.data.delimited_tables import read_table
-from tertium.data.formats import PathLike
 from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_score
 from tertium.data.segment_lookup import build_segment_lookup

@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tertium.atomic import PathLike
 from tertium.data.error_annotations import is_severity
-from tertium.data.formats import JSON_SUFFIXES, PathLike, parse_json, read_jsonl
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
+from tertium.data.record_files import JSON_SUFFIXES, parse_json, read_jsonl
 from tertium.data.records import (
     HYPOTHESIS_NAMES,
     ITEM_NAMES,

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tertium.atomic import PathLike
 from tertium.data import records
-from tertium.data.formats import PathLike, read_records
 from tertium.data.item_names import has_duplicates_across_documents
 from tertium.data.rankings import (
     ItemTexts,
@@ -19,6 +19,7 @@ from tertium.data.rankings import (
     build_ranking_set,
     texts_by_item,
 )
+from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.frames import format_name

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from tertium.atomic import PathLike
 from tertium.data.error_annotations import read_error_annotations
-from tertium.data.formats import PathLike, parse_json
 from tertium.data.human_data import UnreadableRows
+from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines

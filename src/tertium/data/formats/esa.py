@@ -29,10 +29,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tertium.atomic import PathLike
 from tertium.data.delimited_tables import parse_rows, read_table
-from tertium.data.formats import PathLike, read_jsonl
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
+from tertium.data.record_files import read_jsonl
 from tertium.data.records import get_text, read_object, read_object_list
 from tertium.data.text_files import LANGUAGE_PAIR, read_first_lines, read_lines, read_text
 from tertium.errors import DataError, TertiumError, short_repr

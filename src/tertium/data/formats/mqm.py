@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tertium.atomic import PathLike
 from tertium.data.delimited_tables import read_table
 from tertium.data.error_annotations import NO_ERROR, read_severity
-from tertium.data.formats import PathLike
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
 from tertium.data.records import (

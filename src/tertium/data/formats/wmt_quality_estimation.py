@@ -22,10 +22,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tertium.data.annotation_campaigns import find_omitted_header
+from tertium.atomic import PathLike
 from tertium.data.consistency import check_parallel
 from tertium.data.delimited_tables import read_table
-from tertium.data.formats import PathLike
+from tertium.data.formats.esa import find_omitted_header
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_integer, read_score
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines
