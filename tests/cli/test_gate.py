@@ -103,7 +103,7 @@ def test_settings_of_the_folder_are_read_and_checked(capsys: pytest.CaptureFixtu
 
 
 def test_a_baseline_stored_by_score(capsys: pytest.CaptureFixture[str]) -> None:
-    spec, margin = "bertscore:encoder=toy", "bertscore:encoder=toy=1"
+    spec, margin = "bertr:encoder=toy", "bertr:encoder=toy=1"
     score = ["score", "-t", "fair.txt", "-r", "reference.txt", "-o", "main.json"]
     assert main([*score, "-m", "chrf", spec]) == 0
     assert gate("main.json", "good.txt", "-m", spec, "--margin", margin) == 0

@@ -121,13 +121,13 @@ def run_command(
 
 def call(function: Command, values: Mapping[str, Any]) -> Result:
     """Call a function with the values of its parameters."""
-    positional, named = [], {}
+    positional, options = [], {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(values[name])
         else:
-            named[name] = values[name]
-    result: Result = function(*positional, **named)
+            options[name] = values[name]
+    result: Result = function(*positional, **options)
     return result
 
 

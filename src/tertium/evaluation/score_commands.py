@@ -208,7 +208,7 @@ def score_files(
     slices = tests.slice(evaluation)
     if copies.write_back:
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
-    results = SlicedResult(evaluation, slices, segments=not view.only_system)
+    results = SlicedResult(evaluation, slices, segments=not view.only_system, is_stored=True)
     tables = view.tables(evaluation, warnings=not display.quiet and display.format != "csv")
     return View(
         result=evaluation,

@@ -141,13 +141,14 @@ class Slices(Result):
 class SlicedResult(Result):
     """An evaluation or comparison with its slices by several columns.
 
-    `segments` tells whether records have the scores of segments, which later paired tests need,
-    and a hash of sources and references.
+    `segments` tells whether records have the scores of segments, and `is_stored` whether these also
+    have a hash of sources and references, which a later test with stored scores compares.
     """
 
     results: Evaluation
     slices: Sequence[Slices] = ()
     segments: bool = True
+    is_stored: bool = False
 
     def tables(self) -> list[Table]:
         """Return the tables of the results and of each column."""
@@ -160,7 +161,7 @@ class SlicedResult(Result):
     def records(self) -> list[dict[str, Any]]:
         """Return the records of the results, then those of the slices."""
         records = self.results.records(segments=self.segments)
-        if self.segments:
+        if self.segments and self.is_stored:
             inputs = self.results.testset.hash_inputs()
             records = [{**record, "inputs": inputs} for record in records]
         return records + [record for own in self.slices for record in own.records()]

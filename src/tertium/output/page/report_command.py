@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from tertium.core.options import Compute, FileKind, InFile, Option, Output
@@ -67,7 +68,7 @@ def report_files(
     judge.stop_dry_run((texts.testset, loaded))
     explainer = None
     if explain_with is not None:
-        explainer = metrics.load_for([explain_with])[0]
+        explainer = replace(metrics, metrics=(explain_with,)).load(texts, default_metrics)[0]
     page = report(
         texts.testset,
         loaded,
@@ -79,7 +80,7 @@ def report_files(
         challenges=challenge,
         checks=checks and CheckOptions().settings(texts),
         test=tests.test if tests.is_requested else None,
-        resamples=tests.resamples if tests.is_requested else None,
+        resamples=tests.resamples,
         slice_resamples=None if tests.is_requested else tests.resamples,
         seed=tests.seed,
         alpha=tests.alpha,
