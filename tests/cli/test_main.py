@@ -115,16 +115,19 @@ def test_unwritable_output_fails_early(
             "--top -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
-        (["cite", "models/nope:model=x"], "models/nope: not the folder of a saved metric"),
-        (["cite", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
-        (["cite", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
+        (
+            ["list", "citations", "models/nope:model=x"],
+            "models/nope: not the folder of a saved metric",
+        ),
+        (["list", "citations", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
+        (["list", "citations", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
         (["list", "chrf++:beta=-1"], "beta must be from 0 to 1000"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),
         (["meta", "--human", "x.tsv", "--by", "length", "length"], "length is given twice"),
         (["score", "-t", TEXT, "-r", TEXT, "--names", " "], "a system has a blank name"),
-        (["data", "--data", "{empty}"], "no sets of human judgments"),
+        (["list", "data", "--data", "{empty}"], "no sets of human judgments"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -139,5 +142,5 @@ def test_invalid_cache_size_is_an_error(
     size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
-    assert main(["cache", "info"]) == 2
+    assert main(["setup", "cache"]) == 2
     assert f"TERTIUM_CACHE_SIZE={size} is not a size" in capsys.readouterr().err

@@ -73,7 +73,7 @@ class TertiumBase(EnglishCalibratedMetric):
     Scores have the same meaning as those of tertium-small, with their own calibration, uncertainty
     and percentiles.
 
-    Inputs: English references. The public encoder must be installed (`tertium models install
+    Inputs: English references. The public encoder must be installed (`tertium setup install
     mpnet`).
 
     Settings:
@@ -154,7 +154,7 @@ class PairScorer:
             raise ModelError(
                 f"{model.folder.name} needs the encoder {settings.encoder} with the hash "
                 f"{settings.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
-                f"{self._weights.hash[:8]}: run tertium models install {settings.encoder}"
+                f"{self._weights.hash[:8]}: run tertium setup install {settings.encoder}"
             )
         tuned = replace(self._weights, load_tensors=self._tuned_tensors)
         self._encoder = build_encoder(name, tuned, precision=precision, device=device)
