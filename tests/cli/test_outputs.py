@@ -73,7 +73,7 @@ def test_input_files_are_not_overwritten(
         [*SCORE, "--by", "topic=labels.svg", "--to-json"],
         ["report", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf", "--by", "topic=labels.svg", "-o"],
         ["report", *SCORE[1:], "--challenge", "labels.svg", "-o"],
-        ["challenge", "labels.svg", "-m", "chrf", "--plot"],
+        ["meta", "challenge", "labels.svg", "-m", "chrf", "-o"],
     ],
 )
 def test_labels_and_challenge_sets_are_not_overwritten(

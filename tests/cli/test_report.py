@@ -237,7 +237,7 @@ SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # no resampling at sys
 
 def meta_page(page: Path, human: Path, *more: object) -> str:
     """The report of `tertium meta`."""
-    message = ["meta", "--human", human, *more, "--report", page, "-q"]
+    message = ["meta", "--human", human, *more, "-o", page, "-q"]
     assert main([*map(str, message)]) == 0
     return page.read_text()
 
@@ -323,6 +323,7 @@ def test_system_level_report_has_dots_of_systems(tmp_path: Path) -> None:
 
 def test_help_names_metrics_that_can_explain() -> None:
     from tertium.cli.report import EPILOG
+
     from tertium.registry import METRICS, resolve
 
     listed = re.search(r"score \((.*?)\s+and\s+others\)", EPILOG, re.DOTALL)
