@@ -108,7 +108,7 @@ def test_unwritable_output_fails_early(
         ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics with spaces, not commas: bleu chrf"),
         ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
         (["score", "-t", "-", "-r", "-", "-m", "chrf"], "- (standard input) is given twice"),
-        ([*DISAGREEMENT, "-m", "chrf", "chrf"], "chrf is given twice"),
+        ([*DISAGREEMENT, "-m", "chrf", "chrf"], "metric 'chrf' is given twice"),
         ([*DISAGREEMENT, "-m", "chrf", "bleu", "ter"], "-m chrf bleu ter: expected two metrics"),
         ([*DISAGREEMENT, "-m", "chrf"], "-m chrf: expected two metrics"),
         (DISAGREEMENT, "no -m: expected two metrics"),

@@ -100,7 +100,7 @@ def test_invalid_input_errors(tmp_path: Path) -> None:
         compare_spans(human, spans=other)
     with pytest.raises(UsageError, match="chrf does not mark error spans"):
         compare_spans(human, "chrf")
-    with pytest.raises(UsageError, match="give --spans FILES or -m METRICS"):
+    with pytest.raises(UsageError, match="give files of error spans or -m METRICS"):
         compare_spans(human)
     plain = tmp_path / "da.jsonl"
     plain.write_text('{"segment": 1, "system": "A", "mt": "x", "score": 3}\n', encoding="utf-8")

@@ -165,7 +165,7 @@ def test_charts_are_written_in_rows_with_their_captions(tmp_path: Path) -> None:
     assert {"a & b", "c", "d"} <= set(texts)
     groups = root.findall("{http://www.w3.org/2000/svg}g")
     places = [group.get("transform") for group in groups]
-    assert places == ["translate(10,32)", "translate(360,32)", "translate(10,314)"]
+    assert places == ["translate(10 32)", "translate(360 32)", "translate(10 314)"]
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:

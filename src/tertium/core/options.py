@@ -8,7 +8,7 @@ a method `applied` that returns a context manager; the runner enters it before t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,10 +158,13 @@ class FileKind:
     def check(self, path: str) -> None:
         """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
         if Path(path).suffix not in self.suffixes:
-            *first, last = self.suffixes
-            expected = f"{', '.join(first)} or {last}" if first else last
-            raise UsageError(f"{path}: expected a name that ends in {expected}")
+            raise UsageError(f"{path}: expected a name that ends in {_join(self.suffixes)}")
         self.result.check_paths(path)
+
+
+def _join(suffixes: Iterable[str]) -> str:
+    *first, last = suffixes
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
@@ -172,8 +175,7 @@ def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
         raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(possible)}; give {choices}")
     if not possible:
         suffixes = dict.fromkeys(suffix for files in kinds.values() for suffix in files.suffixes)
-        *first, last = suffixes
-        raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+        raise UsageError(f"{path}: expected a name that ends in {_join(suffixes)}")
     return possible[0]
 
 
