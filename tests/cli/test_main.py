@@ -18,6 +18,7 @@ from tertium.version import __version__
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = str(EXAMPLES / "system-good.en.txt")
 SCORE = ["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf"]
+DISAGREEMENT = ["meta", "disagreement", "--human", str(EXAMPLES / "ratings.csv")]
 
 
 def test_unknown_commands_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,15 +102,12 @@ def test_unwritable_output_fails_early(
         ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics with spaces, not commas: bleu chrf"),
         ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
         (["score", "-t", "-", "-r", "-", "-m", "chrf"], "- (standard input) is given twice"),
-        (["analyse", "x.tsv", "-m", "chrf", "chrf"], "-m chrf twice"),
-        (
-            ["analyse", "x.tsv", "-m", "chrf", "bleu", "ter"],
-            "-m chrf bleu ter: expected two metrics",
-        ),
-        (["analyse", "x.tsv", "-m", "chrf"], "-m chrf: expected two metrics"),
-        (["analyse", "x.tsv"], "no -m: expected two metrics"),
-        (["analyse", "-m", "chrf", "bleu"], "no files: give"),
-        (["analyse", "-m", "chrf", "bleu", "x.tsv"], "x.tsv"),
+        ([*DISAGREEMENT, "-m", "chrf", "chrf"], "metric 'chrf' is given twice"),
+        ([*DISAGREEMENT, "-m", "chrf", "bleu", "ter"], "-m chrf bleu ter: expected two metrics"),
+        ([*DISAGREEMENT, "-m", "chrf"], "-m chrf: expected two metrics"),
+        (DISAGREEMENT, "no -m: expected two metrics"),
+        ([*DISAGREEMENT[:2], "-m", "chrf", "bleu"], "required: --human"),
+        (["analyse", "x.tsv", "-m", "chrf", "bleu"], "use `tertium meta disagreement --human"),
         (
             ["explain", "--translation-text", "a", "--reference-text", "b", "--top", "-3"],
             "--top -3",

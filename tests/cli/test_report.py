@@ -237,7 +237,7 @@ SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # no resampling at sys
 
 def meta_page(page: Path, human: Path, *more: object) -> str:
     """The report of `tertium meta`."""
-    message = ["meta", "--human", human, *more, "--report", page, "-q"]
+    message = ["meta", "--human", human, *more, "-o", page, "-q"]
     assert main([*map(str, message)]) == 0
     return page.read_text()
 

@@ -295,15 +295,15 @@ def test_invalid_calls_are_one_line_errors(
         ),
         (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "--metrics"),
         (
-            ["analyse", "x", "-q", "y", "-m", "chrf", "ter"],
-            "unrecognized argument: y; give all of FILE together, before",
+            ["meta", "challenge", "x", "-q", "y", "-m", "chrf", "ter"],
+            "unrecognized argument: y; give all of SET together, before",
         ),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3; did you mean --epochs"),
         (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
         (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
         (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
         (["score", "-t", "x", "-o", ""], "-o/--output: the value is empty"),
-        (["challenge", "damage", "--plot="], "--plot: the value is empty"),
+        (["meta", "challenge", "damage", "--output="], "--output: the value is empty"),
         (["list", ""], "METRIC: the value is empty"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`tertium train` and `tertium analyse` end to end, on the toy encoder."""
+"""`tertium train` and `tertium meta disagreement` end to end, on the toy encoder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tertium.models.trained_model import load_checkpoint
 from tertium.models.training_options import Epoch
 
 torch = pytest.importorskip("torch")
+DISAGREEMENT = ["meta", "disagreement", "--human"]
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 
 
@@ -307,7 +308,7 @@ def test_gold_selects_the_score_column(
     alone = ["train", "pairwise", "--preferences", files["preferences"], "-o", str(tmp_path / "c")]
     assert main([*alone, "--gold", "adequacy"]) == 2
     assert "--gold adequacy needs --train FILE" in capsys.readouterr().err
-    analyse = ["analyse", files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
+    analyse = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
     counts = []
     for gold in ([], ["--gold", "adequacy"]):
         assert main([*analyse, *gold]) == 0
@@ -315,7 +316,7 @@ def test_gold_selects_the_score_column(
     assert counts[0] != counts[1]
 
 
-@pytest.mark.parametrize("command", ["train", "analyse"])
+@pytest.mark.parametrize("command", ["train", "meta disagreement"])
 def test_a_file_given_twice_is_refused(
     command: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,7 +324,7 @@ def test_a_file_given_twice_is_refused(
     (tmp_path / "again.tsv").symlink_to(files["train"])
     twice = [files["train"], str(tmp_path / "again.tsv")]
     train = ["train", "bleu-r", "--train", *twice, "-o", files["out"]]
-    call = train if command == "train" else ["analyse", *twice, "-m", "chrf", "bleu"]
+    call = train if command == "train" else [*DISAGREEMENT, *twice, "-m", "chrf", "bleu"]
     assert main(call) == 2
     assert "again.tsv is given twice" in capsys.readouterr().err
 
@@ -342,10 +343,10 @@ def test_identical_recipes_are_reported(
         assert (f"the same for {name}" in help_of(name, capsys)) == same
 
 
-def test_analyse_counts_what_only_one_metric_rates_high(
+def test_disagreement_counts_what_only_one_metric_rates_high(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
+    arguments = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
     assert main([*arguments, "-f", "json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert sum(counts["all"].values()) == 4
@@ -361,17 +362,29 @@ def test_analyse_counts_what_only_one_metric_rates_high(
         assert "--examples" in capsys.readouterr().err
     assert main([*arguments[:-1], "0.01"]) == 2
     assert "share 0.01 of 16 translations is empty" in capsys.readouterr().err
-    assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
+    assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
-    assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
+    assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
 
 
-def test_analyse_prints_warnings(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_disagreement_prints_warnings(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     table = Path(files["train"])
     lines = table.read_text().splitlines()
     *texts, _, score = lines[1].split("\t")
     table.write_text("\n".join([lines[0], "\t".join([*texts, "", score]), *lines[2:]]) + "\n")
-    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25", "-f", "json"]
+    arguments = [
+        *DISAGREEMENT,
+        files["train"],
+        "-m",
+        "chrf",
+        "bleu",
+        "--share",
+        "0.25",
+        "-f",
+        "json",
+    ]
     assert main(arguments) == 0
     message = capsys.readouterr()
     assert "warning: chrF: empty hypothesis: 1" in message.err

@@ -96,7 +96,7 @@ def test_huge_scores_are_one_line_errors(
     human.write_text("system\titem\tscore\tmt\tref\n" + cells)
     score_rows = "".join(f"{s}\t{n}\t{score if n == 3 else n}\n" for s, n in rows)
     scores.write_text("system\tsegment\tscore\n" + score_rows)
-    command = ["meta", "--human", str(human), "--scores", str(scores), "--report", str(page)]
+    command = ["meta", "--human", str(human), "--scores", str(scores), "-o", str(page)]
     assert main(command) == 2
     error = capsys.readouterr().err
     assert f"scores.tsv, line 4: the score '{score}' is" in error

@@ -72,7 +72,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ): ENTAILMENT,
         ("explain", "--source-text", "Der Hund.", "--translation-text", "A dog."): NEURAL,
         ("meta", "--human", "judgments.jsonl", "-m", "chrf"): set(),
-        ("meta", "--human", "judgments.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
+        ("meta", "--human", "judgments.jsonl", "-m", "chrf", "-o", "x.svg"): set(),
         ("train", "bleu-r", "--train", "judgments.jsonl", "-o", "trained", "-q"): set(),
         (
             "train",

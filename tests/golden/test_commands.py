@@ -172,24 +172,22 @@ SCRIPTS: dict[str, str] = {
         meta --human judgments.jsonl -m bleu chrf --statistic pearson kendall --grouping item
         meta --human judgments.jsonl -m bleu chrf --level segment system --p-values -f {text,tsv}
         meta --human judgments.jsonl -m bleu chrf --confidence --resamples 100 --standardize
-        meta --human judgments.jsonl -m chrf bleu --to-json meta.json --plot meta.svg
-        meta --human judgments.jsonl -m chrf bleu --report meta.html
+        meta --human judgments.jsonl -m chrf bleu -o meta.json meta.svg
+        meta --human judgments.jsonl -m chrf bleu -o meta.html
         meta --human judgments.jsonl -m chrf bleu --diagnostics
-        meta --human judgments.jsonl -m chrf bleu --thresholds
-        meta --human judgments.jsonl -m chrf bleu --decisions 70
+        meta thresholds --human judgments.jsonl -m chrf bleu
+        meta decisions --good-score 70 --human judgments.jsonl -m chrf bleu
         meta --human ratings.csv --scores scores.tsv
         meta --human missing.csv -m chrf
-    """.replace("{FORMATS}", FORMATS),
-    "challenge": """
-        challenge damage -m chrf bleu --lps de-en {FORMATS}
-        challenge damage -m chrf --lps de-en --phenomena number negation --at-least 0.9
-        challenge damage -m chrf bleu --lps en-de --plot chart.svg
-        challenge damage -m chrf --lps xx-yy
-    """.replace("{FORMATS}", FORMATS),
-    "analyse": """
-        analyse judgments.jsonl -m bleu chrf {FORMATS}
-        analyse judgments.jsonl -m bleu chrf --share 0.3 --examples 2
-        analyse judgments.jsonl -m bleu
+        meta challenge damage -m chrf bleu --lps de-en {FORMATS}
+        meta challenge damage -m chrf --lps de-en --phenomena number negation --at-least 0.9
+        meta challenge damage -m chrf bleu --lps en-de -o chart.svg
+        meta challenge damage -m chrf --lps xx-yy
+        meta disagreement --human judgments.jsonl -m bleu chrf {FORMATS}
+        meta disagreement --human judgments.jsonl -m bleu chrf --share 0.3 --examples 2
+        meta disagreement --human judgments.jsonl -m bleu
+        challenge damage -m chrf
+        analyse judgments.jsonl -m bleu chrf
     """.replace("{FORMATS}", FORMATS),
     "data": """
         data --data human {FORMATS}
@@ -198,22 +196,23 @@ SCRIPTS: dict[str, str] = {
     """.replace("{FORMATS}", FORMATS),
     "plan": """
         plan --protocol esa --difference 3 {FORMATS}
-        plan --protocol mqm --budget 8h
-        plan --protocol da --difference 2 --plot power.svg --systems 3
+        plan --protocol mqm --time 8h
+        plan --protocol da --difference 2 -o power.svg --systems 3
         plan -s src.txt -t a.txt b.txt --segments 4 --raters x y -o campaign.json
         plan -s src.txt -t a.txt b.txt --segments 4 --raters 2 --protocol mqm -o mqm.json -q
         plan -s src.txt -t a.txt b.txt --segments 4 --raters 2 --choose stratified -o s.json -q
-        plan --from campaign.json --as {pearmut,appraise,label-studio} -o converted.json
+        plan convert campaign.json --as {pearmut,appraise,label-studio} -o converted.json
         plan --protocol nothing
     """.replace("{FORMATS}", FORMATS),
     "agree": """
         agree ratings.csv {FORMATS}
-        agree ratings.csv --exclude annotator-1 --resamples 100 --to-json agree.json
+        agree ratings.csv --exclude annotator-1 --resamples 100 -o agree.json
         agree missing.csv
     """.replace("{FORMATS}", FORMATS),
     "annotate": """
         plan -s src.txt -t a.txt b.txt --segments 4 --raters x y -o campaign.json -q
         annotate campaign.json -o judgments.jsonl
+        agree campaign.json -o judgments.jsonl
         annotate missing.json
     """,
     "list": """

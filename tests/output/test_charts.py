@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from tertium.core.charts import (
     RidgeChart,
     ScatterChart,
 )
+from tertium.core.result import Result
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.output.charts.axes import Scale, axis_limits, make_plot, ticks
@@ -32,7 +34,7 @@ from tertium.output.charts.chart_statistics import (
     max_cell_count,
     pearson,
 )
-from tertium.output.charts.draw import draw, write_charts
+from tertium.output.charts.draw import draw
 from tertium.output.html import render_fragment
 from tertium.output.page.figures import chart_translations
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
@@ -144,13 +146,27 @@ def test_curves_have_names_and_an_optional_rule() -> None:
     assert 'class="interval"' in draw(replace(chart, reference_value=0.8))
 
 
-def test_charts_are_written_with_their_captions(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Charts(Result):
+    """A result that is only charts."""
+
+    all_charts: Sequence[Chart]
+
+    def charts(self) -> Sequence[Chart]:
+        return self.all_charts
+
+
+def test_charts_are_written_in_rows_with_their_captions(tmp_path: Path) -> None:
     axis = Axis(name="x", values=np.arange(3.0))
     chart = ScatterChart(caption="a & b", x=axis, y=axis)
-    write_charts(tmp_path / "new" / "two.svg", [[chart, replace(chart, caption="c")]])
-    root = ElementTree.parse(tmp_path / "new" / "two.svg").getroot()
+    charts = [chart, replace(chart, caption="c"), replace(chart, caption="d", row=1)]
+    Charts(charts).write(tmp_path / "new" / "three.svg")
+    root = ElementTree.parse(tmp_path / "new" / "three.svg").getroot()
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"a & b", "c"} <= set(texts)
+    assert {"a & b", "c", "d"} <= set(texts)
+    groups = root.findall("{http://www.w3.org/2000/svg}g")
+    places = [group.get("transform") for group in groups]
+    assert places == ["translate(10 32)", "translate(360 32)", "translate(10 314)"]
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:

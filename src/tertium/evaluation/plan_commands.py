@@ -79,10 +79,13 @@ class DesignOptions:
     seconds: float | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
-    def plan(self, testset: TestSet | None, method: Method) -> PowerPlan | None:
-        """Return the number of segments, if a difference or a time is given."""
-        if self.difference is None and self.time is None:
-            return None
+    @property
+    def has_goal(self) -> bool:
+        """Whether a difference or a time is given."""
+        return self.difference is not None or self.time is not None
+
+    def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
+        """Return the number of segments for the difference or the time."""
         systems = len(testset.systems) if testset else 2
         return plan_power(
             self.difference,
@@ -218,10 +221,11 @@ def plan_evaluation(
     (mqm), or in the share of comparisons won minus lost (ranking).
     """
     files = output.split(FILES)
-    texts = inputs.read() if inputs.translations else None
-    plan = design.plan(texts.testset if texts else None, campaign.choose)
-    if plan is None and (files["results"] or not files["campaign"]):
+    if not design.has_goal and (files["results"] or not files["campaign"]):
         raise UsageError("nothing to plan: give --difference, --time, or -t with -o FILE.json")
+    texts = inputs.read() if inputs.translations else None
+    testset = texts.testset if texts else None
+    plan = design.plan(testset, campaign.choose) if design.has_goal else None
     results: list[Result] = [] if plan is None else [plan]
     record = {} if plan is None else plan.records()
     warnings: list[str] = []
