@@ -46,7 +46,7 @@ def command_parsers() -> dict[str, CommandParser]:
     for command in (name for names in COMMAND_GROUPS.values() for name in names):
         if command in subparsers.choices:
             parsers[command] = subparsers.choices[command]
-            parsers[command].add_all_options()
+
         for name in FUNCTIONS:
             if name.split()[0] == command:
                 parsers[name] = find_parser(name)
