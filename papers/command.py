@@ -8,20 +8,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tertium.cli.output import FORMATS, print_contents, print_records
 from tertium.cli.parser import OneLineErrorParser
-from tertium.cli.runtime import progress_bars
+from tertium.cli.progress import progress_bars
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
+from tertium.data.record_files import to_json
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
+from tertium.output.render import render_contents
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger
     from papers.table import PaperTable
 
+FORMATS = ("text", "json", "tsv", "md", "latex")
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
@@ -131,9 +133,9 @@ def _print_tables(args: argparse.Namespace) -> int:
             if args.format != "json":
                 if table is not tables[0] and args.format != "latex":
                     print()
-                print_contents([make_table(result)], args.format)
+                print(render_contents([make_table(result)], args.format), end="")
     if args.format == "json":
-        print_records([make_record(result) for result in results])
+        _print_records([make_record(result) for result in results])
     return 0
 
 
@@ -203,6 +205,10 @@ def _select_tables(args: argparse.Namespace) -> list[PaperTable]:
     return [table for table in filtered if table.rows]
 
 
+def _print_records(records: Sequence[Any]) -> None:
+    print(to_json(records[0] if len(records) == 1 else records), end="")
+
+
 def _list(args: argparse.Namespace) -> int:
     from papers import PAPERS
 
@@ -218,11 +224,11 @@ def _list(args: argparse.Namespace) -> int:
         for table in tables
     ]
     if args.format == "json":
-        print_records(records)
+        _print_records(records)
         return 0
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
     table = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
-    print_contents([table], args.format)
+    print(render_contents([table], args.format), end="")
     return 0

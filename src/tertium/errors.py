@@ -6,7 +6,7 @@
     │   └── MissingInputError            a metric needs a source or references that are missing
     │       └── UnsupportedLanguageError texts in a language that the metric does not support
     ├── DataError                        a file or value that cannot be used
-    │   ├── LengthError                  parallel inputs of different length; exits with 1
+    │   ├── LengthError                  parallel inputs of different length
     │   └── WriteError                   a file that cannot be written
     ├── MissingResourceError             weights, a package or a dictionary is not installed
     ├── ModelError                       a damaged or incompatible checkpoint
@@ -85,8 +85,6 @@ class DataError(TertiumError):
 
 class LengthError(DataError):
     """Parallel inputs differ in length; they are never truncated to the shorter one."""
-
-    exit_code = 1
 
 
 class WriteError(DataError):

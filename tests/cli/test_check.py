@@ -40,7 +40,7 @@ def test_json_and_tsv_have_offsets(files: list[str], capsys: pytest.CaptureFixtu
 
 
 def test_exit_code_and_selection(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", *files, "--fail-on", "critical"]) == 3
+    assert main(["check", *files, "--fail-on", "critical"]) == 1
     assert main(["check", *files, "--fail-on", "minor", "--ignore", "placeholders"]) == 0
     assert main(["check", *files, "--select", "placeholder"]) == 2
     assert "unknown check 'placeholder': did you mean 'placeholders'" in capsys.readouterr().err
@@ -83,8 +83,11 @@ def test_glossary_and_names_and_length(
 
 
 def test_checks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--list-checks", "-f", "tsv"]) == 0
+    assert main(["list", "checks", "-f", "tsv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("placeholders\tcritical\tall\tEvery placeholder")
     assert lines[-1].startswith("consistency")
+    assert main(["check", "--list-checks"]) == 2
+    assert "--list-checks was removed: use `tertium list checks`" in capsys.readouterr().err
     assert main(["check"]) == 2
+    assert "-t is missing: give system outputs" in capsys.readouterr().err

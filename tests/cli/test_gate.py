@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from lxml import etree  # type: ignore[import-untyped]
+from tests.docs.workspace import parse_command
 from tests.output.test_sarif import check_structure
 
-from tertium.cli import main, make_parser
+from tertium.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = Path(__file__).parents[1] / "output" / "junit.xsd"
@@ -103,11 +103,14 @@ def test_settings_of_the_folder_are_read_and_checked(capsys: pytest.CaptureFixtu
 
 
 def test_a_baseline_stored_by_score(capsys: pytest.CaptureFixture[str]) -> None:
-    score = ["score", "-t", "fair.txt", "-r", "reference.txt", "--to-json", "main.json"]
-    assert main([*score, "-m", "chrf", "--statistics"]) == 0
-    assert gate("main.json", "good.txt") == 0
+    spec, margin = "bertr:encoder=toy", "bertr:encoder=toy=1"
+    score = ["score", "-t", "fair.txt", "-r", "reference.txt", "-o", "main.json"]
+    assert main([*score, "-m", "chrf", spec]) == 0
+    assert gate("main.json", "good.txt", "-m", spec, "--margin", margin) == 0
     assert gate("main.json", "good.txt", "-m", "chrf++", "--margin", "chrf++=1") == 2
     assert "main.json has no scores of chrf:word_order=2" in capsys.readouterr().err
+    assert gate("main.json", "good.txt") == 2
+    assert "give the translations of the baseline" in capsys.readouterr().err
 
 
 def test_records_name_systems_and_slices(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +125,7 @@ def test_records_name_systems_and_slices(capsys: pytest.CaptureFixture[str]) -> 
 def test_findings_are_located_if_more_systems_are_given() -> None:
     files = ["-t", "good.txt", "fair.txt", "poor.txt", "-s", "source.txt", "-r", "reference.txt"]
     names = ["--baseline", "good.txt", "--candidate", "poor.txt", *RULES, "--max", "empty=0"]
-    assert main(["gate", *files, *names, "--sarif", "g.sarif", "-q"]) == 1
+    assert main(["gate", *files, *names, "-o", "g.sarif", "-q"]) == 1
     (result,) = check_structure(json.loads(Path("g.sarif").read_text()))
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "poor.txt"
@@ -150,10 +153,9 @@ def test_margins_of_several_pairs_are_one_list_in_json(
 
 
 def test_files_for_other_programs() -> None:
-    files = ["--junit", "g.xml", "--sarif", "g.sarif", "--markdown", "g.md", "--report", "g.html"]
+    files = ["-o", "g.xml", "g.sarif", "g.md", "g.html"]
     limits = ["--max", "empty=0", "wrong language=0", "-s", "source.txt", "--by", "length"]
-    for _ in range(2):  # the summary is appended
-        assert gate("good.txt", "poor.txt", *RULES, *limits, *files, "-q") == 1
+    assert gate("good.txt", "poor.txt", *RULES, *limits, *files, "-q") == 1
     suite = validate("g.xml").find("testsuite")
     assert suite is not None
     cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
@@ -164,7 +166,7 @@ def test_files_for_other_programs() -> None:
     place = result["locations"][0]["physicalLocation"]
     assert (result["ruleId"], place["artifactLocation"]["uri"]) == ("empty", "poor.txt")
     assert place["region"]["startLine"] == 24
-    assert Path("g.md").read_text().count("### ❌ tertium gate: worse") == 2
+    assert Path("g.md").read_text().startswith("Worse: poor.txt is worse than good.txt")
     page = Path("g.html").read_text()
     assert page.index("Worse: poor.txt is worse") < page.index("<table")
 
@@ -177,14 +179,14 @@ def test_junit_replaces_characters_that_xml_forbids() -> None:
     ]
     lines = [json.dumps(record) for record in records]
     Path("systems.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    names = ["--baseline", "old", "--candidate", "new", "--by", "domain", "--junit", "g.xml"]
+    names = ["--baseline", "old", "--candidate", "new", "--by", "domain", "-o", "g.xml"]
     assert main(["gate", "-t", "systems.jsonl", *names, *RULES, "-q"]) == 0
     cases = [case.get("name") for case in validate("g.xml").iter("testcase")]
     assert "chrF in domain news\ufffd␇" in cases
 
 
 def test_junit_of_undecided_tests() -> None:
-    options = ["-m", "chrf", "--margin", "chrf=11.4", "--junit", "g.xml"]
+    options = ["-m", "chrf", "--margin", "chrf=11.4", "-o", "g.xml"]
     gate("good.txt", "fair.txt", *options)
     assert validate("g.xml").find("testsuite").get("failures") == "1"
     gate("good.txt", "fair.txt", *options, "--undecided", "pass")
@@ -206,6 +208,5 @@ def test_the_workflow_and_the_hook_run_the_command() -> None:
     lines = [step["run"] for step in workflow["jobs"]["gate"]["steps"] if "run" in step]
     (hook,) = yaml.safe_load((EXAMPLES.parent / ".pre-commit-hooks.yaml").read_text())
     for line in (lines[-1], hook["entry"]):
-        program, *arguments = shlex.split(line)
-        assert program == "tertium"
-        assert make_parser().parse_args(arguments).command == "gate"
+        assert line.startswith("tertium gate")
+        parse_command(line)

@@ -57,7 +57,7 @@ JUDGE = ("-m", "judge:model=tiny")
 
 
 def test_score_prints_tokens_and_cost(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     assert main(["score", *SYSTEMS, *JUDGE, "--price", "2,8", "-f", "json", "-sl"]) == 0
     out, err = capsys.readouterr()
@@ -71,10 +71,13 @@ def test_score_prints_tokens_and_cost(
     }
     # both systems have one translation in common, which is sent once
     assert len(server.requests) == 5
-    assert "judge: 5 requests, 5 answers; 2,000 input and 100 output tokens, cost 0.0048" in err
-    assert SECRET not in out + err
+    assert (
+        "judge: 5 requests, 5 answers; 2,000 input and 100 output tokens, cost 0.0048"
+        in caplog.text
+    )
+    assert SECRET not in out + err + caplog.text
     assert main(["score", *SYSTEMS, *JUDGE]) == 0
-    assert "0 requests, 0 answers, 5 answers from the cache" in capsys.readouterr().err
+    assert "0 requests, 0 answers, 5 answers from the cache" in caplog.text
     assert len(server.requests) == 5
 
 
@@ -105,7 +108,7 @@ def test_dry_run_sends_nothing(
 
 
 def test_a_budget_stops_with_its_own_exit_code_and_can_be_continued(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     judge = ("-m", "judge:model=tiny,max_tokens=100")
     options = ("--price", "2,8", "--concurrency", "1")
@@ -115,7 +118,7 @@ def test_a_budget_stops_with_its_own_exit_code_and_can_be_continued(
     done = len(server.requests)
     assert 0 < done < 5
     assert "the budget of 0.009 is reached" in err
-    assert f"judge: {done} requests" in err
+    assert f"judge: {done} requests" in caplog.text
     assert main(["score", *SYSTEMS, *judge, *options, "--budget", "1"]) == 0
     assert len(server.requests) == 5
     assert main(["score", *SYSTEMS, *judge, "--budget", "1"]) == 2
@@ -123,7 +126,7 @@ def test_a_budget_stops_with_its_own_exit_code_and_can_be_continued(
 
 
 def test_segments_without_a_score_are_counted_and_listed(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     server.faults = {OURS[1]: ["refusal"] * 2}
     judge = ("-m", "judge:model=tiny,min_coverage=0.6")
@@ -135,7 +138,7 @@ def test_segments_without_a_score_are_counted_and_listed(
     assert theirs["segments"][1] is None
     assert ours["warnings"] == {"score is not a number": 1, "no valid answer: refusal": 1}
     assert "warning: no valid answer: refusal: ours.txt 1, theirs.txt 1" in err
-    assert "1 without a valid answer (refusal 1)" in err
+    assert "1 without a valid answer (refusal 1)" in caplog.text
     server.faults = {OURS[1]: ["refusal"] * 2}
     assert main(["score", *SYSTEMS, *judge]) == 0
     out, _ = capsys.readouterr()
@@ -151,7 +154,7 @@ COMMANDS_WITH_A_JUDGE = {
     "score quietly": ["score", *SYSTEMS, *JUDGE, "-q"],
     "score only": ["score", *SYSTEMS, *JUDGE, "-b"],
     "score with intervals": ["score", *SYSTEMS, *JUDGE, "--confidence", "-f", "json"],
-    "score with spans": ["score", *SYSTEMS, *JUDGE, "--to-spans", "spans.jsonl"],
+    "score with spans": ["score", *SYSTEMS, *JUDGE, "-o", "spans:spans.jsonl"],
     "compare": ["compare", *SYSTEMS, *JUDGE],
     "compare by randomization": ["compare", *SYSTEMS, *JUDGE, "--paired-ar", "-f", "json"],
     "rank": ["rank", *SYSTEMS, *JUDGE],
@@ -273,7 +276,7 @@ def test_every_command_uses_the_same_answers(
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Judge" in page
     assert "minor: style: the first word" in page, "the marked errors"
-    assert main(["score", *SYSTEMS, *JUDGE, "-q", "--to-spans", "spans.jsonl"]) == 0
+    assert main(["score", *SYSTEMS, *JUDGE, "-q", "-o", "spans:spans.jsonl"]) == 0
     spans = [json.loads(line)["spans"] for line in Path("spans.jsonl").read_text().splitlines()]
     place = {"start": 0, "end": 3, "side": "hypothesis"}
     kind = {"severity": "minor", "category": "style", "message": "the first word"}
@@ -315,7 +318,7 @@ def test_a_report_can_explain_with_a_judge_and_score_with_other_metrics(
 
 
 def test_a_route_asks_the_judge_about_undecided_rows_only(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The judge knows the human scores, which TER predicts with much noise."""
     judged_rows = judged_files.make_rows(160, noise=12)
@@ -334,7 +337,7 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
     out, err = capsys.readouterr()
     fitted = len(server.requests)
     assert 0 < fitted < 160
-    assert f"judge: {fitted} requests, {fitted} answers" in err
+    assert f"judge: {fitted} requests, {fitted} answers" in caplog.text
     assert f"Route by {judge}" in out
     _, second = json.loads(Path("route.json").read_text())["stages"]
     assert second["pairs"]["en-de"]["publish"]["low"] >= 0.8

@@ -106,8 +106,8 @@ def test_wmt_sgml_is_scored_with_its_documents(capsys: pytest.CaptureFixture[str
     Path("out.txt").write_text("Hello {there}.\n")
     assert main(["score", "-t", "out.sgm", "-r", "ref.sgm", "-m", "chrf", "-dl"]) == 0
     assert re.search(r"ours +page +100", capsys.readouterr().out)
-    assert main(["check", "-s", "ref.sgm", "-t", "out.txt", "-f", "sarif"]) == 0
-    assert "out.txt" in capsys.readouterr().out
+    assert main(["check", "-s", "ref.sgm", "-t", "out.txt", "-o", "out.sarif"]) == 0
+    assert '"uri": "out.txt"' in Path("out.sarif").read_text()
 
 
 @pytest.mark.parametrize(

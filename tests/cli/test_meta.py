@@ -12,7 +12,7 @@ from scipy import stats
 from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.meta.tasks import STATISTICS
-from tertium.output.page.report_builder import report
+from tertium.output.page.report import report
 
 SYSTEMS = ("A", "B", "C")
 

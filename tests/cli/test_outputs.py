@@ -1,19 +1,19 @@
-"""Output files: written where requested, never over an input file."""
+"""Output files: written where requested, by suffix and kind, never over an input file."""
 
 from __future__ import annotations
 
-import argparse
 import json
+import shlex
 import stat
 import sys
 from pathlib import Path
 
 import pytest
 
-from tertium.cli import main, make_parser
-from tertium.cli.output import INPUT_OPTIONS, OUTPUT_OPTIONS
+from tertium.cli import main
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links and devices of Unix")
+STRINGS = Path(__file__).parents[2] / "examples" / "localization" / "app.de.xliff"
 
 
 @pytest.fixture
@@ -21,17 +21,123 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("the cat sat\nit rains\n")
     Path("ref.txt").write_text("the cat sat\nit is raining\n")
+    Path("b.txt").write_text("a cat sat\nit rained\n")
+    Path("labels.txt").write_text("x\ny\n")
+    Path("strings.xliff").write_bytes(STRINGS.read_bytes())
     return tmp_path
 
 
 SCORE = ["score", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf"]
 WRITING = [
-    [*SCORE, "--to-json"],
-    [*SCORE, "--report"],
     [*SCORE, "-o"],
-    ["compare", "-t", "a.txt", "ref.txt", "-r", "ref.txt", "-m", "chrf", "--to-json"],
+    ["compare", "-t", "a.txt", "ref.txt", "-r", "ref.txt", "-m", "chrf", "-o"],
     ["report", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf", "-o"],
 ]
+# The tables below hold the words after `-t a.txt -r ref.txt -m chrf` for `score`, a whole line for
+# the others.
+LINES = {
+    "score": "score -t a.txt -r ref.txt -m chrf",
+    "spans": "score -t a.txt -s ref.txt -m checks",
+    "compare": "compare -t a.txt b.txt -r ref.txt -m chrf",
+    "check": "check -t a.txt -s ref.txt",
+    "gate": "gate --baseline a.txt --candidate b.txt -r ref.txt -m chrf --margin chrf=50",
+    "worst": "worst -t a.txt -r ref.txt -m chrf",
+    "report": "report -t a.txt -r ref.txt -m chrf",
+    "fit": "route fit --human a.txt -m chrf",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "message"),
+    [
+        # an output never replaces an input, whatever option names it
+        ("score", "-o a.txt", "-o a.txt is also an input file: give another name"),
+        ("score", "-o scores:ref.txt", "-o ref.txt is also an input file"),
+        ("score", "--by topic=labels.txt -o ./labels.txt", "is also an input file"),
+        ("check", "-o findings:a.txt", "-o a.txt is also an input file"),
+        ("check", "--terms labels.txt -o labels.txt", "is also an input file"),
+        ("gate", "-o b.txt", "-o b.txt is also an input file"),
+        ("worst", "--human labels.txt -o labels.txt", "is also an input file"),
+        ("report", "--human labels.txt -o labels.txt", "is also an input file"),
+        ("report", "--challenge labels.txt -o labels.txt", "is also an input file"),
+        ("fit", "-o a.txt", "is also an input file"),
+        ("check", "-t strings.xliff --write-back strings.xliff", "is also an input file"),
+        # two outputs, one file
+        ("score", "-o new.json ./new.json", "-o and -o both write new.json: give two files"),
+        ("score", "-o new.json -o scores:new.json", "both write new.json"),
+        ("check", "-o new.xlsx --write-back new.xlsx", "both write new.xlsx"),
+        # places
+        ("score", "-o -", "-o -: expected a file name; use /dev/stdout for stdout"),
+        ("score", "-o", "-o/--output: expected at least one argument"),
+        ("score", "-o no/folder/x.json", "the folder no/folder does not exist"),
+        ("score", "-o spans:no/folder/x.jsonl", "the folder no/folder does not exist"),
+        ("check", "--write-back no/folder/x.xliff", "the folder no/folder does not exist"),
+        # suffixes and kinds
+        ("score", "-o x.doc", "x.doc: expected a name that ends in .tsv, .csv, .jsonl, .parquet"),
+        ("score", "-o x", "x: expected a name that ends in .tsv"),
+        ("score", "-o x.svg", "x.svg: expected a name that ends in .tsv"),
+        ("score", "-o spans:x.jsonl", "writes no spans, but scores:, results:"),
+        ("spans", "-o x.jsonl", ".jsonl files hold scores or spans; give -o scores:x.jsonl or"),
+        ("spans", "-o spans:x.xlsx", "x.xlsx: expected a name that ends in .jsonl, .tsv"),
+        ("spans", "-o scores:x.html", "x.html: expected a name that ends in .tsv, .csv"),
+        ("compare", "-o junit:x.xml", "this command writes no junit, but results:"),
+        ("check", "-o x.xml", "x.xml: expected a name that ends in .json, .jsonl, .tsv"),
+        ("gate", "-o findings:x.xml", "x.xml: expected a name that ends in .sarif"),
+        ("gate", "-o junit:x.sarif", "x.sarif: expected a name that ends in .xml"),
+        ("report", "-o x.json", "x.json: expected a name that ends in .html"),
+        ("fit", "-o x.jsonl", "x.jsonl: expected a name that ends in .json"),
+    ],
+)
+def test_bad_outputs_fail_before_the_work(
+    texts: Path, command: str, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in texts.iterdir()}
+    assert main(shlex.split(f"{LINES[command]} {words}")) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in texts.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "start"),
+    [
+        ("score", "-o scores:x.tsv", "system\tmetric\tsegment\tscore"),
+        ("score", "-o results:x.json", '[\n {\n  "system": "a.txt"'),
+        ("score", "--only-system -o x.md", "| system |"),
+        ("spans", "-o spans:x.tsv", "metric\tsystem\tsegment"),
+        ("spans", "-o scores:x.jsonl", '{"system": "a.txt", "metric": "checks", "segment": '),
+        ("compare", "-o x.tsv", "system\tmetric\tscore\tlow\thigh"),
+        ("check", "-o findings:x.sarif", '{\n "$schema"'),
+        ("check", "-o findings:x.jsonl", '{"system": "a.txt", "segment": '),
+        ("gate", "-o junit:x.xml", "<?xml"),
+        ("gate", "-o results:x.json", '{\n "verdict"'),
+        ("worst", "-o x.jsonl", '{"rank": 1'),
+        ("report", "-o results:x.html", "<!doctype html>"),
+    ],
+)
+def test_kinds_and_suffixes_choose_the_format(
+    texts: Path, command: str, words: str, start: str
+) -> None:
+    Path("a.txt").write_text("the {cat}\nit  rains\n")
+    assert main([*shlex.split(f"{LINES[command]} {words}"), "-q"]) in (0, 3)
+    (path,) = (path for path in texts.iterdir() if path.stem == "x")
+    assert path.read_text(encoding="utf-8").startswith(start)
+
+
+def test_one_command_writes_several_kinds(texts: Path) -> None:
+    files = "all.json all.html spans:spans.tsv scores:scores.tsv scores.xlsx".split()
+    assert main([*shlex.split(LINES["spans"]), "-q", "-o", *files]) == 0
+    names = {path.name for path in texts.iterdir()}
+    assert {"all.json", "all.html", "spans.tsv", "scores.tsv", "scores.xlsx"} <= names
+
+
+def test_a_checked_file_is_not_overwritten(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("-o", "--write-back"):
+        before = Path("strings.xliff").read_bytes()
+        assert main(["check", "strings.xliff", option, "strings.xliff"]) == 2
+        assert f"{option} strings.xliff is also an input file" in capsys.readouterr().err
+        assert Path("strings.xliff").read_bytes() == before
 
 
 def test_control_characters_in_names_are_replaced(
@@ -67,37 +173,21 @@ def test_input_files_are_not_overwritten(
 
 
 @ONLY_UNIX
-@pytest.mark.parametrize(
-    "command",
-    [
-        [*SCORE, "--by", "topic=labels.svg", "--to-json"],
-        ["report", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf", "--by", "topic=labels.svg", "-o"],
-        ["report", *SCORE[1:], "--challenge", "labels.svg", "-o"],
-        ["meta", "challenge", "labels.svg", "-m", "chrf", "-o"],
-    ],
-)
-def test_labels_and_challenge_sets_are_not_overwritten(
-    texts: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+def test_a_challenge_set_is_not_overwritten(
+    texts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("labels.svg").write_text("x\n" * len(Path("a.txt").read_text().splitlines()))
-    assert main([*command, "./labels.svg"]) == 2
-    assert f"{command[-1]} ./labels.svg is also an input file" in capsys.readouterr().err
+    Path("labels.svg").write_text("x\n")
+    assert main(["meta", "challenge", "labels.svg", "-m", "chrf", "-o", "./labels.svg"]) == 2
+    assert "./labels.svg is also an input file" in capsys.readouterr().err
     assert Path("labels.svg").read_text().startswith("x\n")
 
 
 @ONLY_UNIX
-def test_two_outputs_need_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
-    assert "both write new" in capsys.readouterr().err
-    assert main([*SCORE, "-q", "--to-json", "/dev/null", "--report", "/dev/null"]) == 0
-
-
-@ONLY_UNIX
 def test_devices_and_links_are_preserved(texts: Path) -> None:
-    Path("link").symlink_to("goal.json")
-    for name in ("link", "/dev/null"):
-        assert main([*SCORE, "-q", "--to-json", name]) == 0
-    assert Path("link").is_symlink()
+    Path("link.json").symlink_to("goal.json")
+    Path("null.json").symlink_to("/dev/null")
+    assert main([*SCORE, "-q", "-o", "link.json", "null.json"]) == 0
+    assert Path("link.json").is_symlink()
     assert json.loads(Path("goal.json").read_text())
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
@@ -110,21 +200,3 @@ def test_too_long_file_name_fails_early(
     error = capsys.readouterr().err
     assert "the file name is too long (304 bytes" in error
     assert error.count("\n") == 1
-
-
-def test_every_file_option_is_declared_as_input_or_output() -> None:
-    """Only commands that write files need the declaration."""
-    unknown = []
-    for command, parser in _commands().items():
-        files = {a.dest for a in parser._actions if a.metavar == "FILE"}
-        if files & set(OUTPUT_OPTIONS):
-            unknown += [
-                f"{command} {name}" for name in files - set(OUTPUT_OPTIONS) - set(INPUT_OPTIONS)
-            ]
-    assert unknown == []
-
-
-def _commands() -> dict[str, argparse.ArgumentParser]:
-    actions = make_parser()._actions
-    (commands,) = [a for a in actions if isinstance(a, argparse._SubParsersAction)]
-    return dict(commands.choices)

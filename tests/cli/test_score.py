@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -10,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from tests.docs.cli_reference import command_parsers
 from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
-from tertium.cli.inputs import load_named_metrics
+from tertium.evaluation.metric_choice import MetricOptions
 from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
 
@@ -107,9 +107,9 @@ def test_a_system_without_a_score_is_a_dash(
     assert json.loads(capsys.readouterr().out)["score"] is None
 
 
-def test_to_json_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_files_hold_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scores.json"
-    assert main(["score", *INPUTS, "-m", "bleu", "--confidence", "--to-json", str(file)]) == 0
+    assert main(["score", *INPUTS, "-m", "bleu", "--confidence", "-o", str(file)]) == 0
     records = json.loads(file.read_text(encoding="utf-8"))
     assert len(records[0]["segments"]) == len(lines(SOURCE))
     assert records[0]["confidence_var"] > 0
@@ -152,26 +152,13 @@ def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], f
     assert [r["cluster"] for r in records][-1] > records[0]["cluster"]
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "unread"),
-    [
-        ("score", ["--paired-bs-n", "9"], "--paired-bs-n"),
-        ("score", ["--confidence", "--paired-bs-n", "9"], "--paired-bs-n"),
-        ("score", ["--paired-bs", "--confidence-n", "9"], "--confidence-n"),
-        ("score", ["--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
-        ("score", ["--resamples", "9"], "--resamples"),
-        ("compare", ["--paired-ar-n", "9"], "--paired-ar-n"),
-        ("compare", ["--paired-bs", "--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
-        ("compare", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
-        ("report", ["--paired-ar-n", "9"], "--paired-ar-n"),
-        ("report", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
-    ],
-)
+@pytest.mark.parametrize("name", ["--resamples", "--paired-bs-n", "--confidence-n"])
 def test_unused_number_of_resamples_is_an_error(
-    command: str, options: list[str], unread: str, capsys: pytest.CaptureFixture[str]
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, *INPUTS, "-m", "chrf", *options]) == 2
-    assert f"error: {unread} needs --" in capsys.readouterr().err
+    assert main(["score", *INPUTS, "-m", "chrf", name, "9"]) == 2
+    message = "--resamples needs --confidence, --paired-bs or --paired-ar: give one"
+    assert message in capsys.readouterr().err
 
 
 def test_identical_systems_share_a_rank(capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,19 +218,19 @@ def faulty(folder: Path, data: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "message"),
+    ("data", "message"),
     [
-        (b"one line\n", 1, "lines but"),
-        (b"", 2, "is empty"),
-        (b"\xff\xfe\n" * 48, 2, "not UTF-8"),
-        (b"a\0b\n" * 48, 2, "NUL byte"),
+        (b"one line\n", "lines but"),
+        (b"", "is empty"),
+        (b"\xff\xfe\n" * 48, "not UTF-8"),
+        (b"a\0b\n" * 48, "NUL byte"),
     ],
     ids=["length", "empty", "encoding", "NUL"],
 )
 def test_invalid_files_are_one_line_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, code: int, message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, message: str
 ) -> None:
-    assert main(["score", "-t", faulty(tmp_path, data), "-r", *REFERENCES, "-m", "bleu"]) == code
+    assert main(["score", "-t", faulty(tmp_path, data), "-r", *REFERENCES, "-m", "bleu"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err
@@ -261,13 +248,13 @@ def test_invalid_files_are_one_line_errors(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu", "-dl"], "needs document ids"),
         (
             ["-t", SYSTEMS[0], "-r", REFERENCES[0], "--fields", "a,b"],
-            "--fields is for a .tsv or .csv file",
+            "--fields is for a file of records, such as .jsonl or .tsv",
         ),
         (
             ["-t", f"{EXAMPLES}/examples.jsonl", "--fields", "a,b"],
             "--fields is for a .tsv or .csv file",
         ),
-        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--to-json", "/no/such/dir/x"], "does not exist"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-o", "/no/such/dir/x.json"], "does not exist"),
         (
             ["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"],
             "give only one of them",
@@ -291,7 +278,7 @@ def test_invalid_calls_are_one_line_errors(
     [
         (["scor"], "unknown command 'scor': did you mean 'score'"),
         ([], "required: COMMAND (see `tertium --help`)"),
-        (["score"], "required: -t/--translations/-i/--input (see `tertium score --help`)"),
+        (["score"], "-t is missing: give system outputs"),
         (["score", "-t", "x", "-f", "xml"], "-f/--format: invalid choice: 'xml'"),
         (
             ["score", "-t", "x", "--widht", "3"],
@@ -315,7 +302,7 @@ def test_invalid_calls_are_one_line_errors(
         (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
         (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
         (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
-        (["score", "-t", "x", "--to-json", ""], "--to-json: the value is empty"),
+        (["score", "-t", "x", "-o", ""], "-o/--output: the value is empty"),
         (["meta", "challenge", "damage", "--output="], "--output: the value is empty"),
         (["list", ""], "METRIC: the value is empty"),
     ],
@@ -349,7 +336,7 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "chrf++"]) == 0
     assert "word_order" in capsys.readouterr().out
     assert main(["list", "bleuu"]) == 2
-    assert main(["cite", "bleu"]) == 0
+    assert main(["list", "citations", "bleu"]) == 0
     assert "papineni" in capsys.readouterr().out
 
 
@@ -368,7 +355,7 @@ def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) ->
     assert kinds["chrf"] == "metric"
     assert main(["list", "pairwise"]) == 0
     assert "hidden" in capsys.readouterr().out
-    assert main(["cite", "pairwise", "chrf++"]) == 0
+    assert main(["list", "citations", "pairwise", "chrf++"]) == 0
     cited = capsys.readouterr().out
     assert "guzman-etal-2015" in cited
     assert "popovic" in cited
@@ -377,16 +364,14 @@ def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) ->
 def test_every_metric_and_ranker_has_a_citation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--all", "-f", "json"]) == 0
     names = [record["metric"] for record in json.loads(capsys.readouterr().out)]
-    assert main(["cite", *names]) == 0
+    assert main(["list", "citations", *names]) == 0
     assert capsys.readouterr().err == ""
 
 
 def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    from tertium.cli import COMMANDS
-
-    for command in COMMANDS:
+    for command in command_parsers():
         with pytest.raises(SystemExit) as caught:
-            main([command, "--help"])
+            main([*command.split(), "--help"])
         assert caught.value.code == 0
         assert "examples:" in capsys.readouterr().out
 
@@ -428,15 +413,17 @@ def test_few_segments_cause_a_warning(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--paired-bs", "-sl"], "-sl: not available with a paired test"),
-        (
-            ["--paired-ar", "-b", "--confidence"],
-            "-b, --confidence: not available with a paired test",
-        ),
+        (["--paired-bs", "-sl"], "-b, -sl, -dl, --only-system, --confidence and --write-back are"),
+        (["--paired-ar", "--confidence"], "not available with a paired test: omit them"),
+        (["--paired-bs", "--only-system"], "not available with a paired test: omit them"),
+        (["--paired-bs", "--paired-ar"], "--paired-bs and --paired-ar: give only one of them"),
+        (["-sl", "-dl"], "--sentence-level and --document-level: give only one of them"),
+        (["--by", "length", "-sl"], "--by prints scores of slices: omit -b, -sl and -dl"),
         (["-sl", "--confidence"], "--confidence: -sl and -dl show no intervals"),
-        (["--paired-bs", "--only-system"], "--only-system: not available with a paired test"),
-        (["--confidence-n", "10"], "--confidence-n needs --confidence"),
-        (["--confidence", "--confidence-n", "0"], "--resamples 0: expected at least 1"),
+        (
+            ["--confidence", "--confidence-n", "0"],
+            "resamples must be an integer from 1 to 1,000,000, got 0",
+        ),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(
@@ -518,19 +505,14 @@ def test_invalid_languages_are_errors(
 
 
 def test_languages_are_passed_to_metrics() -> None:
-    args = argparse.Namespace(
-        metrics=[
-            "sss:encoder=toy",
-            "sss:encoder=toy,lp=fi-en",
-            "chrf",
-            "meteor:synonyms=false",
-            "meteor:synonyms=false,language=cs",
-        ],
-        precision=None,
-        source_language="en",
-        target_language="de",
-    )
-    metrics = load_named_metrics(args)
+    specs = [
+        "sss:encoder=toy",
+        "sss:encoder=toy,lp=fi-en",
+        "chrf",
+        "meteor:synonyms=false",
+        "meteor:synonyms=false,language=cs",
+    ]
+    metrics = MetricOptions().load_for(specs, "en", "de")
     assert [getattr(m, "lp", None) for m in metrics[:3]] == ["en-de", "fi-en", None]
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
 
@@ -550,16 +532,12 @@ def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
         assert main(["score", *files, "-q", "-m", "bleu", *pair]) == 0
         wanted = BLEU(trg_lang=language).corpus_score(hypotheses, [references]).score
         assert json.loads(capsys.readouterr().out)["score"] == wanted
-    args = argparse.Namespace(
-        metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"],
-        precision=None,
-        source_language="en",
-        target_language="ko",
-    )
+    specs = ["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"]
     for name, is_installed in (("ko-mecab", True), ("char", False)):
         monkeypatch.setattr(
             sacrebleu_adapter, "is_installed", lambda *m, i=is_installed: i or not m
         )
-        tokenizers = [getattr(metric, "tokenize", None) for metric in load_named_metrics(args)]
+        metrics = MetricOptions().load_for(specs, "en", "ko")
+        tokenizers = [getattr(metric, "tokenize", None) for metric in metrics]
         assert tokenizers == [name, name, "13a", name, "13a"]
     assert BLEU._TOKENIZER_MAP == TOKENIZERS_BY_LANGUAGE

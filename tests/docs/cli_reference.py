@@ -1,4 +1,4 @@
-"""Generate docs/reference/cli.md, the table of all command-line options, from the parser.
+"""Generate docs/reference/cli.md, the commands and their options, from the declarations.
 
 python -m tests.docs.cli_reference
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tertium.cli import COMMAND_GROUPS, COMMANDS, make_parser
-from tertium.cli.parser import CommandParser
+from tertium.cli import COMMAND_GROUPS, FUNCTIONS, load_command, make_parser, related_commands
+from tertium.cli.arguments import list_arguments
+from tertium.cli.parser import GROUPS, CommandParser
+from tertium.cli.run import make_parser as make_command_parser
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 INTRODUCTION = """\
@@ -22,70 +25,135 @@ Every option of every command. The same option has the same meaning in every com
 may be written with underscores (`--batch_size`). `tertium COMMAND --help` shows the options of one
 command, with examples; `tertium train METRIC --help` shows the training options of one metric.
 """
+EXIT_CODES = """\
+## Exit codes
+
+| code | meaning | commands |
+| --- | --- | --- |
+| 0 | done, or pass | all |
+| 1 | the answer is no | `gate`: worse, or a failed condition; `check --fail-on`: such a finding |
+| 2 | wrong usage or bad input, such as files of different length | all |
+| 3 | undecided | `gate`; others: a judge has too few valid answers or reached its budget |
+"""
+Row = tuple[str, str, str]  # option, meaning, default
 
 
 def command_parsers() -> dict[str, CommandParser]:
-    """Return the parser of each command, with all its options."""
+    """Return the parser of each command, of one word or two, with all its options."""
     actions = make_parser()._actions
     (subparsers,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
-    parsers: dict[str, CommandParser] = dict(subparsers.choices)
-    for parser in parsers.values():
-        parser.add_all_options()
+    parsers: dict[str, CommandParser] = {}
+    for command in (name for names in COMMAND_GROUPS.values() for name in names):
+        if command in subparsers.choices:
+            parsers[command] = subparsers.choices[command]
+            parsers[command].add_all_options()
+        for name in FUNCTIONS:
+            if name.split()[0] == command:
+                parsers[name] = find_parser(name)
     return parsers
 
 
+def find_parser(name: str) -> CommandParser:
+    """Return the parser of a command that is a function."""
+    function = load_command(name)
+    forms = related_commands(name)
+    return make_command_parser(name, function, list_arguments(function), forms)
+
+
 def make_page() -> str:
-    """Return the page."""
+    """Return the page: commands, exit codes, shared options by group, and each command."""
     parsers = command_parsers()
-    lines = [INTRODUCTION, "## Commands", "", "| command | purpose |", "| --- | --- |"]
-    for title, commands in COMMAND_GROUPS.items():
-        lines += [f"| **{title}** | |"]
-        lines += [f"| `{command}` | {parsers[command].description} |" for command in commands]
-    groups: dict[str, dict[tuple[str, str, str], list[str]]] = {}
-    for command in COMMANDS:
-        for title, row in _option_rows(parsers[command]):
-            groups.setdefault(title, {}).setdefault(row, []).append(command)
-    for title, rows in groups.items():
-        lines += ["", f"## {title}", "", "| option | commands | meaning | default |"]
-        lines += ["| --- | --- | --- | --- |"]
-        for (option, meaning, default), used_by in sorted(rows.items(), key=_sort_key):
-            names = ", ".join(used_by) if len(used_by) < len(COMMANDS) else "all"
-            lines.append(f"| {option} | {names} | {meaning} | {default} |")
+    users: dict[tuple[str, Row], list[str]] = {}
+    for command, parser in parsers.items():
+        for key in _option_rows(parser):
+            users.setdefault(key, []).append(command)
+    lines = [INTRODUCTION, *_list_commands(parsers), "", EXIT_CODES, "## Shared options"]
+    for title in GROUPS:
+        shared = {row: names for (group, row), names in users.items() if group == title}
+        shared = {row: names for row, names in shared.items() if len(names) > 1}
+        if shared:
+            lines += ["", f"### {title}", "", *_header("option", "commands", "meaning", "default")]
+        for (option, meaning, default), names in sorted(shared.items(), key=_sort_key):
+            listing = ", ".join(names) if len(names) < len(parsers) else "all"
+            lines.append(f"| {option} | {listing} | {meaning} | {default} |")
+    for command, parser in parsers.items():
+        lines += ["", *_describe_command(command, parser, users)]
     return "\n".join(lines) + "\n"
 
 
-def _sort_key(item: tuple[tuple[str, str, str], list[str]]) -> tuple[bool, str]:
+def _list_commands(parsers: Mapping[str, CommandParser]) -> list[str]:
+    lines = ["## Commands", "", *_header("command", "purpose")]
+    for title, commands in COMMAND_GROUPS.items():
+        lines.append(f"| **{title}** | |")
+        for name, parser in parsers.items():
+            if name.split()[0] in commands:
+                anchor = f"tertium {name}".replace(" ", "-")
+                lines.append(f"| [`{name}`](#{anchor}) | {_purpose(parser)} |")
+    return lines
+
+
+def _purpose(parser: CommandParser) -> str:
+    return " ".join(str(parser.description).split())
+
+
+def _describe_command(
+    command: str, parser: CommandParser, users: Mapping[tuple[str, Row], list[str]]
+) -> list[str]:
+    """Return the section of a command: usage, its own options, and the names of shared ones."""
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    lines = [f"## tertium {command}", "", _purpose(parser), "", f"`{usage}`"]
+    rows = _option_rows(parser)
+    own_rows = [row for title, row in rows if len(users[title, row]) == 1]
+    if own_rows:
+        lines += ["", *_header("option", "meaning", "default")]
+        lines += [f"| {' | '.join(row)} |" for row in own_rows]
+    shared: dict[str, list[str]] = {}
+    for title, row in rows:
+        if row not in own_rows:
+            long_name = re.search(r"`(--[\w-]+)`", row[0])
+            shared.setdefault(title, []).append(long_name[0] if long_name else row[0])
+    for title, names in shared.items():
+        anchor = title.lower().replace(" ", "-")
+        lines += ["", f"[{title}](#{anchor}): {', '.join(names)}"]
+    return lines
+
+
+def _header(*names: str) -> list[str]:
+    return [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+
+
+def _sort_key(item: tuple[Row, Iterable[str]]) -> tuple[bool, str]:
     """Sort positional arguments first, then options by their long name."""
     option = item[0][0]
     long_names = re.findall(r"--([\w-]+)", option)
     return bool(long_names), long_names[0] if long_names else option
 
 
-def _option_rows(parser: CommandParser) -> list[tuple[str, tuple[str, str, str]]]:
-    """Return option, meaning and default of each option, with the title of its group."""
+def _option_rows(parser: CommandParser) -> list[tuple[str, Row]]:
+    """Return option, meaning and default of each option, after the title of its group."""
     rows = []
     for group in parser._action_groups:
         for action in group._group_actions:
             if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
                 continue
-            title = group.title if group.title in parser.groups else "Other"
-            rows.append((str(title), _describe(action)))
+            assert group.title in GROUPS
+            rows.append((str(group.title), _describe(action)))
     return rows
 
 
-def _describe(action: argparse.Action) -> tuple[str, str, str]:
+def _describe(action: argparse.Action) -> Row:
     value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     if action.choices:
         value = "\\|".join(map(str, action.choices))
-    value = value.replace("|", "\\|").replace("\\\\|", "\\|")
+    value = value.replace("|", "\\|").replace("\\\\|", "\\|").replace("[", "\\[")
     many = "..." if action.nargs in ("+", "*") else ""
     names = ", ".join(f"`{name}`" for name in action.option_strings)
     option = f"{names} {value}{many}".strip()
     text = (action.help or "").replace("%%", "%").replace("|", "\\|")
-    meaning, found, default = text.partition(" (default: ")
-    if found:
+    meaning, separator, default = text.partition(" (default: ")
+    if separator:
         return option, meaning, default.removesuffix(")")
-    default = "" if action.default in (None, False, [], "") else str(action.default)
+    default = "" if action.default in (None, False, True, [], "") else str(action.default)
     return option, text, default
 
 

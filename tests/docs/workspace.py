@@ -16,9 +16,11 @@ from pathlib import Path
 
 from benchmarks.__main__ import list_benchmarks as benchmark_names
 from papers.command import make_parser as make_parser_of_papers
+from tests.docs.cli_reference import find_parser
 from tests.docs.pages import ROOT
 
-from tertium.cli import main, make_parser
+from tertium.cli import FUNCTIONS, load_command, main, make_parser
+from tertium.cli.arguments import build_values, list_arguments
 from tertium.errors import UsageError
 
 EXAMPLES = ROOT / "examples"
@@ -96,7 +98,7 @@ def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | No
 
     `shown` receives the output by stream and the exit code.
     """
-    words, target = _redirect(shlex.split(command))
+    words, target, mode = _redirect(shlex.split(command))
     words, *filters = _split_pipe(words)
     words = [word for pattern in words for word in _expand(pattern)]
     if words[0] != "tertium":
@@ -116,7 +118,8 @@ def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | No
             program, input=printed, capture_output=True, text=True, check=True
         ).stdout
     if target:
-        Path(target).write_text(printed)
+        with Path(target).open(mode) as file:
+            file.write(printed)
         printed = ""
     if shown is not None:
         shown.update({"stdout": printed, "stderr": err.getvalue()})
@@ -126,15 +129,27 @@ def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | No
 
 def parse_command(command: str) -> None:
     """Check the options of a command without running it."""
-    words, _ = _redirect(shlex.split(command))
+    words, *_ = _redirect(shlex.split(command))
     words, *_ = _split_pipe(words)
     if words[0] != "tertium":
         check_other(words)
         return
     try:
-        make_parser().parse_args(words[1:])
+        parse_arguments(words[1:])
     except UsageError as error:
         raise AssertionError(f"{command}: {error}") from error
+
+
+def parse_arguments(words: list[str]) -> None:
+    """Parse the words after `tertium`, and build the options of a command that is a function."""
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in FUNCTIONS:
+            function = load_command(name)
+            parsed = find_parser(name).parse_args(words[length:])
+            build_values(function, list_arguments(function), parsed)
+            return
+    make_parser().parse_args(words)
 
 
 def check_other(words: list[str]) -> None:
@@ -188,11 +203,13 @@ def _install(folder: Path) -> None:
     sys.path.insert(0, str(folder.resolve()))
 
 
-def _redirect(words: list[str]) -> tuple[list[str], str]:
-    if ">" in words:
-        place = words.index(">")
-        return words[:place], words[place + 1]
-    return words, ""
+def _redirect(words: list[str]) -> tuple[list[str], str, str]:
+    """Split off the file into which the output goes, and the mode in which it is opened."""
+    for arrow, mode in ((">", "w"), (">>", "a")):
+        if arrow in words:
+            place = words.index(arrow)
+            return words[:place], words[place + 1], mode
+    return words, "", ""
 
 
 def _split_pipe(words: list[str]) -> list[list[str]]:

@@ -17,6 +17,7 @@ from tertium.cli import main
 from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
 from tertium.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.challenge import wilson
+from tertium.output.html import render_page
 from tertium.text.perturbations import (
     MEANING_KINDS,
     PERTURBATIONS,
@@ -296,9 +297,10 @@ def test_report_shows_the_challenge_set(tmp_path: Path) -> None:
     testset = tertium.TestSet({"a": ["He left."], "b": ["She left."]}, [["He went."]])
     rows = [DEMETR, DEMETR | {"pert_sent": "He right.", "pert_name": "minor_id1_word"}]
     pairs = write(tmp_path / "d.json", json.dumps(rows))
-    html = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20).html()
-    assert "Challenge set" in html
-    assert "mean over 2 groups: chrF 100 %" in html
+    report = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20)
+    html = render_page(report)
+    assert "Challenge study" in html
+    assert "mean of 2" in html
     assert "minor_id1_word" in html
 
 

@@ -35,7 +35,8 @@ from tertium.output.charts.chart_statistics import (
     pearson,
 )
 from tertium.output.charts.draw import draw
-from tertium.output.page.figures import metric_pair_figures
+from tertium.output.html import render_fragment
+from tertium.output.page.figures import chart_translations
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
 
 NAN = float("nan")
@@ -220,44 +221,22 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
     x, y = grid.columns
     chrf, ter = x.values, y.values
-    html = metric_pair_figures(grid)
-    assert "Each dot is a translation." in html
+    html = draw_pairs(grid)
     first = find_outliers(x, y)[0]
     label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
-    assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
+    assert f'<a data-row="{first}" href="#segments"><bdi>{label}</bdi></a>' in html
     assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
-    assert html.count('href="#segment-') == 5
+    assert html.count('href="#segments"') == 5
     many = replace(grid, **repeated(grid, 4))
-    html = metric_pair_figures(many)
-    assert "Shades show the number of translations." in html
-    assert "Each dot" not in html
-    assert f"darkest shade: {max_cell_count(*many.columns)}</figcaption>" in html
+    html = draw_pairs(many)
+    assert "Outliers" not in html
+    shades = f"shades: number of translations, at most {max_cell_count(*many.columns)}"
+    assert f"{shades}</figcaption>" in html
 
 
-def test_segment_links_use_the_segment_name() -> None:
-    """A link by position would open another segment if segments have their own numbers."""
-    names = ("3", "1", "a b/ç")
-    grid = grid_from_evaluation(
-        score(
-            TestSet(
-                systems={"a": ("x", "y", "z")},
-                references=(("x",), ("v",), ("w",)),
-                columns={"segment": names},
-            ),
-            "chrf",
-        )
-    )
-    assert [grid.segment_link(row) for row in range(3)] == [
-        "#segment-3",
-        "#segment-1",
-        "#segment-a%20b%2F%C3%A7",
-    ]
-    twice = replace(grid, items=(grid.items[0],) * 3)
-    assert [twice.segment_link(row) for row in range(3)] == [
-        "#segment-1",
-        "#segment-2",
-        "#segment-3",
-    ]
+def draw_pairs(grid: TranslationGrid) -> str:
+    [pairs] = [own for own in chart_translations(grid) if own.title == "Metrics against each other"]
+    return render_fragment([pairs])
 
 
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:

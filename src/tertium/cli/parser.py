@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from textwrap import fill
 from typing import Any, NoReturn
 
 from tertium.errors import UsageError
@@ -14,9 +15,19 @@ GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output",
 TEXT = "TEXT"  # the metavar of values that may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
-    "--plot": "use -o FILE.svg",
-    "--report": "use -o FILE.html",
     "--to-json": "use -o FILE.json",
+    "--to-xlsx": "use -o FILE.xlsx",
+    "--to-spans": "use -o spans:FILE",
+    "--report": "use -o FILE.html",
+    "--plot": "use -o FILE.svg",
+    "--junit": "use -o FILE.xml",
+    "--sarif": "use -o FILE.sarif",
+    "-f sarif": "use -o FILE.sarif",
+    "--format sarif": "use -o FILE.sarif",
+    "--markdown": "use -f md >> FILE",
+    "--excel": "use -o FILE.xlsx, or -f csv",
+    "--statistics": "give `gate --baseline` the translations, or -o FILE.json of neural metrics",
+    "--list-checks": "use `tertium list checks`",
     "annotate --links": "use -o FILE.tsv",
     "meta --decisions": "use `tertium meta decisions --good-score X`",
     "meta --protocol": "use `tertium meta protocol NAME`",
@@ -34,7 +45,10 @@ REMOVED_OPTIONS = {
     "--curves": "reports show no learning curves",
     "plan --metrics": "segments are no longer chosen by metrics (--choose)",
     "plan -m": "segments are no longer chosen by metrics (--choose)",
-    "rank --report": "use `tertium compare --report FILE` or -f json",
+    "rank --report": "use -o FILE.html",
+    "rank --to-json": "use -o FILE.json, with -sl for the scores of segments",
+    "rank --nbest": "use `tertium rank candidates FILE`",
+    "check --list-checks": "use `tertium list checks`",
     "report --ranker": "use `tertium rank`",
     "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
@@ -50,7 +64,14 @@ class OneLineErrorParser(argparse.ArgumentParser):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Writes the value of an option once, after all its names."""
+    """Writes the value of an option once, after all its names, and wraps paragraphs."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        blocks = []
+        for block in text.split("\n\n"):
+            is_list = "\n  " in block or block.startswith("  ")
+            blocks.append(block if is_list else fill(" ".join(block.split()), width))
+        return "\n\n".join(blocks)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
@@ -86,9 +107,11 @@ class CommandParser(OneLineErrorParser):
     Every command has the option groups `GROUPS`. Options may be written with underscores
     (`--batch_size`), may not be given twice, and may not be empty (an unset shell variable).
     `add_late_options` adds options when they are needed, so that other commands load faster.
+    `describe_unknown` returns a hint for a word that related commands know, otherwise nothing.
     """
 
     add_late_options: AddOptions | None = None
+    describe_unknown: Callable[[str], str] | None = None
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -127,6 +150,8 @@ class CommandParser(OneLineErrorParser):
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""
+        if self.describe_unknown is not None and (hint := self.describe_unknown(word)):
+            return hint
         if close := get_close_matches(word, self._option_string_actions, n=2):
             return f"; did you mean {' or '.join(close)}?"
         if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number

@@ -8,13 +8,13 @@ a method `applied` that returns a context manager; the runner enters it before t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from tertium.core.result import Result
+from tertium.core.result import Result, suffix_error
 from tertium.errors import UsageError
 from tertium.execution import runtime
 
@@ -60,6 +60,17 @@ class Option:
             "parse": parse,
         }
         self.settings = settings
+
+
+class LateOptions:
+    """Options that depend on the words of the command line, such as those of one metric.
+
+    `choose` returns the dataclass of the options, given the words. The parameter has the type
+    `Annotated[Any, LateOptions(choose)]`.
+    """
+
+    def __init__(self, choose: Callable[[Sequence[str]], type[Any]]) -> None:
+        self.choose = choose
 
 
 FileName = Annotated[str, Option(metavar="FILE")]
@@ -158,13 +169,8 @@ class FileKind:
     def check(self, path: str) -> None:
         """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
         if Path(path).suffix not in self.suffixes:
-            raise UsageError(f"{path}: expected a name that ends in {_join(self.suffixes)}")
+            raise suffix_error(path, self.suffixes)
         self.result.check_paths(path)
-
-
-def _join(suffixes: Iterable[str]) -> str:
-    *first, last = suffixes
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
@@ -175,7 +181,7 @@ def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
         raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(possible)}; give {choices}")
     if not possible:
         suffixes = dict.fromkeys(suffix for files in kinds.values() for suffix in files.suffixes)
-        raise UsageError(f"{path}: expected a name that ends in {_join(suffixes)}")
+        raise suffix_error(path, suffixes)
     return possible[0]
 
 

@@ -8,6 +8,7 @@ layers and are named in `WRITERS` by the suffix of a file; they are imported whe
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,6 +20,7 @@ from tertium.atomic import PathLike
 from tertium.errors import UsageError
 from tertium.extras import require_modules
 from tertium.frames import make_frame
+from tertium.segment import Segment
 from tertium.spans import Side, Span
 
 if TYPE_CHECKING:
@@ -178,8 +180,17 @@ class MarkedLine:
     """
 
     text: str
-    spans: tuple[Span, ...] = ()
+    spans: Sequence[Span] = ()
     side: Side | Literal["reference", "note"] = "hypothesis"
+
+
+def mark_texts(segment: Segment, spans: Sequence[Span], notes: str = "") -> list[MarkedLine]:
+    """Return the texts of a segment with marked errors, and notes about it."""
+    lines = [MarkedLine(segment.hypothesis, spans)]
+    if segment.source is not None:
+        lines.append(MarkedLine(segment.source, spans, "source"))
+    lines += [MarkedLine(text, side="reference") for text in segment.references]
+    return [*lines, MarkedLine(notes, side="note")] if notes else lines
 
 
 @dataclass(frozen=True)
@@ -283,12 +294,23 @@ def _shorten(column: Column) -> Column:
     return dataclasses.replace(column, text=text)
 
 
+def suffix_error(path: PathLike, suffixes: Iterable[str]) -> UsageError:
+    """Return the error of a file whose suffix is not one of these."""
+    *first, last = suffixes
+    expected = f"{', '.join(first)} or {last}" if first else last
+    return UsageError(f"{path}: expected a name that ends in {expected}")
+
+
 @dataclass(frozen=True)
 class Section:
-    """Texts, lists of texts, tables, marked lines and charts under a title."""
+    """Texts, lists of texts, tables, marked lines, charts and sections under a title.
+
+    The reader of a page expands a collapsed section.
+    """
 
     title: str
     contents: Sequence[Any]
+    is_collapsed: bool = False
 
 
 class Result:
@@ -322,9 +344,19 @@ class Result:
         """Return the records of a JSONL file."""
         return self.file_table(".jsonl").records()
 
+    @property
+    def page_title(self) -> str:
+        """The title of a page: by default the name of the class."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
+
+    @property
+    def page_subtitle(self) -> str:
+        """What is below the title of a page, such as the number of rows."""
+        return ""
+
     def sections(self) -> Sequence[Section]:
-        """Return the sections of a page: by default the tables and charts."""
-        return [Section("", [*self.tables(), *self.charts()])]
+        """Return the sections of a page: by default one with the tables and charts."""
+        return [Section(self.page_title, [*self.tables(), *self.charts()])]
 
     def charts(self) -> Sequence[Chart]:
         """Return charts, for pages and `.svg` files; most results have none."""
@@ -375,8 +407,7 @@ class Result:
         suffixes = cls.suffixes()
         suffix = Path(path).suffix
         if suffix not in suffixes:
-            *first, last = suffixes
-            raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+            raise suffix_error(path, suffixes)
         return WRITERS[suffix]
 
     def __str__(self) -> str:
@@ -386,6 +417,24 @@ class Result:
     def _repr_html_(self) -> str:  # called by Jupyter
         html: str = _resolve("tertium.output.html:render_result")(self)
         return html
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Listing(Result):
+    """A table below some lines of text; JSON may have other values than the table."""
+
+    table: Table
+    heading: str = ""
+    json: Any = None
+
+    def tables(self) -> Sequence[Table]:
+        return [self.table]
+
+    def contents(self) -> Sequence[Any]:
+        return [self.heading, self.table] if self.heading else [self.table]
+
+    def records(self) -> Any:
+        return self.table.records() if self.json is None else self.json
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -464,8 +513,8 @@ WRITERS: Mapping[str, Writer] = {
 
 # Pages that show more than one result, by name.
 PAGES: Mapping[str, str] = {
-    "scores": "tertium.output.page.report_builder:report_results",
-    "agreement": "tertium.output.page.report_builder:report_meta_evaluation",
+    "scores": "tertium.output.page.report:report_results",
+    "agreement": "tertium.output.page.report:report_meta_evaluation",
 }
 
 

@@ -130,7 +130,8 @@ def gate_files(
     -----
     Without files, settings and language pairs are read from the table [gate] of tertium.toml (or
     [tool.tertium.gate] of pyproject.toml).
-    exit codes: 0 pass or better, 1 worse or a failed condition, 2 usage, 3 undecided or too few
+
+    Exit codes: 0 pass or better, 1 worse or a failed condition, 2 usage, 3 undecided or too few
     valid answers of an LLM judge
     """
     settings = pair.settings()

@@ -115,7 +115,7 @@ def fit_route_to_files(
 
 
 def apply_route_to_files(
-    route: InFile,
+    route: Annotated[InFile, Option(metavar="ROUTE")],
     /,
     inputs: Inputs,
     compute: Compute,

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples
+from tertium.atomic import PathLike
 from tertium.core.result import Column, Result, Table, bound_columns
-from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
+from tertium.data.record_files import RECORD_SUFFIXES, read_records
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.meta_inputs import Files, Sources, as_list, check_excluded, read_sets

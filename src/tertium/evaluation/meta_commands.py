@@ -248,7 +248,7 @@ def evaluate_metrics(
 def _file_content(study: AgreementStudy, view: View, path: str) -> Result:
     """Return what a file holds: a page, scatter plots, or what is printed."""
     if path.endswith(".html"):
-        return make_page("agreement", study, study.diagnostics)
+        return make_page("agreement", study)
     return study if path.endswith(".svg") else view
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, make_rng
+from tertium.atomic import PathLike
 from tertium.campaigns.answers import RaterAnswer, judgment_rows, latest_answers, read_answers
 from tertium.campaigns.campaign import is_campaign_file, read_campaign
 from tertium.campaigns.rater_quality import RaterQuality, count_checks, describe_raters
@@ -38,7 +39,6 @@ from tertium.campaigns.system_scores import (
     score_systems,
 )
 from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
-from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.errors import DataError, UnknownNameError, UsageError

@@ -18,17 +18,21 @@ def make_scatter_charts(
     sets: Sequence[AlignedScores], *, level: str = "segment", negated: Collection[str] = ()
 ) -> list[ScatterChart]:
     """Return one row of scatter plots per metric, with a column per dataset."""
-    metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
-    if len(metrics) * len(sets) > MAX_PANELS:
-        raise UsageError(
-            f"{len(metrics)} metrics x {len(sets)} datasets: too many panels for one figure "
-            f"(at most {MAX_PANELS}); select fewer"
-        )
-    charts = []
+    charts: list[ScatterChart] = []
+    metrics = dict.fromkeys(metric for dataset in sets for metric in dataset.metrics)
     for row, metric in enumerate(metrics):
         name = f"−{metric}" if metric in negated else metric
         charts += [_make_chart(dataset, metric, name, level, row) for dataset in sets]
     return charts
+
+
+def check_panels(charts: Sequence[ScatterChart]) -> None:
+    """Raise an error if there are too many plots for one file."""
+    if len(charts) > MAX_PANELS:
+        raise UsageError(
+            f"{len(charts)} panels: too many panels for one figure (at most {MAX_PANELS}); select "
+            "fewer metrics or datasets"
+        )
 
 
 def _make_chart(

@@ -208,7 +208,7 @@ def score_files(
     slices = tests.slice(evaluation)
     if copies.write_back:
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
-    results = SlicedResult(evaluation, slices, segments=not view.only_system)
+    results = SlicedResult(evaluation, slices, segments=not view.only_system, is_stored=True)
     tables = view.tables(evaluation, warnings=not display.quiet and display.format != "csv")
     return View(
         result=evaluation,
@@ -216,7 +216,7 @@ def score_files(
         table=results.slice_table() if slices else tables[0],
         json=_unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
-        warns_aside=not view.is_of_systems,
+        warns_aside=not (view.is_of_systems or view.score_only),
         files=_pair_files(files, evaluation, loaded, results),
     )
 
@@ -228,11 +228,11 @@ def _check_view(
         raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
     if tests.resamples is not None and not confidence:
         raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
-    has_intervals = view.is_of_systems or has_files or display.format == "json"
-    if confidence and not has_intervals:
+    is_of_parts = view.sentence_level or view.document_level
+    is_json = display.format == "json" and not view.score_only
+    if confidence and is_of_parts and not (is_json or has_files):
         raise UsageError(
-            "--confidence: -b, -sl and -dl show no intervals; omit one of them, or give "
-            "-o FILE.json"
+            "--confidence: -sl and -dl show no intervals; omit one of them, or give -o FILE.json"
         )
 
 

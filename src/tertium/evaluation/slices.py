@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.charts import DotChart, describe_direction
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
@@ -26,6 +27,8 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results, TaskResult
 from tertium.meta.significance import holm
 from tertium.meta.tasks import Task
+
+MAX_CHART_SLICES = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +71,30 @@ class Slices(Result):
         for metric in first.metrics:
             columns += self._metric_columns(first, metric)
         return [Table(columns, rows, title=f"by {self.by}", notes=self._notes(first))]
+
+    @property
+    def page_title(self) -> str:
+        """What the slices are by."""
+        return f"By {self.by}"
+
+    def charts(self) -> list[DotChart]:
+        """Return the scores of the systems on each slice, one chart for each metric."""
+        first = next(iter(self.parts.values()))
+        return [self._metric_chart(first, metric) for metric in first.metrics]
+
+    def _metric_chart(self, first: Evaluation, metric: str) -> DotChart:
+        names = [*self.parts][:MAX_CHART_SLICES]
+        scores = [self.parts[name].metric_scores(metric) for name in names]
+        title = f"{first.names[metric]} by {self.by}"
+        return DotChart(
+            title=title,
+            caption=title,
+            label=describe_direction(scores[0][0].higher_is_better),
+            rows=names,
+            series=first.systems,
+            values=np.array([[own.system for own in row] for row in scores]),
+            decimals=scores[0][0].decimals,
+        )
 
     def _metric_columns(self, first: Evaluation, metric: str) -> list[Column]:
         """Return the scores of a metric, and their p-values if systems were compared."""
@@ -114,13 +141,14 @@ class Slices(Result):
 class SlicedResult(Result):
     """An evaluation or comparison with its slices by several columns.
 
-    `segments` tells whether records have the scores of segments, which later paired tests need,
-    and a hash of sources and references.
+    `segments` tells whether records have the scores of segments, and `is_stored` whether these also
+    have a hash of sources and references, which a later test with stored scores compares.
     """
 
     results: Evaluation
     slices: Sequence[Slices] = ()
     segments: bool = True
+    is_stored: bool = False
 
     def tables(self) -> list[Table]:
         """Return the tables of the results and of each column."""
@@ -133,7 +161,7 @@ class SlicedResult(Result):
     def records(self) -> list[dict[str, Any]]:
         """Return the records of the results, then those of the slices."""
         records = self.results.records(segments=self.segments)
-        if self.segments:
+        if self.segments and self.is_stored:
             inputs = self.results.testset.hash_inputs()
             records = [{**record, "inputs": inputs} for record in records]
         return records + [record for own in self.slices for record in own.records()]

@@ -15,6 +15,7 @@ from tertium.errors import JudgeServerError, TertiumError, UsageError
 from tertium.execution import JudgeOptions, runtime
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.usage import Price, RequestPlan, Usage, track_usage
+from tertium.text.control_characters import replace_control_characters
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +85,8 @@ class JudgeConnection:
                 yield usage
             except TertiumError as error:
                 if usage.has_too_few_answers and not isinstance(error, JudgeServerError):
-                    logger.error("error: %s", error)  # it may only follow from missing answers
+                    message = replace_control_characters(str(error))
+                    logger.error("error: %s", message)  # it may only follow from missing answers
                     usage.check_coverage()
                 raise
             finally:

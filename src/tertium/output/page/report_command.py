@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from tertium.core.options import Compute, FileKind, InFile, Option, Output
@@ -11,8 +12,7 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.score_commands import Tests
 from tertium.localization.inputs import Inputs, column_names
 from tertium.metrics.judge.server_options import JudgeServer
-from tertium.output.page.report import Report
-from tertium.output.page.report_builder import report
+from tertium.output.page.report import Report, report
 
 
 def report_files(
@@ -24,7 +24,7 @@ def report_files(
     judge: JudgeServer,
     *,
     human: Annotated[InFile | None, Option(group="Input")] = None,
-    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET")] = (),
+    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = (),
     checks: Annotated[bool, Option(group="Metrics")] = False,
     title: Annotated[str, Option(group="Output", metavar="TEXT")] = "",
     explain: Annotated[int, Option(group="Output")] = 8,
@@ -68,7 +68,7 @@ def report_files(
     judge.stop_dry_run((texts.testset, loaded))
     explainer = None
     if explain_with is not None:
-        explainer = metrics.load_for([explain_with])[0]
+        explainer = replace(metrics, metrics=(explain_with,)).load(texts, default_metrics)[0]
     page = report(
         texts.testset,
         loaded,
@@ -80,7 +80,7 @@ def report_files(
         challenges=challenge,
         checks=checks and CheckOptions().settings(texts),
         test=tests.test if tests.is_requested else None,
-        resamples=tests.resamples if tests.is_requested else None,
+        resamples=tests.resamples,
         slice_resamples=None if tests.is_requested else tests.resamples,
         seed=tests.seed,
         alpha=tests.alpha,
