@@ -106,14 +106,14 @@ SCRIPTS: dict[str, str] = {
         explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f json
         explain -m pairwise -t a.txt c.txt -r r1.txt --segment 2
         explain -m chrf -t a.txt c.txt -r r1.txt --segment 2 -f json
-        explain --reference-text "The blue car stopped." --translation-text "The red car stopped."
+        explain --text -r "The blue car stopped." -t "The red car stopped."
         explain -m chrf -t a.txt -r r1.txt --segment 3
         explain -m bertscore -t a.txt -r r1.txt --segment 99
     """,
     "report": f"""
         report {ALL_TEXT} -m bleu chrf -o one.html
         report {ALL_TEXT} -m chrf --human ratings.csv --names good fair poor -o human.html
-        report {ALL_TEXT} -m chrf tertium-small --explain 3 -o explained.html
+        report {ALL_TEXT} -m chrf tertium-small --count 3 -o explained.html
         report {TEXT} -m chrf bleu --ranker chrf -o ranker.html
         report -t a.txt
     """,
@@ -161,8 +161,8 @@ SCRIPTS: dict[str, str] = {
         score -t a.txt -r r1.txt -m models/bleu-r
         list models/bleu-r
         train bleu-r --train judgments.jsonl -o models/bleu-r
-        train pairwise:features=bleucomp+chrf --preferences pairs.jsonl -o models/ranker
-        train pairwise:features=bleucomp+chrf --preferences preferences.tsv -o models/none
+        train pairwise:features=bleucomp+chrf --train pairs.jsonl -o models/ranker
+        train pairwise:features=bleucomp+chrf --train preferences.tsv -o models/none
         train blend:metrics=chrf+bleu --train judgments.jsonl -o models/blend
         train chrf --train judgments.jsonl -o models/chrf
         train bleu-r -o models/none
@@ -170,21 +170,21 @@ SCRIPTS: dict[str, str] = {
     "meta": """
         meta --human judgments.jsonl -m bleu chrf {FORMATS}
         meta --human judgments.jsonl -m bleu chrf --statistic pearson kendall --grouping item
-        meta --human judgments.jsonl -m bleu chrf --level segment system --p-values -f {text,tsv}
+        meta --human judgments.jsonl -m bleu chrf --level segment system --pairs -f {text,tsv}
         meta --human judgments.jsonl -m bleu chrf --confidence --resamples 100 --standardize
         meta --human judgments.jsonl -m chrf bleu -o meta.json meta.svg
         meta --human judgments.jsonl -m chrf bleu -o meta.html
-        meta --human judgments.jsonl -m chrf bleu --diagnostics
+        meta diagnostics --human judgments.jsonl -m chrf bleu
         meta thresholds --human judgments.jsonl -m chrf bleu
         meta decisions --good-score 70 --human judgments.jsonl -m chrf bleu
         meta --human ratings.csv --scores scores.tsv
         meta --human missing.csv -m chrf
         meta challenge damage -m chrf bleu --lps de-en {FORMATS}
-        meta challenge damage -m chrf --lps de-en --phenomena number negation --at-least 0.9
+        meta challenge damage -m chrf --lps de-en --select number negation
         meta challenge damage -m chrf bleu --lps en-de -o chart.svg
         meta challenge damage -m chrf --lps xx-yy
         meta disagreement --human judgments.jsonl -m bleu chrf {FORMATS}
-        meta disagreement --human judgments.jsonl -m bleu chrf --share 0.3 --examples 2
+        meta disagreement --human judgments.jsonl -m bleu chrf --count 2
         meta disagreement --human judgments.jsonl -m bleu
         challenge damage -m chrf
         analyse judgments.jsonl -m bleu chrf

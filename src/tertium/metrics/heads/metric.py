@@ -59,7 +59,7 @@ class PairHead(FrozenEncoderMetric):
     train_examples: ClassVar[str] = """\
   tertium train {name} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{name}
   tertium train {name} --recipe published --train mine.tsv --dev dev.tsv -o models/published
-  tertium train {name}:encoder=mpnet --preferences rankings/wmt16/*-en.judgements.tsv.gz \\
+  tertium train {name}:encoder=mpnet --train rankings/wmt16/*-en.judgements.tsv.gz \\
       --train mine.tsv --dev da/wmt15/*-en.jsonl.gz -o models/mine
 """
 
