@@ -8,13 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tertium.cache.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
-from tertium.cache.vector_store import (
-    EXPECTED_SIZE,
-    FILE,
-    VectorStore,
-    parse_size,
-    store_size_limit,
-)
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import EXPECTED_SIZE, FILE, parse_size, store_size_limit
 from tertium.cli.output import add_format, show
 from tertium.cli.parser import CommandParser
 from tertium.core.result import Column, Table
@@ -80,7 +75,7 @@ def _clear(kinds: Sequence[str]) -> int:
     for item in removed:
         item.remove()
     # The store comes last: a database of another program under this name raises an error.
-    vectors = VectorStore(store, 0).clear() if VECTORS.name in (kinds or CACHE_KINDS) else 0
+    vectors = Store(store, 0).clear() if VECTORS.name in (kinds or CACHE_KINDS) else 0
     return sum(item.bytes for item in removed) + vectors
 
 
@@ -93,12 +88,13 @@ def _limit(sizes: Sequence[str]) -> int:
     store = cache_folder() / FILE
     files = [item for item in items if item.path != store]
     store_limit = max(limit - sum(item.bytes for item in files), 0)
-    return VectorStore(store, store_limit).shrink() + remove_oldest(files, limit)
+    return Store(store, store_limit).shrink() + remove_oldest(files, limit)
 
 
 def _show_info(args: argparse.Namespace) -> None:
     items, unknown_files = list_cache()
-    info = VectorStore(cache_folder() / FILE, store_size_limit()).info()
+    limit = store_size_limit()
+    texts = Store(cache_folder() / FILE, limit).count()
     total = sum(item.bytes for item in items)
     kinds = {}
     rows: list[dict[str, Any]] = []
@@ -107,11 +103,11 @@ def _show_info(args: argparse.Namespace) -> None:
         kinds[name] = {"files": len(sizes), "bytes": sum(sizes)}
         rows.append({"kind": name, "content": kind.description, **kinds[name]})
         if kind is VECTORS:
-            for key, count in info.texts.items():
+            for key, count in texts.items():
                 content = f"{describe_fingerprint(key)}: {count:,} texts"
                 rows.append({"kind": "", "content": content, "files": None, "bytes": None})
     notes = [f"{total / 1e6:.1f} MB in {cache_folder()}"]
-    notes.append(f"size limit of vectors: {info.limit / 1e6:.0f} MB")
+    notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
     foreign = [str(file) for file in unknown_files]
     if foreign:
         more = len(foreign) - MAX_NAMED_FILES
@@ -123,8 +119,8 @@ def _show_info(args: argparse.Namespace) -> None:
         Column("files", decimals=0),
         Column("MB", lambda row: row["bytes"] and row["bytes"] / 1e6, 1),
     ]
-    record = {"path": str(info.path), "bytes": total, "limit": info.limit}
-    record |= {"texts": dict(info.texts), "kinds": kinds, "foreign": foreign}
+    record = {"path": str(cache_folder() / FILE), "bytes": total, "limit": limit}
+    record |= {"texts": texts, "kinds": kinds, "foreign": foreign}
     show(args, Table(columns, rows, notes=notes), records=[record])
 
 
