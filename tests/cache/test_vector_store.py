@@ -260,7 +260,7 @@ def test_reading_an_entry_protects_it_from_eviction(path: Path) -> None:
     reader = Store(path, limit)
     read_entries(reader, "model", make_texts(1000))
     later = Store(path, limit)
-    later._started = int(time.time()) + 1
+    later._started = time.time() + 1
     write_texts(later, make_texts(500, 2000))
     entries = read_entries(Store(path, limit), "model", make_texts(3000))
     assert all(text in entries for text in make_texts(1000))

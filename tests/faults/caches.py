@@ -159,6 +159,8 @@ def filled_cache_files() -> dict[str, bytes]:
     """Return the files of a cache that a process has filled."""
     with tempfile.TemporaryDirectory() as folder:
         _scores(Path(folder))
+        with contextlib.closing(sqlite3.connect(Path(folder) / FILE)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the process ended abruptly
         return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 

@@ -39,7 +39,7 @@ DATABASE_ERRORS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError,
 MOVE_AWAY = "move it away yourself, or set TERTIUM_CACHE to another folder"
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS entries "
-    "(entry INTEGER PRIMARY KEY, kind TEXT, key BLOB, used INTEGER, value BLOB)",
+    "(entry INTEGER PRIMARY KEY, kind TEXT, key BLOB, used REAL, value BLOB)",
     "CREATE UNIQUE INDEX IF NOT EXISTS entries_by_key ON entries (kind, key)",
     "CREATE INDEX IF NOT EXISTS entries_by_use ON entries (used)",
 )
@@ -53,7 +53,7 @@ class Store:
     def __init__(self, path: Path, limit: int, *, log_level: int = logging.WARNING) -> None:
         self.path, self.limit, self._log_level = path, limit, log_level
         self.is_usable = True
-        self._started = int(time.time())
+        self._started = time.time()
         self._connections = threading.local()
         self._is_full = False
 
@@ -141,7 +141,7 @@ class Store:
     ) -> dict[str, bytes]:
         keys = {_hash_key(text): text for text in texts}
         values: dict[str, bytes] = {}
-        stale: list[tuple[int, int]] = []
+        stale: list[tuple[float, int]] = []
         for key, value, entry, used in _select_keys(
             database, "key, value, entry, used", kind, keys
         ):
@@ -152,7 +152,7 @@ class Store:
         return values
 
     def _insert(self, kind: str, values: Mapping[str, bytes], database: sqlite3.Connection) -> bool:
-        now = int(time.time())
+        now = time.time()
         rows = ((kind, _hash_key(text), now, value) for text, value in values.items())
         while batch := list(islice(rows, BATCH)):
             size = sum(len(value) for *_, value in batch)
