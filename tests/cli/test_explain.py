@@ -79,7 +79,8 @@ def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-m",
                 "chrf",
                 "-r",
@@ -129,7 +130,8 @@ def test_transport_plan_is_sorted_by_distance(capsys: pytest.CaptureFixture[str]
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-m",
                 "wmd",
                 "-r",
@@ -149,7 +151,8 @@ def test_source_is_used_without_a_reference(capsys: pytest.CaptureFixture[str]) 
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-s",
                 "Das blaue Auto hielt an.",
                 "-t",
@@ -169,7 +172,8 @@ def test_other_languages_use_a_multilingual_metric(
 ) -> None:
     pytest.importorskip("torch")
     command = [
-        "explain", "--text",
+        "explain",
+        "--text",
         "-r",
         "Синяя машина остановилась.",
         "-t",
@@ -248,7 +252,8 @@ def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[s
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-m",
                 "tertium-small",
                 "-s",
@@ -266,7 +271,8 @@ def test_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) 
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-t",
                 "x",
                 "-r",
@@ -296,7 +302,8 @@ def test_library_returns_the_printed_explanation(
 
 def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     command = [
-        "explain", "--text",
+        "explain",
+        "--text",
         "-m",
         "chrf",
         "-r",
@@ -325,7 +332,8 @@ def test_best_reference_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = [
-        "explain", "--text",
+        "explain",
+        "--text",
         "-m",
         "bleu-r",
         "-t",
@@ -359,7 +367,8 @@ def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(
             [
-                "explain", "--text",
+                "explain",
+                "--text",
                 "-r",
                 "Hello world",
                 "-t",

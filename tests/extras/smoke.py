@@ -64,7 +64,8 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("rank", *texts, "-m", "chrf"): set(),
         ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
         (
-            "explain", "--text",
+            "explain",
+            "--text",
             "-r",
             "The dog sleeps.",
             "-t",

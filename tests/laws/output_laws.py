@@ -220,7 +220,8 @@ def explanations_are_valid(trial: Trial) -> int:
         )
         require_safe_fragment(explanation._repr_html_())
         call = [
-            "explain", "--text",
+            "explain",
+            "--text",
             "-m",
             trial.subject.spec,
             f"--translations={segment.hypothesis}",

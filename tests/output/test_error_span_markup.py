@@ -356,12 +356,7 @@ def test_marks_without_a_score_are_written_and_shown(
     assert main(["report", *options, "-o", str(page)]) == 0
     assert '">–</td>' in page.read_text(encoding="utf-8")
     capsys.readouterr()
-    assert (
-        main(
-            ["explain", "--text", "-m", "suspicious", "-t", "a cat", "-r", "x"]
-        )
-        == 0
-    )
+    assert main(["explain", "--text", "-m", "suspicious", "-t", "a cat", "-r", "x"]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("suspicious: –\n")
     assert printed.err == "tertium: warning: score is not a number\n"

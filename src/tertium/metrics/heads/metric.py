@@ -137,7 +137,7 @@ def load_scorer(metric: PairHead) -> HeadScorer:
     return _scorer(metric.checkpoint, device, metric.encoder, metric.location)
 
 
-@cache_by_checkpoint(maxsize=4)
+@cache_by_checkpoint
 def _scorer(checkpoint: Checkpoint, device: str, encoder: Encoder, location: str) -> HeadScorer:
     from tertium.metrics.heads.networks import restore_network
     from tertium.metrics.heads.scoring import HeadScorer

@@ -209,7 +209,7 @@ class Pairwise(TrainedModel, Ranker):
         return {part: model for part, model in ids.items() if model}
 
 
-@cache_by_checkpoint(maxsize=8)
+@cache_by_checkpoint
 def _warn_about_changed_metrics(checkpoint: Checkpoint, where: str) -> None:
     """Warn once if a feature now uses another model than in training."""
     for name, expected in checkpoint.config.get("metrics", {}).items():
