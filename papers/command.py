@@ -8,13 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tertium.cli.output import FORMATS, print_contents, print_records
 from tertium.cli.parser import OneLineErrorParser
-from tertium.cli.runtime import progress_bars
-from tertium.core.result import Table
+from tertium.cli.progress import progress_bars
+from tertium.cli.run import show
+from tertium.core.options import Display
+from tertium.core.result import Result, Table, View
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
+from tertium.data.formats import to_json
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 
@@ -41,6 +43,7 @@ command continues an interrupted run. Stored figures are not measured again with
 pages show all stored figures; --kept writes them without measuring anything.
 """
 ALL = "all"
+FORMATS = ("text", "json", "tsv", "md", "latex")
 # Options that have no effect with an option that measures nothing.
 INCOMPATIBLE_OPTIONS = {
     "list": ("rows", "output", "again", "kept", "winners"),
@@ -131,10 +134,19 @@ def _print_tables(args: argparse.Namespace) -> int:
             if args.format != "json":
                 if table is not tables[0] and args.format != "latex":
                     print()
-                print_contents([make_table(result)], args.format)
+                _print_table(make_table(result), args.format)
     if args.format == "json":
-        print_records([make_record(result) for result in results])
+        _print_records([make_record(result) for result in results])
     return 0
+
+
+def _print_table(table: Table, style: Any) -> None:
+    show(View(result=Result(), printed=[table], table=table), Display(format=style))
+
+
+def _print_records(records: Sequence[Any]) -> None:
+    """Print records as JSON; a single one as an object."""
+    sys.stdout.write(to_json(records[0] if len(records) == 1 else records))
 
 
 def _check_options(args: argparse.Namespace, option: str) -> None:
@@ -218,11 +230,11 @@ def _list(args: argparse.Namespace) -> int:
         for table in tables
     ]
     if args.format == "json":
-        print_records(records)
+        _print_records(records)
         return 0
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
     table = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
-    print_contents([table], args.format)
+    _print_table(table, args.format)
     return 0

@@ -115,9 +115,9 @@ def test_error_tables_and_mixed_files_are_rejected(
     monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     lines, rows = tmp_path / "marks.jsonl", tmp_path / "marks.tsv"
-    score = ["score", "-q", "-t", str(human), "-m", "suspicious", "--to-spans"]
+    score = ["score", "-q", "-t", str(human), "-m", "suspicious", "-o"]
     for file in (lines, rows):
-        assert main([*score, str(file)]) == 0
+        assert main([*score, f"spans:{file}"]) == 0
     (result,) = compare_spans(human, spans=lines, resamples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 1.0
     assert result.metric == "suspicious"  # named in the file, not by its name
