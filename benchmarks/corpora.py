@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.atomic import write_text
-from tertium.data.formats import read_jsonl
+from tertium.data.record_files import read_jsonl
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "examples.jsonl"
 MAX_SCORED_ROWS = 200_000  # `tertium score` reads all rows into memory

@@ -313,7 +313,7 @@ def transformers_pass(
 
 def piece_counts(encoder: TransformerEncoder, texts: Sequence[str]) -> IntArray:
     """Return the number of pieces of each text with special tokens and prefix, (texts,)."""
-    tokenizer = encoder.backbone.tokenizer
+    tokenizer = encoder.tokenizer
     around = len(tokenizer.prefix_ids) + len(tokenizer.suffix_ids)
     return np.array([len(pieces) + around for pieces in tokenizer(texts)], dtype=np.int64)
 

@@ -24,7 +24,7 @@ from scipy.stats import ttest_rel
 
 from tertium.arrays import FloatArray, make_rng
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
 from tertium.decisions.gate import choose_verdict
 from tertium.decisions.gate_rules import GateRules, resolve_margins

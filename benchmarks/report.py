@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.output.page.report_builder import report_results
+from tertium.output.page.report import report_results
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

@@ -17,8 +17,8 @@ import numpy as np
 from tertium.arrays import make_rng
 from tertium.core.result import Cell, Table, number_cell
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_records
 from tertium.data.judgments import read_judgments
+from tertium.data.record_files import read_records
 from tertium.decisions import route as route_module
 from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import JudgedRows, read_judged_rows

@@ -94,13 +94,13 @@ def make_batches(
     encoder: TransformerEncoder, texts: list[str]
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield token ids and masks, (texts, positions), of texts of similar length."""
-    tokenizer = encoder.backbone.tokenizer
+    tokenizer = encoder.tokenizer
     before, after = tokenizer.prefix_ids, tokenizer.suffix_ids
     rows = [(*before, *ids, *after) for ids in tokenizer.encode_ids(texts)]
     for batch in plan_batches(
         [len(row) for row in rows], budget=BATCH_TOKENS, overhead=MAX_PADDING
     ):
-        ids, mask = pad_rows([rows[n] for n in batch], encoder.backbone.network.pad_token_id)
+        ids, mask = pad_rows([rows[n] for n in batch], encoder.network.pad_token_id)
         yield ids, np.ones_like(ids) if mask is None else mask.astype(np.int64)
 
 

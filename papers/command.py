@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.cli.parser import OneLineErrorParser
 from tertium.cli.progress import progress_bars
-from tertium.cli.run import show
-from tertium.core.options import Display
-from tertium.core.result import Result, Table, View
+from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
+from tertium.output.render import render_contents
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger
     from papers.table import PaperTable
 
+FORMATS = ("text", "json", "tsv", "md", "latex")
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
@@ -43,7 +43,6 @@ command continues an interrupted run. Stored figures are not measured again with
 pages show all stored figures; --kept writes them without measuring anything.
 """
 ALL = "all"
-FORMATS = ("text", "json", "tsv", "md", "latex")
 # Options that have no effect with an option that measures nothing.
 INCOMPATIBLE_OPTIONS = {
     "list": ("rows", "output", "again", "kept", "winners"),
@@ -134,19 +133,10 @@ def _print_tables(args: argparse.Namespace) -> int:
             if args.format != "json":
                 if table is not tables[0] and args.format != "latex":
                     print()
-                _print_table(make_table(result), args.format)
+                print(render_contents([make_table(result)], args.format), end="")
     if args.format == "json":
         _print_records([make_record(result) for result in results])
     return 0
-
-
-def _print_table(table: Table, style: Any) -> None:
-    show(View(result=Result(), printed=[table], table=table), Display(format=style))
-
-
-def _print_records(records: Sequence[Any]) -> None:
-    """Print records as JSON; a single one as an object."""
-    sys.stdout.write(to_json(records[0] if len(records) == 1 else records))
 
 
 def _check_options(args: argparse.Namespace, option: str) -> None:
@@ -215,6 +205,10 @@ def _select_tables(args: argparse.Namespace) -> list[PaperTable]:
     return [table for table in filtered if table.rows]
 
 
+def _print_records(records: Sequence[Any]) -> None:
+    print(to_json(records[0] if len(records) == 1 else records), end="")
+
+
 def _list(args: argparse.Namespace) -> int:
     from papers import PAPERS
 
@@ -236,5 +230,5 @@ def _list(args: argparse.Namespace) -> int:
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
     table = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
-    _print_table(table, args.format)
+    print(render_contents([table], args.format), end="")
     return 0

@@ -15,9 +15,9 @@ import numpy as np
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.formats.metrics_task import SystemScores
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.data.wmt import SystemScores
 from tertium.errors import DataError
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import pearson

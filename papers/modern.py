@@ -18,7 +18,7 @@ from papers.overview import EMBEDDING_METRICS, LEXICAL_METRICS, metric_rows, spe
 from papers.table import Figure, PaperTable, Row
 from tertium.arrays import make_rng
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.data.records import segment_from_record
 from tertium.errors import UnknownNameError
 from tertium.meta.accuracy import acc_eq_calibrated

@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.table import Figure
 from tertium.arrays import BoolArray, FloatArray
-from tertium.data import formats
+from tertium.data import record_files
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import spearman
 from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
@@ -31,7 +31,7 @@ def read_sick(datasets: DatasetFolder, *parts: str) -> list[Judgment]:
     return [
         Judgment(Segment(record["b"], None, (record["a"],)), float(record["label"] == ENTAILMENT))
         for part in parts
-        for _, record in formats.read_jsonl(dataset.file("", f"sick.{part}"))
+        for _, record in record_files.read_jsonl(dataset.file("", f"sick.{part}"))
     ]
 
 

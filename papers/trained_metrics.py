@@ -28,9 +28,9 @@ from papers.experiments import (
 from papers.table import Figure
 from tertium.cache.cached_files import TRAINED
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_jsonl
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
+from tertium.data.record_files import read_jsonl
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.options import OURS, HeadOptions

@@ -31,8 +31,8 @@ from papers.overview import training_sets
 from tertium.arrays import make_rng
 from tertium.atomic import write_text
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import read_records
-from tertium.data.wmt import MetricsTask
+from tertium.data.formats.metrics_task import MetricsTask
+from tertium.data.record_files import read_records
 from tertium.evaluation.comparison import scale_name
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import DifferenceScale, fit_scales

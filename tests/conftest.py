@@ -53,7 +53,7 @@ SHARED_FEATURES = {
 # Caches of loaded models are small, to save memory. In tests, small models would evict large ones,
 # so the caches are enlarged.
 MODEL_CACHES = {
-    "tertium.encoders.backbone": ("_load_network", "_load_tokenizer"),
+    "tertium.encoders.transformer_encoder": ("_load_network", "_load_tokenizer"),
     "tertium.encoders.encoder": ("_load",),
     "tertium.metrics.heads.metric": ("_scorer",),
 }

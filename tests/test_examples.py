@@ -9,8 +9,8 @@ import pytest
 
 import tertium
 from tertium.data.delimited_tables import read_table
+from tertium.data.formats.preferences import read_preferences
 from tertium.data.judgments import read_judgments
-from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 

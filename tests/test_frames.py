@@ -13,8 +13,8 @@ import pytest
 
 import tertium
 from tertium.cli import main
-from tertium.data.formats import read_records
 from tertium.data.metric_scores import read_metric_scores
+from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.evaluation.ranking import mean_scores

@@ -167,7 +167,7 @@ def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[s
     assert "LengthRatio: min(h, r) / max(h, r)" in capsys.readouterr().out
     assert main(["list", "length-ratio"]) == 0
     assert "words" in capsys.readouterr().out
-    assert main(["cite", "length-ratio"]) == 0
+    assert main(["list", "citations", "length-ratio"]) == 0
     assert "@misc{ratio" in capsys.readouterr().out
 
 
@@ -187,7 +187,7 @@ def test_a_plugin_encoder_works_with_built_in_metrics_and_the_cache(
     theirs, ours = (load_metric(f"smd:encoder={name}").score(segments) for name in ("toys", "toy"))
     assert theirs.system == ours.system
     assert load_encoder("toys").fingerprint("tokens") == load_encoder("toy").fingerprint("tokens")
-    assert main(["models"]) == 0
+    assert main(["list", "models"]) == 0
     assert "ratios 1.0" in capsys.readouterr().out
 
 
@@ -315,7 +315,7 @@ def test_cite_names_metrics_without_a_citation(
 ) -> None:
     file = ratios / "ratios.py"
     file.write_text(file.read_text().replace("    citation: ", "    paper: "))
-    assert main(["cite", "length-ratio", "chrf"]) == 0
+    assert main(["list", "citations", "length-ratio", "chrf"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("@")
     assert captured.err == "tertium: length-ratio names no paper to cite\n"

@@ -123,5 +123,5 @@ def e5() -> Encoder:
     from tertium.encoders.weight_files import find_installed_weights
 
     if find_installed_weights("e5") is None:
-        pytest.skip("e5 is not installed: tertium models install e5")
+        pytest.skip("e5 is not installed: tertium setup install e5")
     return load_encoder("e5")

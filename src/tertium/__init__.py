@@ -31,7 +31,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tertium.display import Renderer, register_renderer
 from tertium.version import __version__
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker as Ranker
     from tertium.metrics.base.ranker import load_ranker as load_ranker
     from tertium.output.page.report import Report as Report
-    from tertium.output.page.report_builder import report as report
+    from tertium.output.page.report import report as report
     from tertium.scores import ScoreMatrix as ScoreMatrix
     from tertium.scores import Scores as Scores
     from tertium.segment import Judgment as Judgment
@@ -111,8 +110,7 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.metrics.base.loading": "load_metric",
     "tertium.metrics.base.metric": "Metric SegmentMetric",
     "tertium.metrics.base.ranker": "Ranker load_ranker",
-    "tertium.output.page.report": "Report",
-    "tertium.output.page.report_builder": "report",
+    "tertium.output.page.report": "Report report",
     "tertium.scores": "ScoreMatrix Scores",
     "tertium.segment": "Judgment Preference Segment",
     "tertium.spans": "Span",
@@ -132,12 +130,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def _load_renderer() -> Renderer:
-    from tertium.output import renderers
-
-    return renderers
-
-
-register_renderer(_load_renderer)

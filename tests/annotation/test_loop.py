@@ -45,12 +45,11 @@ def test_plan_annotate_agree(
             browser.wait(SAVED)
     finally:
         server.stop()
-    assert main(["annotate", "campaign.json", "-o", "judgments.jsonl"]) == 0
+    agree = ["agree", "campaign.json", "-f", "tsv", "--resamples", "20", "-q"]
+    assert main([*agree, "-o", "judgments.jsonl"]) == 0
     [judgments] = read_human_data(tmp_path / "judgments.jsonl")
     assert isinstance(judgments, JudgmentSet)
     assert len(judgments.judgments) == 8
     assert all(j.error_annotations.spans for j in judgments.judgments)
-    capsys.readouterr()
-    assert main(["agree", "campaign.json", "-f", "tsv", "--resamples", "20", "-q"]) == 0
     lines = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
     assert [(name, float(mean)) for name, mean in lines[1:]] == [("good", 90.5), ("poor", 40.5)]

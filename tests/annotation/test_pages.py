@@ -195,7 +195,7 @@ def test_fifty_raters_at_once(tmp_path: Path) -> None:
     write_campaign(campaign, tmp_path / "campaign.json")
     command = [sys.executable, "-m", "tertium", "annotate", "campaign.json", "--port", "0", "-q"]
     process = subprocess.Popen(
-        [*command, "--links", "links.tsv"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [*command, "-o", "links.tsv"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(RATERS + 1)]

@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "corpus": BELOW_METRICS | {"metrics", "evaluation", "localization"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
-    "annotation": CORE | {"text", "data", "meta", "campaigns"},
+    "annotation": CORE | {"text", "data", "meta", "campaigns", "evaluation"},
     "output": CORE
     | {"text", "data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
 }

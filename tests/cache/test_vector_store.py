@@ -315,7 +315,7 @@ def test_a_file_that_is_not_a_database(path: Path, caplog: pytest.LogCaptureFixt
     path.parent.mkdir()
     path.write_bytes(b"this is not a database" * 1000)
     check_store_is_disabled(path, caplog)
-    with pytest.raises(DataError, match="tertium cache clear"):
+    with pytest.raises(DataError, match="tertium setup cache clear"):
         VectorStore(path, MEGABYTE).info()
     assert VectorStore(path, MEGABYTE).clear() == 22_000
     assert not path.exists()

@@ -173,7 +173,7 @@ def test_what_raters_see_otherwise_than_in_pearmut_is_a_warning(
     info = {"protocol": "MQM", "special_tokens": ["[missing]", "[untranslated]"]}
     extra = {"data_welcome": [[ITEM]], "data_random": []}
     path = write_pearmut(tmp_path / "theirs.json", info | {"textfield": "prefilled"}, **extra)
-    assert main(["plan", "--from", str(path), "-o", str(tmp_path / "ours.json")]) == 0
+    assert main(["plan", "convert", str(path), "-o", str(tmp_path / "ours.json")]) == 0
     assert [message.removeprefix("demo: ") for message in caplog.messages] == [
         "error categories are those of Freitag et al. (2021), not the default of Pearmut",
         "raters choose from the severities neutral, minor, major, critical",
@@ -185,7 +185,7 @@ def test_what_raters_see_otherwise_than_in_pearmut_is_a_warning(
     caplog.clear()
     info = {"protocol": "ESA", "special_tokens": ["[missing]"], "instructions": "Be strict."}
     path = write_pearmut(tmp_path / "theirs.json", info)
-    assert main(["plan", "--from", str(path), "-o", str(tmp_path / "ours.json")]) == 0
+    assert main(["plan", "convert", str(path), "-o", str(tmp_path / "ours.json")]) == 0
     assert not caplog.messages
     assert read_campaign(tmp_path / "ours.json").instructions == "Be strict."
 
@@ -195,8 +195,8 @@ def test_tools_that_are_no_longer_written_name_what_to_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
 ) -> None:
     write_campaign(plan(), tmp_path / "ours.json")
-    where = ["--from", str(tmp_path / "ours.json"), "-o", str(tmp_path / "theirs.json")]
-    assert main(["plan", *where, "--as", tool]) == 2
+    where = [str(tmp_path / "ours.json"), "-o", str(tmp_path / "theirs.json")]
+    assert main(["plan", "convert", *where, "--as", tool]) == 2
     error = capsys.readouterr().err
     assert f"--as {tool} was removed: use --as pearmut, or `tertium annotate`" in error
     assert not (tmp_path / "theirs.json").exists()

@@ -23,8 +23,9 @@ INPUTS = [
 @pytest.fixture
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    options = ["--raters", "anna", "ben", "cleo", "--raters-per-segment", "2", "--checks", "4"]
-    command = ["plan", *INPUTS, *options, "--segments", "40", "-o", "campaign.json", "-q"]
+    options = ["--raters", "anna", "ben", "cleo", "--raters-per-segment", "2"]
+    options += ["--attention-checks", "4", "--segments", "40"]
+    command = ["plan", *INPUTS, *options, "-o", "campaign.json", "-q"]
     assert main(command) == 0
     return tmp_path
 
@@ -69,12 +70,12 @@ def test_careless_raters_are_found(planned: Path, capsys: pytest.CaptureFixture[
 
 
 def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--difference", "3", "--plot", "p.svg", "-f", "json"]) == 0
+    assert main(["plan", "--difference", "3", "-o", "p.svg", "-f", "json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["segments"] == 518
     assert "<svg" in (planned / "p.svg").read_text()
-    assert main(["plan", "--from", "campaign.json", "--as", "pearmut", "-o", "theirs.json"]) == 0
-    assert main(["plan", "--from", "theirs.json", "-o", "again.json"]) == 0
+    assert main(["plan", "convert", "campaign.json", "--as", "pearmut", "-o", "theirs.json"]) == 0
+    assert main(["plan", "convert", "theirs.json", "-o", "again.json"]) == 0
     assert len(read_campaign("again.json").raters) == 3
 
 
@@ -82,8 +83,8 @@ def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixt
     ("command", "message"),
     [
         (["plan"], "nothing to plan: give --difference"),
-        (["plan", "--budget", "8x"], "'8x' is not a time"),
-        (["plan", "--difference", "3", "--budget", "8h"], "either a difference"),
+        (["plan", "--time", "8x"], "'8x' is not a time"),
+        (["plan", "--difference", "3", "--time", "8h"], "either a difference"),
         (["plan", "--difference", "0"], "a difference of 0"),
         (["plan", "--segments", "3", "-o", "x.json"], "-o needs the texts"),
         (["plan", *INPUTS, "-o", "x.json"], "how many segments"),
@@ -91,7 +92,11 @@ def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixt
             ["plan", *INPUTS, "--segments", "5", "--raters", "a", "a", "-o", "x.json"],
             "occurs twice",
         ),
-        (["plan", "--from", "campaign.json"], "--from needs -o FILE"),
+        (["plan", "convert", "campaign.json"], "required: -o"),
+        (["plan", "--from", "campaign.json"], "removed: use `tertium plan convert FILE`"),
+        (["plan", "--budget", "8h"], "--budget was removed: use --time"),
+        (["plan", "--checks", "4"], "--checks was removed: use --attention-checks"),
+        (["plan", "-t", "x", "-o", "power.svg"], "nothing to plan: give --difference"),
         (["plan", "--choose", "informative"], "removed: use --choose stratified"),
         (["plan", "-m", "chrf"], "-m was removed: segments are no longer chosen by metrics"),
         (["plan", "--utility", "variance"], "--utility was removed: segments are chosen at random"),
@@ -99,6 +104,7 @@ def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixt
         (["agree", "none.csv"], "none.csv"),
         (["agree", str(EXAMPLES / "ratings.csv"), "--exclude", "x"], "unknown rater 'x'"),
         (["agree", str(EXAMPLES / "ratings.csv"), "--answers", "x"], "--answers is for a campaign"),
+        (["agree", str(EXAMPLES / "ratings.csv"), "-o", "x.jsonl"], "judgments of a campaign"),
     ],
 )
 def test_bad_options_are_one_clear_line(

@@ -1,4 +1,4 @@
-"""`tertium annotate`: links, export and one clear line for each mistake."""
+"""`tertium annotate`: links, and one clear line for each mistake."""
 
 from __future__ import annotations
 
@@ -41,14 +41,16 @@ def test_the_first_start_prints_all_links(
 ) -> None:
     serve_nothing(monkeypatch)
     links = campaign_file.with_name("links.tsv")
-    assert main(["annotate", str(campaign_file), "--port", "0", "--links", str(links)]) == 0
+    assert main(["annotate", str(campaign_file), "--port", "0", "-o", str(links)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in rows] == ["manager", "anna", "ben", "chloé"]
     assert rows == [line.split("\t") for line in links.read_text("utf-8").splitlines()]
     assert os.name != "posix" or links.stat().st_mode & 0o077 == 0
     assert "/manager#" in rows[0][1]
     assert all(link.startswith("http://127.0.0.1:") for _, link in rows)
-    assert main(["annotate", str(campaign_file), "--port", "0"]) == 0
+    before = links.read_bytes()
+    assert main(["annotate", str(campaign_file), "--port", "0", "-o", str(links)]) == 0
+    assert links.read_bytes() == before
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "links printed earlier stay valid (--new-links replaces them)" in captured.err
@@ -62,15 +64,15 @@ def test_judgments_are_written_and_read_by_the_other_commands(
     campaign_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judgments = campaign_file.with_name("judgments.jsonl")
-    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 2
-    assert "no answers yet" in capsys.readouterr().err
+    assert main(["agree", str(campaign_file), "-o", str(judgments)]) == 2
+    assert "give the answers of its raters" in capsys.readouterr().err
     session = AnnotationSession(make_campaign("da"), default_database(campaign_file))
-    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 2
-    assert "has no complete answers yet" in capsys.readouterr().err
+    assert main(["agree", str(campaign_file), "-o", str(judgments)]) == 2
+    assert "no complete answers to the campaign" in capsys.readouterr().err
     for n, score in enumerate((80, 20)):
         event = submit_score(n, score)
         session.store.append([Event(event["id"], "anna", event["body"])])
-    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 0  # while it is open
+    assert main(["agree", str(campaign_file), "-o", str(judgments)]) == 0  # while it is open
     session.close()
     rows = [json.loads(line) for line in judgments.read_text("utf-8").splitlines()]
     assert [(row["system"], row["score"]) for row in rows] == [("alpha", 80), ("alpha", 20)]
@@ -87,7 +89,9 @@ def test_judgments_are_written_and_read_by_the_other_commands(
         (["--port", "0", "--database", "other.db"], "holds the answers of another campaign"),
         (["--port", "0", "--database", "text.db"], "not a usable database"),
         (["--port", "0", "--database", "no/such/folder.db"], "the folder no/such does not exist"),
-        (["--port", "0", "--links", "no/such/file"], "the folder no/such does not exist"),
+        (["--port", "0", "-o", "no/such/links.tsv"], "the folder no/such does not exist"),
+        (["-o", "judgments.jsonl"], "judgments.jsonl: expected a name that ends in .tsv"),
+        (["--links", "links.tsv"], "--links was removed: use -o FILE.tsv"),
     ],
 )
 def test_mistakes_get_one_line(
@@ -173,9 +177,8 @@ def test_files_with_answers_can_only_be_read_by_their_owner(campaign_file: Path)
     try:
         with open_session(make_campaign("da"), database) as session:
             session.store.append([Event(event["id"], "anna", event["body"])])
-            for name, options in (("a.jsonl", ["annotate"]), ("b.jsonl", ["agree"])):
-                judgments = str(campaign_file.with_name(name))
-                assert main([*options, str(campaign_file), "-o", judgments, "-q"]) == 0
+            judgments = str(campaign_file.with_name("judgments.jsonl"))
+            assert main(["agree", str(campaign_file), "-o", judgments, "-q"]) == 0
             modes = {
                 path.name: stat.S_IMODE(path.stat().st_mode)
                 for path in folder.iterdir()
@@ -184,7 +187,7 @@ def test_files_with_answers_can_only_be_read_by_their_owner(campaign_file: Path)
     finally:
         os.umask(umask)
     suffixes = ("", "-shm", "-wal", ".lock")
-    names = {f"{database.name}{suffix}" for suffix in suffixes} | {"a.jsonl", "b.jsonl"}
+    names = {f"{database.name}{suffix}" for suffix in suffixes} | {"judgments.jsonl"}
     assert modes == dict.fromkeys(names, 0o600)
     assert folder.stat().st_mode == folder_mode
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
 from tertium.cli.run import run_command
-from tertium.core.options import EarlyResult, FileKind, InFile, Option, Output
+from tertium.core.options import EarlyResult, FileKind, InFile, LateOptions, Option, Output
 from tertium.core.result import Column, Result, Table, View
 from tertium.errors import TertiumError, UsageError
 
@@ -198,3 +199,54 @@ def test_kinds_of_files_are_named_where_suffixes_do_not_tell(text: str) -> None:
         run(text, "-o", "b.tsv", command=split_files)
     assert run(text, "-o", "spans:b.tsv", "c.csv", "d.jsonl", command=split_files) == 0
     assert {path.name for path in Path().iterdir()} == {"a.txt", "b.tsv", "c.csv", "d.jsonl"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordOptions:
+    """Options of one kind of words.
+
+    Attributes
+    ----------
+    vowels
+        Count vowels.
+
+    Examples
+    --------
+    tertium count long --vowels
+
+    Notes
+    -----
+    Long words only.
+    """
+
+    group: ClassVar[str] = "Training"
+    vowels: bool = False
+
+
+def choose_late(words: Sequence[str]) -> type[Any]:
+    return WordOptions if "long" in words else Choice
+
+
+def count_late(kind: str, /, late: Annotated[Any, LateOptions(choose_late)]) -> Counts:
+    """Count words of a kind.
+
+    Examples
+    --------
+    tertium count short
+    """
+    return Counts({type(late).__name__: late.vowels if kind == "long" else late.shortest})
+
+
+def test_late_options_depend_on_the_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("short", "--shortest", "3", "-f", "tsv", command=count_late) == 0
+    assert run("long", "--vowels", "-f", "tsv", command=count_late) == 0
+    assert "Choice\t3\n" in (shown := capsys.readouterr().out)
+    assert "WordOptions\tTrue\n" in shown
+    with pytest.raises(UsageError, match="unrecognized argument: --vowels"):
+        run("short", "--vowels", command=count_late)
+    for kind in ("short", "long"):
+        with pytest.raises(SystemExit):
+            run(kind, "-h", command=count_late)
+        assert f"examples:\n  tertium count {kind}" in (shown := capsys.readouterr().out)
+    assert "--vowels" in shown
+    assert shown.endswith("Long words only.\n")

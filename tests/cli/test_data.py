@@ -1,4 +1,4 @@
-"""`tertium data` lists and describes."""
+"""`tertium list data` lists and describes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_sets_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "--data", str(folder)]) == 0
+    assert main(["list", "data", "--data", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "da/mine" in out
     assert "cs-en" in out
@@ -28,7 +28,7 @@ def test_sets_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "da/mine/", "--data", str(folder), "-f", "json"]) == 0
+    assert main(["list", "data", "da/mine/", "--data", str(folder), "-f", "json"]) == 0
     (record,) = json.loads(capsys.readouterr().out)
     assert [record[key] for key in ("lp", "rows", "mean", "left out")] == ["cs-en", 1, 0.25, 1]
 
@@ -36,14 +36,14 @@ def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixtur
 def test_set_is_found_by_its_path_and_other_files_are_errors(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
+    assert main(["list", "data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
     assert capsys.readouterr().out.startswith("da/mine (scores)")
     part = str(folder / "da" / "mine" / "cs-en.jsonl")
-    assert main(["data", part, "--data", str(folder)]) == 2
-    assert f"{part} is part of a set: use `tertium data da/mine`" in capsys.readouterr().err
+    assert main(["list", "data", part, "--data", str(folder)]) == 2
+    assert f"{part} is part of a set: use `tertium list data da/mine`" in capsys.readouterr().err
     own = tmp_path_factory.mktemp("own") / "mine.jsonl"
     own.write_text((folder / "da" / "mine" / "cs-en.jsonl").read_text())
-    assert main(["data", str(own), "--data", str(folder)]) == 2
+    assert main(["list", "data", str(own), "--data", str(folder)]) == 2
     assert f"{own} is not in {folder}: choose another folder" in capsys.readouterr().err
 
 
@@ -51,7 +51,7 @@ def test_environment_variable_sets_the_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_DATA", str(folder))
-    assert main(["data", "-f", "tsv"]) == 0
+    assert main(["list", "data", "-f", "tsv"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split("\t")[0] == "name"
 
 
@@ -59,9 +59,9 @@ def test_no_folder_and_unknown_sets_exit_2(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
-    assert main(["data"]) == 2
+    assert main(["list", "data"]) == 2
     assert "set TERTIUM_DATA" in capsys.readouterr().err
-    assert main(["data", "da/min", "--data", str(folder)]) == 2
+    assert main(["list", "data", "da/min", "--data", str(folder)]) == 2
     assert "did you mean 'da/mine'" in capsys.readouterr().err
 
 
@@ -70,7 +70,7 @@ def test_unknown_values_are_a_dash_in_every_format(
 ) -> None:
     record = {"segment": "1", "mt": "x", "ref": "y", "score": 0.25}  # of no system
     (folder / "da" / "mine" / "cs-en.jsonl").write_text(json.dumps(record) + "\n")
-    for call in (["data"], ["data", "da/mine"]):
+    for call in (["list", "data"], ["list", "data", "da/mine"]):
         printed = {}
         for style in ("text", "tsv", "json"):
             assert main([*call, "--data", str(folder), "-f", style]) == 0
@@ -102,13 +102,13 @@ def test_list_and_description_have_the_same_counts(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert main(["data", "--data", str(tmp_path), "-f", "json"]) == 0
+    assert main(["list", "data", "--data", str(tmp_path), "-f", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     for entry in listed:
-        assert main(["data", entry["name"], "--data", str(tmp_path), "-f", "json"]) == 0
+        assert main(["list", "data", entry["name"], "--data", str(tmp_path), "-f", "json"]) == 0
         (described,) = json.loads(capsys.readouterr().out)
         counts = [(record["rows"], record["systems"]) for record in (entry, described)]
         assert counts == [(2, 2), (2, 2)]
     (tmp_path / "ranked/de-en.texts.jsonl").write_text('{"segment": 1}\n')
-    assert main(["data", "--data", str(tmp_path)]) == 2
+    assert main(["list", "data", "--data", str(tmp_path)]) == 2
     assert "line 1: expected segment and outputs (system -> text)" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_rank_works_with_sources_only(tmp_path: Path, capsys: pytest.CaptureFixt
     lists = tmp_path / "lists.jsonl"
     record = {"source": sources[0], "candidates": [bad[0], good[0]]}
     lists.write_text(json.dumps(record) + "\n")
-    assert main(["rank", "--nbest", "-t", str(lists)]) == 0
+    assert main(["rank", "candidates", str(lists)]) == 0
     assert json.loads(capsys.readouterr().out)["order"] == [1, 0]
     segments = [Segment(text, sources[0]) for text in record["candidates"]]
     assert tertium.explain(*segments).metric == "tertium-multi"

@@ -13,7 +13,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from tertium.cli import main
-from tertium.cli.list import RECOMMENDED
+from tertium.metrics.list_commands import RECOMMENDED
 from tertium.registry import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

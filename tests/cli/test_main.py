@@ -18,6 +18,7 @@ from tertium.version import __version__
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = str(EXAMPLES / "system-good.en.txt")
 SCORE = ["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf"]
+DISAGREEMENT = ["meta", "disagreement", "--human", str(EXAMPLES / "ratings.csv")]
 
 
 def test_unknown_commands_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,30 +102,30 @@ def test_unwritable_output_fails_early(
         ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics with spaces, not commas: bleu chrf"),
         ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
         (["score", "-t", "-", "-r", "-", "-m", "chrf"], "- (standard input) is given twice"),
-        (["analyse", "x.tsv", "-m", "chrf", "chrf"], "-m chrf twice"),
-        (
-            ["analyse", "x.tsv", "-m", "chrf", "bleu", "ter"],
-            "-m chrf bleu ter: expected two metrics",
-        ),
-        (["analyse", "x.tsv", "-m", "chrf"], "-m chrf: expected two metrics"),
-        (["analyse", "x.tsv"], "no -m: expected two metrics"),
-        (["analyse", "-m", "chrf", "bleu"], "no files: give"),
-        (["analyse", "-m", "chrf", "bleu", "x.tsv"], "x.tsv"),
+        ([*DISAGREEMENT, "-m", "chrf", "chrf"], "metric 'chrf' is given twice"),
+        ([*DISAGREEMENT, "-m", "chrf", "bleu", "ter"], "-m chrf bleu ter: expected two metrics"),
+        ([*DISAGREEMENT, "-m", "chrf"], "-m chrf: expected two metrics"),
+        (DISAGREEMENT, "no -m: expected two metrics"),
+        ([*DISAGREEMENT[:2], "-m", "chrf", "bleu"], "required: --human"),
+        (["analyse", "x.tsv", "-m", "chrf", "bleu"], "use `tertium meta disagreement --human"),
         (
             ["explain", "--translation-text", "a", "--reference-text", "b", "--top", "-3"],
             "--top -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
-        (["cite", "models/nope:model=x"], "models/nope: not the folder of a saved metric"),
-        (["cite", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
-        (["cite", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
+        (
+            ["list", "citations", "models/nope:model=x"],
+            "models/nope: not the folder of a saved metric",
+        ),
+        (["list", "citations", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
+        (["list", "citations", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
         (["list", "chrf++:beta=-1"], "beta must be from 0 to 1000"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),
         (["meta", "--human", "x.tsv", "--by", "length", "length"], "length is given twice"),
         (["score", "-t", TEXT, "-r", TEXT, "--names", " "], "a system has a blank name"),
-        (["data", "--data", "{empty}"], "no sets of human judgments"),
+        (["list", "data", "--data", "{empty}"], "no sets of human judgments"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -139,5 +140,5 @@ def test_invalid_cache_size_is_an_error(
     size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
-    assert main(["cache", "info"]) == 2
+    assert main(["setup", "cache"]) == 2
     assert f"TERTIUM_CACHE_SIZE={size} is not a size" in capsys.readouterr().err

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertium.cli import main, make_parser
+from tertium.cli import main
 from tertium.data.testset import TestSet
-from tertium.output.page.report_builder import report
+from tertium.meta.tasks import STATISTICS
+from tertium.output.page.report import report
 
 SYSTEMS = ("A", "B", "C")
 
@@ -49,8 +50,8 @@ def read(path):
     return [line.split("\t") for line in Path(path).read_text().splitlines()[1:]]
 
 
-def run_json(capsys, *argv):
-    assert main(["meta", *argv, "-f", "json", "--resamples", "100"]) == 0
+def run_json(capsys, *argv, command=("meta",)):
+    assert main([*command, *argv, "-f", "json", "--resamples", "100"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -341,13 +342,6 @@ def test_excluded_systems_are_not_judged(files, capsys):
     assert "unknown system of de-en 'Z'" in capsys.readouterr().err
 
 
-def test_spans_option_can_be_repeated():
-    read = make_parser(["meta"]).parse_args
-    one_by_one = read(["meta", "--human", "x", "--spans", "a", "--spans", "b"])
-    assert one_by_one.spans == ["a", "b"]  # the last one counted
-    assert read(["meta", "--human", "x", "--spans"]).spans == []
-
-
 def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
     rows = [(n, s, 10.0 * n + m) for n in range(1, 5) for m, s in enumerate("ABCD")]
     header = ("item", "system", "score")
@@ -393,20 +387,22 @@ def test_plots(files, capsys, tmp_path):
         "0",
     ]
     target = tmp_path / "plot.svg"
-    assert main([*argv, "--plot", str(target)]) == 0
+    assert main([*argv, "-o", str(target)]) == 0
     assert target.read_text().startswith("<svg ")
-    assert main([*argv, "--plot", str(tmp_path / "plot.txt")]) == 2
-    assert "expected a name that ends in .svg" in capsys.readouterr().err
+    assert main([*argv, "-o", str(tmp_path / "plot.png")]) == 2
+    assert "expected a name that ends in .json, " in capsys.readouterr().err
+    assert main([*argv, "--plot", str(target)]) == 2
+    assert "--plot was removed: use -o FILE.svg" in capsys.readouterr().err
 
 
-def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
+def test_json_file_has_exclusion_counts(files, capsys, tmp_path):
     broken = table(
         [(1, "A", 1.0), (2, "A", 2.0), (3, "A", 1.5), (1, "Q", 5)], ("item", "system", "score")
     )
     scores = write(tmp_path / "part.de-en.tsv", broken)
     target = tmp_path / "out.json"
     argv = ["meta", "--human", files["human"], "--lps", "de-en", "--scores", scores]
-    assert main([*argv, "--to-json", str(target), "--resamples", "20"]) == 0
+    assert main([*argv, "-o", str(target), "--resamples", "20"]) == 0
     captured = capsys.readouterr()
     assert "without metric score (at most)" in captured.out
     assert "de-en: scored system without human judgments: 1 (part)" in captured.err
@@ -438,6 +434,10 @@ def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
         (["--scores", "{strange}"], "none of the systems scored by strange (X)"),
         (["-m", "chrf"], "the judgments have no texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
+        (["--scores", "{good}", "--protocol", "wmt24"], "use `tertium meta protocol NAME`"),
+        (["--spans", "{good}"], "--spans was removed: use `tertium meta spans FILES`"),
+        (["-m", "chrf", "--decisions", "5"], "use `tertium meta decisions --good-score X`"),
+        (["-m", "chrf", "--thresholds"], "removed: use `tertium meta thresholds`"),
         (
             ["--scores", "{good}", "--lps", "de-en", "ru-en"],
             "human.tsv; available: de-en, fi-en",
@@ -449,10 +449,6 @@ def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
         ),
         (["--scores", "{good}", "--threshold", "9"], "needs --statistic darr or darr17"),
         (["--scores", "{good}", "--statistic", "kendall", "--tie-rate", ".2"], "tie-aware"),
-        (
-            ["--scores", "{good}", "--thresholds", "--threshold", "9"],
-            "--threshold cannot be used with --thresholds",
-        ),
         (["--scores", "{good}", "--statistic", "kendall", "kendall"], "kendall is given twice"),
         (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),
         (["--scores", "{good}", "--gold", "mqm"], "no score (looked for mqm; found lp, item"),
@@ -549,10 +545,9 @@ def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
         files["human"],
         "--scores",
         *scores_from_totals(files),
-        "--protocol",
-        "wmt24",
     ]
-    record = run_json(capsys, *argv)
+    command = ("meta", "protocol", "wmt24")
+    record = run_json(capsys, *argv, command=command)
     assert [(t["sets"], t["statistic"]) for t in record["tasks"][::2]] == [
         (["de-en"], "spa"),
         (["de-en"], "acc-eq*"),
@@ -561,23 +556,9 @@ def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
     ]
     assert {r["metric"]: r["rank"] for r in record["average"]} == {"good": 1, "bad": 2}
     assert record["missing"] == ["en-de", "en-es", "ja-zh"]
-    assert main(["meta", *argv, "--resamples", "0", "-f", "tsv"]) == 0
+    assert main([*command, *argv, "--resamples", "0", "-f", "tsv"]) == 0
     header = capsys.readouterr().out.splitlines()[0].split("\t")
     assert header[:4] == ["metric", "rank", "average", "de-en SPA"]
-
-
-def test_protocol_excludes_statistic_options(files, capsys):
-    argv = [
-        "meta",
-        "--human",
-        files["human"],
-        "--scores",
-        *scores_from_totals(files),
-        "--protocol",
-        "wmt24",
-    ]
-    assert main([*argv, "--statistic", "pearson"]) == 2
-    assert "--statistic cannot be used with --protocol" in capsys.readouterr().err
 
 
 def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
@@ -593,28 +574,33 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
     assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)
 
 
-def test_only_one_analysis_is_allowed(files, capsys):
-    argv = ["meta", "--human", files["human"], "-m", "chrf", "--decisions", "50", "--thresholds"]
-    assert main(argv) == 2
-    assert "--thresholds and --decisions: give only one of them" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("mode", "unread"),
+    ("form", "unread"),
     [
-        (["--protocol", "wmt24"], [["--confidence-level", "0.9"]]),
-        (["--spans"], [["--confidence-level", "0.9"], ["--alpha", "0.01"]]),
-        (
-            ["--thresholds"],
-            [["--resamples", "9"], ["--confidence-level", "0.9"], ["--alpha", "0.01"]],
-        ),
-        (
-            ["--decisions", "50"],
-            [["--resamples", "0"], ["--confidence-level", "0.9"], ["--alpha", "0.01"]],
-        ),
+        (["protocol", "wmt24"], ["--confidence-level", "0.9"]),
+        (["protocol", "wmt24"], ["--statistic", "pearson"]),
+        (["spans"], ["--alpha", "0.01"]),
+        (["spans"], ["--scores", "x.tsv"]),
+        (["thresholds"], ["--resamples", "9"]),
+        (["decisions", "--good-score", "50"], ["--resamples", "0"]),
     ],
 )
-def test_unused_number_of_an_analysis_is_an_error(mode, unread, files, capsys):
-    for options in unread:
-        assert main(["meta", "--human", files["human"], "-m", "chrf", *options, *mode]) == 2
-        assert f"{options[0]} cannot be used with {mode[0]}" in capsys.readouterr().err
+def test_forms_have_only_options_that_they_use(form, unread, files, capsys):
+    assert main(["meta", *form, "--human", files["human"], "-m", "chrf", *unread]) == 2
+    errors = capsys.readouterr().err
+    assert "unrecognized argument" in errors
+    assert unread[0] in errors
+
+
+def test_unknown_protocol_and_missing_good_score(files, capsys):
+    inputs = ["--human", files["human"], "-m", "chrf"]
+    assert main(["meta", "protocol", "wmt23", *inputs]) == 2
+    assert "unknown protocol 'wmt23'" in capsys.readouterr().err
+    assert main(["meta", "decisions", *inputs]) == 2
+    assert "required: --good-score" in capsys.readouterr().err
+
+
+def test_help_names_all_statistics(capsys):
+    with pytest.raises(SystemExit):
+        main(["meta", "--help"])
+    assert ", ".join(STATISTICS) in " ".join(capsys.readouterr().out.split())

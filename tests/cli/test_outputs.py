@@ -177,7 +177,7 @@ def test_a_challenge_set_is_not_overwritten(
     texts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("labels.svg").write_text("x\n")
-    assert main(["challenge", "labels.svg", "-m", "chrf", "--plot", "./labels.svg"]) == 2
+    assert main(["meta", "challenge", "labels.svg", "-m", "chrf", "-o", "./labels.svg"]) == 2
     assert "./labels.svg is also an input file" in capsys.readouterr().err
     assert Path("labels.svg").read_text().startswith("x\n")
 

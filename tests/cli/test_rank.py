@@ -48,7 +48,7 @@ def test_systems_are_sorted_from_best_to_worst(
 
 def test_segments_and_the_json_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = files / "out.json"
-    assert main(run(files, "-sl", "-f", "tsv", "--to-json", str(target))) == 0
+    assert main(run(files, "-sl", "-f", "tsv", "-o", str(target))) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split("\t") == ["segment", "poor.txt", "good.txt", "fair.txt"]
     assert lines[1].split("\t") == ["1", "0.0", "1.0", "0.5"]
@@ -78,7 +78,7 @@ def test_ranking_prints_warnings(files: Path, capsys: pytest.CaptureFixture[str]
     assert "warning" not in "".join(capsys.readouterr())
     lists = files / "lists.jsonl"
     lists.write_text(json.dumps({"reference": "a cat", "candidates": ["", "a cat"]}) + "\n")
-    assert main(["rank", "-m", "chrf", "--nbest", "-t", str(lists)]) == 0
+    assert main(["rank", "candidates", str(lists), "-m", "chrf"]) == 0
     assert "warning: empty hypothesis: 1" in capsys.readouterr().err
 
 
@@ -89,7 +89,7 @@ def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[
     ]
     file = tmp_path / "lists.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["rank", "-m", "chrf", "-q", "--nbest", "-t", str(file)]) == 0
+    assert main(["rank", "candidates", str(file), "-m", "chrf", "-q"]) == 0
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["candidates"] == ["a cat sat", "dog"]
     assert (first["scores"], first["order"], first["id"]) == ([1.0, 0.0], [1, 0], 7)
@@ -104,7 +104,7 @@ def test_names_of_candidates_and_texts_are_read_in_any_case(
         '{"Reference": "a cat sat", "NBest": ["dog", "a cat sat"], "cost": NaN}\n'
         '{"Ref": "a cat sat", "nbest": ["dog", "a cat sat"], "NBest": "of another tool"}\n'
     )
-    assert main(["rank", "-m", "chrf", "-q", "--nbest", "-t", str(file)]) == 0
+    assert main(["rank", "candidates", str(file), "-m", "chrf", "-q"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first, second = (json.loads(line, parse_constant=pytest.fail) for line in lines)
     assert (first["NBest"], first["order"]) == (["a cat sat", "dog"], [1, 0])
@@ -145,7 +145,7 @@ def test_candidates_without_a_score_come_last(
     lists = [["dog", UNSCORED, "a cat sat"], [UNSCORED]]
     records = [{"reference": "a cat sat", "candidates": texts} for texts in lists]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["rank", "-m", partial, "--nbest", "-t", str(file)]) == 0
+    assert main(["rank", "candidates", str(file), "-m", partial]) == 0
     printed = capsys.readouterr()
     first = json.loads(printed.out.splitlines()[0])
     assert (first["order"], first["scores"]) == ([2, 0, 1], [1.0, 0.0, None])
@@ -158,7 +158,7 @@ def test_list_with_missing_input_is_named(
     file = tmp_path / "lists.jsonl"
     records = [{"reference": "a", "candidates": ["a", "b"]}, {"candidates": ["a", "b"]}]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["rank", "-m", "chrf", "--nbest", "-t", str(file)]) == 2
+    assert main(["rank", "candidates", str(file), "-m", "chrf"]) == 2
     assert "chrf needs references, but list 2 has none" in capsys.readouterr().err
 
 
@@ -177,32 +177,24 @@ def test_errors_are_one_line(
     for arguments, message in (
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
         (
-            ["rank", "-m", "chrf", "--nbest", "-t", str(lists)],
+            ["rank", "candidates", str(lists), "-m", "chrf"],
             "line 1: `candidates` must be a list",
         ),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(unnamed)], "no candidates (looked for cand"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: the field 'scores' exists"),
+        (["rank", "candidates", str(unnamed), "-m", "chrf"], "no candidates (looked for cand"),
+        (["rank", "candidates", str(scored), "-m", "chrf"], "line 1: the field 'scores' exists"),
         (
-            ["rank", "-m", "chrf", "--nbest", "-t", str(empty)],
+            ["rank", "candidates", str(empty), "-m", "chrf"],
             "`candidates` must be a list of at least one text, got []",
         ),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "give only -t FILE"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "omit -f, -w"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "omit -f, -w"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "omit -f, -w"),
-        (
-            ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
-            "-m chrf ter: expected one ranker",
-        ),
-        (
-            ["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one],
-            "-m chrf ter: expected one ranker",
-        ),
-        (["rank", "-m", "chrf", "--nbest", "-t", "-"], "standard input: cannot be read"),
+        (["rank", "candidates", str(lists), "-r", one], "unrecognized arguments: -r"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "use `tertium rank candidates FILE`"),
+        (["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one], "give it once"),
+        (["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one], "unrecognized argument: ter"),
+        (["rank", "candidates", "-m", "chrf", "-"], "standard input: cannot be read"),
         (["rank", "-m", "chrf", "-t", one, "-r", "-", "--documents", "-"], "is given twice"),
         (
-            ["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"],
-            "--to-json -: expected a",
+            ["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "x.json"],
+            "--to-json was removed: use -o FILE.json, with -sl",
         ),
         (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
     ):

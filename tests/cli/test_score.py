@@ -295,15 +295,15 @@ def test_invalid_calls_are_one_line_errors(
         ),
         (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "--metrics"),
         (
-            ["analyse", "x", "-q", "y", "-m", "chrf", "ter"],
-            "unrecognized argument: y; give all of FILE together, before",
+            ["meta", "challenge", "x", "-q", "y", "-m", "chrf", "ter"],
+            "unrecognized argument: y; give all of SET together, before",
         ),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3; did you mean --epochs"),
         (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
         (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
         (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
         (["score", "-t", "x", "-o", ""], "-o/--output: the value is empty"),
-        (["challenge", "damage", "--plot="], "--plot: the value is empty"),
+        (["meta", "challenge", "damage", "--output="], "--output: the value is empty"),
         (["list", ""], "METRIC: the value is empty"),
     ],
 )
@@ -336,7 +336,7 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "chrf++"]) == 0
     assert "word_order" in capsys.readouterr().out
     assert main(["list", "bleuu"]) == 2
-    assert main(["cite", "bleu"]) == 0
+    assert main(["list", "citations", "bleu"]) == 0
     assert "papineni" in capsys.readouterr().out
 
 
@@ -355,7 +355,7 @@ def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) ->
     assert kinds["chrf"] == "metric"
     assert main(["list", "pairwise"]) == 0
     assert "hidden" in capsys.readouterr().out
-    assert main(["cite", "pairwise", "chrf++"]) == 0
+    assert main(["list", "citations", "pairwise", "chrf++"]) == 0
     cited = capsys.readouterr().out
     assert "guzman-etal-2015" in cited
     assert "popovic" in cited
@@ -364,7 +364,7 @@ def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) ->
 def test_every_metric_and_ranker_has_a_citation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--all", "-f", "json"]) == 0
     names = [record["metric"] for record in json.loads(capsys.readouterr().out)]
-    assert main(["cite", *names]) == 0
+    assert main(["list", "citations", *names]) == 0
     assert capsys.readouterr().err == ""
 
 

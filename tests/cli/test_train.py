@@ -1,4 +1,4 @@
-"""`tertium train` and `tertium analyse` end to end, on the toy encoder."""
+"""`tertium train` and `tertium meta disagreement` end to end, on the toy encoder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tertium.models.trained_model import load_checkpoint
 from tertium.models.training_options import Epoch
 
 torch = pytest.importorskip("torch")
+DISAGREEMENT = ["meta", "disagreement", "--human"]
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 
 
@@ -59,7 +60,10 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def test_head_is_trained_logged_and_used(
-    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     code = main(
         [
@@ -84,14 +88,10 @@ def test_head_is_trained_logged_and_used(
         ]
     )
     assert code == 0
-    out = capsys.readouterr().out.splitlines()
-    assert [line.split("\t")[0] for line in out[:5]] == [
-        "stage",
-        "comparisons",
-        "stage",
-        "scores",
-        "scores",
-    ]
+    out = capsys.readouterr().out
+    assert out == f"ESIM: saved to {files['out']}; use it with -m {files['out']}\n"
+    epochs = [line.partition(":")[0] for line in caplog.messages if ": loss" in line]
+    assert epochs == ["comparisons, epoch 1", "scores, epoch 1", "scores, epoch 2"]
     log = (Path(files["out"]) / "log.tsv").read_text().splitlines()
     assert log[0].startswith("stage\tnumber\tloss\tdev")
     assert len(log) == 4
@@ -121,31 +121,29 @@ def test_interrupted_training_is_explained_and_continued(
     command = ["train", "esim:encoder=toy,hidden=2", "--train", files["train"], "--epochs", "3"]
     command += ["--dev", files["dev"], "-o", files["out"]]
     with monkeypatch.context() as patch:
-        patch.setattr("tertium.cli.train._print_epoch", interrupt)
+        patch.setattr("tertium.evaluation.train_command._report_epoch", interrupt)
         assert main(command) == 130
     message = f"{files['out']} holds the finished epochs: run the same command again to continue"
-    assert capsys.readouterr().err.splitlines()[-2:] == [
-        f"tertium: {message}",
-        "tertium: interrupted",
-    ]
+    assert caplog.messages[-1] == message
+    assert capsys.readouterr().err == "tertium: interrupted\n"
     load_checkpoint(files["out"])
     assert "its training was interrupted or is still running" in caplog.text
     caplog.clear()
     assert main(command) == 0
     load_checkpoint.cache_clear()
     load_checkpoint(files["out"])
-    assert not caplog.text
+    assert "interrupted" not in caplog.text
 
 
 def test_interrupted_training_without_epochs_saves_nothing(
-    files: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", interrupt)
     assert main(["train", "bleu-r", "--train", files["train"], "-o", files["out"]]) == 130
-    assert f"tertium: nothing was saved to {files['out']}" in capsys.readouterr().err
+    assert f"nothing was saved to {files['out']}" in caplog.messages
     assert not Path(files["out"]).exists()
 
 
@@ -162,7 +160,9 @@ def test_training_replaces_weights_of_a_killed_process(files: dict[str, str]) ->
 def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--train", files["train"], "--folds", "3", "-o", files["out"]]
     assert main(["train", "svr:encoders=toy", *arguments]) == 0
-    assert capsys.readouterr().out.startswith("C\tepsilon\tgamma\tR^2")
+    header, _, *rows = capsys.readouterr().out.strip().splitlines()
+    assert header.split() == ["C", "epsilon", "gamma", "R^2"]
+    assert rows.index("") == 10  # the ten best settings, then a blank line
     config = json.loads((Path(files["out"]) / "config.json").read_text())
     assert config["metric"] == "svr"
     assert config["config"]["encoders"] == ["toy"]
@@ -187,8 +187,8 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
         (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
-        (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r has no option --epochs"),
-        (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
+        (["bleu-r", "--train", "{train}", "--epochs", "3"], "unrecognized arguments: --epochs 3"),
+        (["bleu-r", "--train", "{train}", "--strenths", "3"], "did you mean --strengths"),
         (
             ["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"],
             "does not use --epochs",
@@ -198,7 +198,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
             ["pairwise:features=bleu", "--preferences", "{preferences}", "--kendall-rate", ".1"],
             "pairwise does not use --kendall-rate with these settings",
         ),
-        (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "options: --folds"),
+        (["svr:encoders=toy", "--train", "{train}", "--c", "many"], "c=many is not a number"),
         (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
         (["svr:encoders=toy", "--train", "{train}", "--c", "1+0"], "c=1.0+0.0: expected above 0"),
         (["svr:encoders=toy", "--train", "{train}", "--gamma=-1"], "gamma=-1.0: expected above 0"),
@@ -273,7 +273,7 @@ def test_interrupted_training_resumes_without_overwrite(
     options = ["--train", files["train"], "--epochs", "2", "--patience", "9", "-o", files["out"]]
     arguments = ["train", "esim:encoder=toy,hidden=4,dropout=0", *options]
     with monkeypatch.context() as once:
-        once.setattr("tertium.cli.train._print_epoch", interrupt)
+        once.setattr("tertium.evaluation.train_command._report_epoch", interrupt)
         assert main(arguments) == 130
     assert (Path(files["out"]) / "config.json").is_file()
     shutil.copytree(files["out"], tmp_path / "copy")
@@ -308,7 +308,7 @@ def test_gold_selects_the_score_column(
     alone = ["train", "pairwise", "--preferences", files["preferences"], "-o", str(tmp_path / "c")]
     assert main([*alone, "--gold", "adequacy"]) == 2
     assert "--gold adequacy needs --train FILE" in capsys.readouterr().err
-    analyse = ["analyse", files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
+    analyse = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
     counts = []
     for gold in ([], ["--gold", "adequacy"]):
         assert main([*analyse, *gold]) == 0
@@ -316,7 +316,7 @@ def test_gold_selects_the_score_column(
     assert counts[0] != counts[1]
 
 
-@pytest.mark.parametrize("command", ["train", "analyse"])
+@pytest.mark.parametrize("command", ["train", "meta disagreement"])
 def test_a_file_given_twice_is_refused(
     command: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,7 +324,7 @@ def test_a_file_given_twice_is_refused(
     (tmp_path / "again.tsv").symlink_to(files["train"])
     twice = [files["train"], str(tmp_path / "again.tsv")]
     train = ["train", "bleu-r", "--train", *twice, "-o", files["out"]]
-    call = train if command == "train" else ["analyse", *twice, "-m", "chrf", "bleu"]
+    call = train if command == "train" else [*DISAGREEMENT, *twice, "-m", "chrf", "bleu"]
     assert main(call) == 2
     assert "again.tsv is given twice" in capsys.readouterr().err
 
@@ -343,10 +343,10 @@ def test_identical_recipes_are_reported(
         assert (f"the same for {name}" in help_of(name, capsys)) == same
 
 
-def test_analyse_counts_what_only_one_metric_rates_high(
+def test_disagreement_counts_what_only_one_metric_rates_high(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
+    arguments = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
     assert main([*arguments, "-f", "json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert sum(counts["all"].values()) == 4
@@ -362,17 +362,29 @@ def test_analyse_counts_what_only_one_metric_rates_high(
         assert "--examples" in capsys.readouterr().err
     assert main([*arguments[:-1], "0.01"]) == 2
     assert "share 0.01 of 16 translations is empty" in capsys.readouterr().err
-    assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
+    assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
-    assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
+    assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
 
 
-def test_analyse_prints_warnings(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_disagreement_prints_warnings(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     table = Path(files["train"])
     lines = table.read_text().splitlines()
     *texts, _, score = lines[1].split("\t")
     table.write_text("\n".join([lines[0], "\t".join([*texts, "", score]), *lines[2:]]) + "\n")
-    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25", "-f", "json"]
+    arguments = [
+        *DISAGREEMENT,
+        files["train"],
+        "-m",
+        "chrf",
+        "bleu",
+        "--share",
+        "0.25",
+        "-f",
+        "json",
+    ]
     assert main(arguments) == 0
     message = capsys.readouterr()
     assert "warning: chrF: empty hypothesis: 1" in message.err
@@ -393,11 +405,11 @@ def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_general_help_has_defaults_by_metric(capsys: pytest.CaptureFixture[str]) -> None:
+def test_general_help_refers_to_that_of_each_metric(capsys: pytest.CaptureFixture[str]) -> None:
     printed = help_of("", capsys)
-    assert "maximum number of epochs on scores (bilstm, bilstm- attention, esim: 12)" in printed
-    assert "; maximum number of epochs per cost (pairwise: 6)" in printed
-    assert "; seed of the folds (svr, tertium-multi-adapted: 1)" in printed
+    assert "`tertium train METRIC --help` shows them with their defaults" in printed
+    assert "--recipe NAME" in printed
+    assert "--epochs" not in printed
 
 
 def test_metric_help_has_its_own_options_and_defaults(
@@ -413,8 +425,8 @@ def test_metric_help_has_its_own_options_and_defaults(
     assert "--kendall-rate N" in ranker
     assert "--comparison-rate" not in ranker
     assert "--strengths N+N" in regression
-    assert "--preferences FILE" not in regression
-    assert "--train FILE" not in ranker
+    assert "rte-r learns from scores. Settings in the spec, rte-r:FIELD=VALUE,...:" in regression
+    assert "pairwise learns from comparisons." in ranker
     assert "sampled for selecting the epoch (0: all) (published: 5000, ours: 0)" in ranker
     assert "tertium train pairwise:cost=logistic --recipe published" in ranker
     assert "tertium train rte-r --train da/wmt15" in regression

@@ -12,7 +12,7 @@ import pytest
 from tertium.cache.cached_files import cached_file_hash, hash_file
 from tertium.cache.vector_store import FILE
 from tertium.cli import main
-from tertium.data.formats import parse_json
+from tertium.data.record_files import parse_json
 from tertium.data.records import read_references, read_score
 from tertium.errors import DataError
 
@@ -42,7 +42,7 @@ def test_unknown_home_folder_is_a_one_line_error(
 ) -> None:
     monkeypatch.delenv("TERTIUM_CACHE", raising=False)
     monkeypatch.setenv(variable, "~nosuchuser")
-    assert main(["cache", "info"]) == 2
+    assert main(["setup", "cache"]) == 2
     error = capsys.readouterr().err
     assert f"{variable}=~nosuchuser: the home folder of this user is unknown" in error
     assert error.count("\n") == 1
@@ -54,13 +54,6 @@ def test_invalid_hash_file_is_rewritten(tmp_path: Path, monkeypatch: pytest.Monk
     assert cached_file_hash(EXAMPLES / "examples.jsonl") == hash_file(EXAMPLES / "examples.jsonl")
 
 
-def test_cache_without_action_shows_info(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache"]) == 0
-    alone = capsys.readouterr().out
-    assert main(["cache", "info"]) == 0
-    assert capsys.readouterr().out == alone
-
-
 def test_info_and_clear_report_a_foreign_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,8 +61,8 @@ def test_info_and_clear_report_a_foreign_file(
     with sqlite3.connect(tmp_path / FILE) as database:
         database.execute("CREATE TABLE theirs (x)")
     database.close()
-    for action in ("info", "clear"):
-        assert main(["cache", action]) == 2
+    for action in ([], ["clear"]):
+        assert main(["setup", "cache", *action]) == 2
         error = capsys.readouterr().err
         assert "made by another program" in error
         assert "move it away yourself" in error
@@ -103,7 +96,7 @@ def test_huge_scores_are_one_line_errors(
     human.write_text("system\titem\tscore\tmt\tref\n" + cells)
     score_rows = "".join(f"{s}\t{n}\t{score if n == 3 else n}\n" for s, n in rows)
     scores.write_text("system\tsegment\tscore\n" + score_rows)
-    command = ["meta", "--human", str(human), "--scores", str(scores), "--report", str(page)]
+    command = ["meta", "--human", str(human), "--scores", str(scores), "-o", str(page)]
     assert main(command) == 2
     error = capsys.readouterr().err
     assert f"scores.tsv, line 4: the score '{score}' is" in error
@@ -160,7 +153,7 @@ def test_a_models_folder_that_is_not_utf8_is_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_MODELS", f"{tmp_path}/\udcff")
-    assert main(["models"]) == 2
+    assert main(["list", "models"]) == 2
     error = capsys.readouterr().err
     assert "TERTIUM_MODELS" in error
     assert "not UTF-8, which tokenizers cannot open; give another folder" in error

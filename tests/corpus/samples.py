@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tertium.data.formats import read_jsonl
+from tertium.data.record_files import read_jsonl
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

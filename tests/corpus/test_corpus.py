@@ -42,7 +42,7 @@ from tertium.corpus.engines import WorkerPool, cluster, count_actor_slots
 from tertium.corpus.readers import ReadBatch
 from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.storage import would_match
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.errors import (
     DataError,
     TertiumError,

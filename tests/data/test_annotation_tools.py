@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tertium.data.annotation_tools import (
+from tertium.data.formats.annotation_tools import (
     find_reader,
     read_factgenie,
     read_label_studio,

@@ -10,7 +10,7 @@ import pytest
 
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
-from tertium.data.formats import missing_to_null
+from tertium.data.record_files import missing_to_null
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 

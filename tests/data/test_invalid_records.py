@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tertium.data.annotation_campaigns import read_appraise, read_esa
+from tertium.data.formats.esa import read_appraise, read_esa
 from tertium.data.human_data_files import read_human_data
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.records import read_integer, read_probability

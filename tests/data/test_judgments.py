@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.data.formats.metrics_task import SystemScores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
-from tertium.data.wmt import SystemScores
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.segment import Judgment, Segment
 

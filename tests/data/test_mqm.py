@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.data.formats.mqm import read_mqm
 from tertium.data.human_data_files import read_human_data
-from tertium.data.mqm_files import read_mqm
 from tertium.data.ratings import average_ratings
 from tertium.errors import DataError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
+from tertium.data.formats.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.data.formats.mt_metrics_eval import read_rating_file
 from tertium.data.human_data_files import read_human_data
-from tertium.data.mt_metrics_eval import read_rating_file
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
 from tertium.spans import Span, UnlocatedError

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.preferences import read_preferences
+from tertium.data.formats.preferences import read_preferences
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.data.annotation_campaigns import is_span_task_submission, read_esa
+from tertium.data.formats.esa import is_span_task_submission, read_esa
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tertium.data.formats.preferences import read_preferences
 from tertium.data.judgments import read_judgments
-from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.ranking import rank

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.formats.metrics_task import MetricsTask, read_metric_submission
 from tertium.data.judgments import JudgmentSet
-from tertium.data.wmt import MetricsTask, read_metric_submission
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
 

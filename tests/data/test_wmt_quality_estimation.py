@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tertium.data.formats.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.data.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tertium.data.formats.metrics_task import read_rankings
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import win_ratio
-from tertium.data.wmt import read_rankings
 from tertium.errors import DataError
 
 HEADER = "srclang,trglang,srcIndex,documentId,segmentId,judgeId," + ",".join(

@@ -16,7 +16,7 @@ from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.output.page.gate_page import gate_page
+from tertium.output.html import render_page
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 DAMAGED = [text.replace("morning", "mourning") for text in REFERENCES]
@@ -314,7 +314,7 @@ def test_a_candidate_that_equals_the_reference_is_named() -> None:
     caution = "60 of 60 translations of candidate equal the reference"
     (text,) = result.records()["cautions"]
     assert text.startswith(caution)
-    for output in (result.sentence, gate_page(result), str(result)):
+    for output in (result.sentence, render_page(result), str(result)):
         assert output.count(caution) == 1
     baseline = [f"a {text}" for text in REFERENCES]
     few = tertium.gate(baseline, REFERENCES[:9] + DAMAGED[9:], "chrf", **options)

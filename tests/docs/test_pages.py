@@ -104,14 +104,14 @@ def _run(step: Step, where: str, namespace: dict[str, Any], shown: dict[str, str
 
 def test_steps_are_extracted_from_a_page() -> None:
     page = (
-        "```console\n$ tertium list \\\n    bleu  # short\nBLEU ...\n$ tertium cite bleu\n```\n"
+        "```console\n$ tertium list \\\n    bleu  # short\nBLEU ...\n$ tertium list models\n```\n"
         "```bash\ntertium train x -o y  # takes hours\n\n# a remark\n```\n"
         "<!-- setup\nx = 1\n-->\n\n```python\nprint(x)\n```\n\n```text\n1\n```\n```text\nno\n```\n"
     )
     found = [(s.kind, s.code.strip(), (s.expected or "").strip(), s.run) for s in steps(page)]
     assert found == [
         ("shell", "tertium list     bleu", "BLEU ...", True),
-        ("shell", "tertium cite bleu", "", True),
+        ("shell", "tertium list models", "", True),
         ("shell", "tertium train x -o y", "", False),
         ("python", "x = 1", "", True),
         ("python", "print(x)", "1", True),

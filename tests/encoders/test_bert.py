@@ -18,7 +18,7 @@ from tests.heavy import HEAVY, IMPORTED
 
 from tertium.encoders import load_encoder
 from tertium.encoders.tokenizer import Tokenizer
-from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.encoders.transformer_encoder import TransformerEncoder, open_network
 from tertium.encoders.weight_files import find_installed_weights
 from tertium.errors import ModelError
 from tertium.execution import Precision
@@ -58,8 +58,8 @@ def own_states(network: EncoderNetwork, row: Sequence[int]) -> list[np.ndarray]:
 def test_every_layer_of_a_random_model_equals_transformers(
     kind: str, tiny_model: TinyModel
 ) -> None:
-    network = EncoderNetwork(tiny_model(kind), device="cpu", precision="fp32")
-    assert isinstance(network._model, BertModel)
+    network = open_network(tiny_model(kind), "cpu", "fp32")
+    assert isinstance(network, BertModel)
     for row in ([2, 7, 3], [2, *range(5, 23), 3], [2, 1, 9, 1, 3]):  # 1 is the padding
         pairs = zip(own_states(network, row), reference_states(tiny_model(kind), row), strict=True)
         for own, expected in pairs:
@@ -72,12 +72,11 @@ def test_every_layer_of_a_real_model_equals_transformers(name: str) -> None:
         pytest.skip(f"the weights of {name} are not installed")
     encoder = load_encoder(name)
     assert isinstance(encoder, TransformerEncoder)
-    backbone = encoder.backbone
-    before, after = backbone.tokenizer.prefix_ids, backbone.tokenizer.suffix_ids
+    before, after = encoder.tokenizer.prefix_ids, encoder.tokenizer.suffix_ids
     for text in (" ".join(WORDS), " ".join(WORDS * 40)):  # the second fills all positions
-        row = [*before, *backbone.encode_ids([text])[0][: backbone.window_size], *after]
-        expected = reference_states(backbone.folder, row)
-        for number, own in enumerate(own_states(backbone.network, row)):
+        row = [*before, *encoder.encode_ids([text])[0][: encoder.window_size], *after]
+        expected = reference_states(encoder.weights.folder, row)
+        for number, own in enumerate(own_states(encoder.network, row)):
             scale = max(1.0, np.abs(expected[number]).max() / 10)  # minilm has states of size 10
             np.testing.assert_allclose(own, expected[number], atol=TOLERANCE * scale)
 
@@ -93,8 +92,8 @@ def test_padding_changes_only_rounding(kind: str, tiny_model: TinyModel) -> None
     ids = torch.tensor([row + [1] * (8 - len(row)) for row in rows])
     mask = torch.arange(8)[None] < torch.tensor([[len(row)] for row in rows])
     with torch.inference_mode():
-        padded = model([ids], mask, layers)
-        alone = [model([torch.tensor([row])], None, layers) for row in rows]
+        padded = model.compute_states([ids], mask, layers)
+        alone = [model.compute_states([torch.tensor([row])], None, layers) for row in rows]
     for layer in layers:
         for place, row in enumerate(rows):
             found = padded[layer][0][place, : len(row)]
@@ -105,7 +104,7 @@ def test_padding_changes_only_rounding(kind: str, tiny_model: TinyModel) -> None
 def test_texts_of_a_batch_do_not_affect_each_other(minilm: str, precision: Precision) -> None:
     encoder = load_encoder(minilm, precision=precision)
     assert isinstance(encoder, TransformerEncoder)
-    network = encoder.backbone.network
+    network = encoder.network
     rng = np.random.default_rng(3)
     rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
     atol = 0 if precision == "int8" else 1e-5
@@ -128,8 +127,8 @@ def test_unsupported_settings_are_left_to_transformers(
     folder = copy_with(tiny_model("bert"), tmp_path / "other", unsupported)
     assert read_bert_config(folder) is None
     if unsupported == {"hidden_act": "relu"}:
-        network = EncoderNetwork(folder, device="cpu", precision="fp32")
-        assert isinstance(network._model, TransformersModel)
+        network = open_network(folder, "cpu", "fp32")
+        assert isinstance(network, TransformersModel)
         row = [2, 9, 8, 7, 3]
         expected = reference_states(folder, row)
         for number, own in enumerate(own_states(network, row)):
@@ -156,9 +155,7 @@ def test_tensor_names_of_older_files_and_of_models_with_heads(
     older = {n.replace("LayerNorm.bias", "LayerNorm.beta"): t.clone() for n, t in older.items()}
     save_file({**older, "cls.predictions.bias": torch.ones(3)}, folder / "model.safetensors")
     row = [2, 9, 8, 7, 3]
-    networks = [
-        EncoderNetwork(f, device="cpu", precision="fp32") for f in (tiny_model("bert"), folder)
-    ]
+    networks = [open_network(f, "cpu", "fp32") for f in (tiny_model("bert"), folder)]
     for own, expected in zip(*(own_states(n, row) for n in networks), strict=True):
         assert np.array_equal(own, expected)
 
@@ -180,9 +177,7 @@ def test_invalid_weights_are_rejected(
     stored = read_tensors(tiny_model("bert"))
     stored[name] = change(stored[name])
     with pytest.raises(ModelError, match=message):
-        EncoderNetwork(
-            tiny_model("bert"), device="cpu", precision="fp32", load_tensors=lambda: stored
-        )
+        open_network(tiny_model("bert"), "cpu", "fp32", lambda: stored)
 
 
 @pytest.mark.parametrize("name", ["minilm", "mpnet", "e5"])

@@ -45,7 +45,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> QuantizedModel:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("tokenizers")
     home = tmp_path_factory.mktemp("unpacked")
-    unpack_model(write(home, checkpoint_bytes()), home / "model", "query: ")
+    unpack_model(write(home, checkpoint_bytes()), home / "model")
     return home / "model"
 
 

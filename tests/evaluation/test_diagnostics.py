@@ -285,7 +285,7 @@ def test_command_prints_and_writes_diagnostics(
 ) -> None:
     page = tmp_path / "page.html"
     argv = ["meta", "--human", str(judgments), "-m", "chrf", "--diagnostics", "--resamples", "0"]
-    assert main([*argv, "--report", str(page)]) == 0
+    assert main([*argv, "-o", str(page)]) == 0
     out = capsys.readouterr().out
     assert "sentinels: Can human agreement be reached without comparing texts?" in out
     assert '<section id="diagnostics"' in page.read_text(encoding="utf-8")

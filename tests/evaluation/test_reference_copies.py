@@ -7,7 +7,8 @@ import pytest
 import tertium
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.verdicts import describe_verdict
-from tertium.output.page.report_builder import report_results
+from tertium.output.html import render_page
+from tertium.output.page.report import report_results
 from tertium.output.render import render_table
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
@@ -51,7 +52,7 @@ def test_every_output_of_a_comparison_names_a_copy_of_the_reference() -> None:
     assert describe_verdict(compared).startswith(caution)
     for style in ("text", "md"):
         assert render_table(compared.comparison_table(), style).count(caution) == 1
-    assert "equal the reference" in report_results(compared).html()
+    assert "equal the reference" in render_page(report_results(compared))
     old, new = compared.records()
     assert "cautions" not in old
     assert new["cautions"][0].startswith(caution)

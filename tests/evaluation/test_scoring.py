@@ -172,4 +172,4 @@ def test_frame_of_a_comparison(comparison: tertium.Comparison) -> None:
 def test_report_accepts_lists() -> None:
     systems = {"a": ["the cat sat"], "b": ["a dog ran"]}
     report = tertium.report(systems, "chrf", references=["the cat"], explain=0, resamples=5)
-    assert report.results.systems == ("a", "b")
+    assert report.grid.systems == ("a", "b")

@@ -309,7 +309,7 @@ def test_every_command_slices(
         "0",
     ]
     assert main(argv) == 0
-    assert '<section id="slices"' in page.read_text(encoding="utf-8")
+    assert '<section id="by-length"' in page.read_text(encoding="utf-8")
 
 
 def test_labels_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ NEEDS = {
     "tertium-small": {"neural", BUNDLED},
     "tertium-base": {"neural", "mpnet", BUNDLED},  # its weights are not in any extra
 }
-MPNET_COMMAND = "tertium models install mpnet"
+MPNET_COMMAND = "tertium setup install mpnet"
 
 RECORDS = [
     {"system": system, "src": "Der Hund schläft im Garten.", "mt": text, "ref": reference}
@@ -72,7 +72,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ): ENTAILMENT,
         ("explain", "--source-text", "Der Hund.", "--translation-text", "A dog."): NEURAL,
         ("meta", "--human", "judgments.jsonl", "-m", "chrf"): set(),
-        ("meta", "--human", "judgments.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
+        ("meta", "--human", "judgments.jsonl", "-m", "chrf", "-o", "x.svg"): set(),
         ("train", "bleu-r", "--train", "judgments.jsonl", "-o", "trained", "-q"): set(),
         (
             "train",
@@ -89,9 +89,10 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("score", *texts, "-m", "blend:metrics=chrf+bleu"): set(),
         ("train", "svr", "--train", "judgments.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
         ("list",): set(),
-        ("models",): set(),
-        ("cache", "info"): set(),
-        ("cite", "bleu"): set(),
+        ("list", "models"): set(),
+        ("list", "citations", "bleu"): set(),
+        ("setup",): set(),
+        ("setup", "cache"): set(),
     }
     scored: dict[tuple[str, ...], set[str]] = {
         ("score", *texts, "-m", name): NEEDS.get(name, set())
@@ -124,7 +125,7 @@ def find_problem(command: tuple[str, ...], needs: set[str], here: set[str]) -> s
         for extra in extras.split(",")
     }
     named_extras |= {BUNDLED} if f"package {BUNDLED}" in lines[0] else set()
-    named_extras |= WORDNET if "tertium models install wordnet" in lines[0] else set()
+    named_extras |= WORDNET if "tertium setup install wordnet" in lines[0] else set()
     if MPNET_COMMAND in lines[0] and importlib.util.find_spec(
         "torch"
     ):  # also installed by the extra models

@@ -28,7 +28,7 @@ from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.metric import ESIM
 from tertium.metrics.heads.options import HeadOptions
-from tertium.output.page.report_builder import report_results
+from tertium.output.page.report import report_results
 from tertium.segment import Judgment, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()

@@ -81,12 +81,12 @@ def unreadable_human_scores(home: Path) -> list[str]:
 
 def unreadable_models(home: Path) -> list[str]:
     _close(home / "models")
-    return ["models"]
+    return ["list", "models"]
 
 
 def unreadable_cache(home: Path) -> list[str]:
     _close(home / "cache")
-    return ["cache", "info"]
+    return ["setup", "cache"]
 
 
 def unwritable_scores(home: Path) -> list[str]:

@@ -110,7 +110,7 @@ def test_transcripts_do_not_depend_on_where_models_are() -> None:
     rows = [
         ("package a-b: /x/lib/b", 21),
         ("models folder: /y", 17),
-        ("tertium models install b", 24),
+        ("tertium setup install b", 23),
     ]
     listings = {
         normalize(

@@ -55,10 +55,10 @@ VOLATILE = (
     (r"\b1[5-9]\d{17}\b", "TIME"),  # in nanoseconds
     (r"0x[0-9a-f]{6,}", "ADDRESS"),
     (r"\bpid \d+", "pid N"),
-    # `tertium models` tells where models are, or how to install them
+    # `tertium list models` tells where models are, or how to install them
     (r"(location, or command to install\n *)─+", r"\1─"),
     (
-        r"(?m)( \d+   )((package [\w-]+|(models )?folder): |tertium models install ).*",
+        r"(?m)( \d+   )((package [\w-]+|(models )?folder): |tertium setup install ).*",
         r"\1LOCATION",
     ),
     (r"(?m)^(models folder|Hugging Face cache): .*", r"\1: LOCATION"),

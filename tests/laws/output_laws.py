@@ -18,11 +18,11 @@ import numpy as np
 from tests.laws.trial import RESAMPLES, Trial, require, run_command, run_successfully
 
 from tertium.arrays import FloatArray
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.data.testset import TestSet
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain
-from tertium.output.page.template import read_asset
+from tertium.output.html import read_asset
 from tertium.output.render import render_table
 
 MAX_PAIRS = 30  # translations compared with one of another system
@@ -256,7 +256,7 @@ def reports_are_well_formed(trial: Trial) -> int:
     run_successfully([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))
     require(page.open == [], f"unclosed {page.open[:3]}")
-    templates = read_asset("page.html") + read_asset("report.html")
+    templates = read_asset("page.html") + read_asset("segments.html")
     require(page.scripts == templates.count("<script"), f"{page.scripts} scripts")
     require(not page.handlers, f"attributes {page.handlers[:3]}")
     return len(trial.segments)

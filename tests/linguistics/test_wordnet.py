@@ -205,7 +205,7 @@ def test_error_without_wordnet_shows_the_install_command(
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     if not Path("/usr/share/wordnet/data.noun").is_file():
-        with pytest.raises(MissingResourceError, match="tertium models install wordnet"):
+        with pytest.raises(MissingResourceError, match="tertium setup install wordnet"):
             find_wordnet()
     monkeypatch.setenv("TERTIUM_WORDNET", str(tmp_path))
     with pytest.raises(MissingResourceError, match=r"data\.noun"):

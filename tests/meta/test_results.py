@@ -73,25 +73,6 @@ def test_tables_render_and_escape(style, results):
     assert "good" in render_table(results.tasks[0].p_value_table(), style)
 
 
-def test_findings_name_the_best_metric_and_its_significance(results):
-    value = results.average.values[1]
-    assert results.summary() == [
-        (
-            "good",
-            f"agrees best with human scores: Pearson r {value:.3f} on average over 2 datasets, "
-            "significantly better than all others",
-        )
-    ]
-    untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), resamples=0)])
-    ((name, sentence),) = untested.summary()
-    assert name == "good"
-    assert "significantly" not in sentence
-    alike = make_set("x", 1)
-    alike.scores[2] = alike.scores[1]
-    tested = MetaEvaluation([alike]).run([Task(sets=("x",), resamples=50)])
-    assert tested.summary()[0][1].endswith(", not significantly better than fair_1")
-
-
 def test_p_values_are_those_of_the_row(results):
     table = results.tasks[0].p_value_table()
     assert table.header == ["", "good", "fair_1", "bad"]

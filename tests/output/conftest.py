@@ -14,11 +14,8 @@ from tests.output import chromium
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.metrics.base.loading import load_metric
-from tertium.output.page.explanations import (
-    SegmentExplanation,
-    explanation_html,
-)
-from tertium.output.page.report_builder import report_results
+from tertium.output.page.explained_segments import SegmentExplanation, render_explanation
+from tertium.output.page.report import report_results
 from tertium.scores import ScoreMatrix
 
 
@@ -58,7 +55,7 @@ def page(
     explanations = []
     for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
         metric = load_metric(name)
-        html = explanation_html(metric.explain(example.segments("fair")[3]))
+        html = render_explanation(metric.explain(example.segments("fair")[3]))
         explanations.append(SegmentExplanation(item=3, system=1, title=metric.label, html=html))
     path = tmp_path_factory.mktemp("report") / "page.html"
     report = report_results(results, human=human_scores, title="Example")

@@ -22,7 +22,7 @@ from tertium.evaluation.scoring import score
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import Task
-from tertium.output.page.report_builder import report_meta_evaluation, report_results
+from tertium.output.page.report import report_meta_evaluation, report_results
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import Span
@@ -57,7 +57,13 @@ def count(browser: Browser) -> str:
 
 def test_the_page_loads_and_shows_the_first_segments(opened: Browser) -> None:
     assert texts(opened, "h1") == ["Example"]
-    assert texts(opened, "h2") == ["Overview", "Agreement with human scores", "Charts", "Segments"]
+    assert texts(opened, "h2") == [
+        "Overview",
+        "Ranking of systems",
+        "Agreement with human scores",
+        "Charts",
+        "Segments",
+    ]
     assert count(opened) == "48 segments; showing 1 to 48"
     assert opened.evaluate("document.querySelector('#loading')") is None
 
@@ -335,59 +341,19 @@ def test_outlier_links_open_the_translation(opened: Browser) -> None:
 
 
 def test_tables_of_the_overview_sort(opened: Browser) -> None:
-    opened.click("table.scores thead th:nth-child(4) button")  # TER, descending first
-    assert texts(opened, "table.scores tbody th")[0].startswith("poor")
-    assert opened.evaluate("document.querySelector('table.scores th:nth-child(4)').ariaSort") == (
-        "descending"
-    )
-
-
-def test_long_names_stay_distinct_and_the_baseline_is_labeled(
-    browser: Browser, tmp_path: Path
-) -> None:
-    names = [f"our-very-long-experiment-of-2024-with-all-data-{n}-final" for n in ("base", "large")]
-    testset = TestSet(systems=dict.fromkeys(names, ("a", "b")), references=(("a",), ("c",)))
-    path = tmp_path / "names.html"
-    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
-    browser.open(path)
-    assert texts(browser, "table.scores tbody bdi[title]") == ["…base-final", "…large-final"]
-    assert texts(browser, "table.scores tbody .hidden")[0] == names[0]  # for screen readers
-    base = "document.querySelector('table.scores .base').getBoundingClientRect()"
-    cell = "document.querySelector('table.scores tbody th').getBoundingClientRect()"
-    assert browser.evaluate(f"{base}.right <= {cell}.right && {base}.width > 30")
-    assert texts(browser, ".picture text.name")[:2] == [
-        f"{name}…{name.split('-')[-2]}-final" for name in names
-    ]
-    assert texts(browser, ".findings bdi") == names  # equal, so both are best
+    table = "#overview > .scroll table"
+    opened.click(f"{table} thead th:nth-child(8) button")  # TER, descending first
+    assert texts(opened, f"{table} tbody th")[0].startswith("poor")
+    head = f"document.querySelector('{table} th:nth-child(8)')"
+    assert opened.evaluate(f"{head}.ariaSort") == "descending"
 
 
 def test_sorting_keeps_the_footer_below(opened: Browser) -> None:
     for _ in range(2):
-        opened.click("#agreement thead th:nth-child(2) button")
-        rows = texts(opened, "#agreement table:first-of-type tr > :first-child")
+        opened.click("#agreement-with-human-scores thead th:nth-child(2) button")
+        rows = texts(opened, "#agreement-with-human-scores table:first-of-type tr > :first-child")
         assert rows[4] == "human scores"  # below the header and three metrics
         assert "human scores" not in rows[:4]
-
-
-def test_a_signature_is_copied(opened: Browser) -> None:
-    opened.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    opened.click(".signatures .copy")
-    opened.wait("window.copied")
-    assert opened.evaluate("window.copied").startswith("BLEU|nrefs:2|")
-    opened.click(".signatures .copy")  # twice: its name comes back
-    opened.wait("$('announcement').textContent === 'Copied'")
-    opened.wait("$('announcement').textContent === ''")
-    assert texts(opened, ".signatures .copy")[0] == "Copy"
-
-
-def test_copying_falls_back_to_selection_and_reports_failure(opened: Browser) -> None:
-    opened.evaluate("navigator.clipboard.writeText = async () => { throw new Error('no'); }")
-    opened.evaluate("document.execCommand = () => window.works")
-    for works, message in (("true", "Copied"), ("false", "Copy failed: select the text")):
-        opened.evaluate(f"window.works = {works}; document.querySelector('.copy').focus()")
-        opened.click(".copy")
-        opened.wait(f"$('announcement').textContent === '{message}'")
-        assert opened.evaluate("document.activeElement.className") == "copy"
 
 
 def test_the_theme_follows_the_system_and_the_button(opened: Browser) -> None:
@@ -556,22 +522,6 @@ def test_translations_keep_a_minimum_width_next_to_many_scores(
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_names_next_to_many_warnings_stay_on_one_line(browser: Browser, tmp_path: Path) -> None:
-    words = " ".join(f"w{n}" for n in range(9))
-    lines = ("", words, f"{words} {words} {words}", "a", "b")
-    testset = TestSet(
-        systems={"our first system": lines, "our second system": lines[::-1]},
-        references=((words,), ("a",), (words,), (words,), ("",)),
-        sources=(words, words, words, "a", "b"),
-    )
-    path = tmp_path / "warnings.html"
-    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
-    browser.open(path)
-    assert len(texts(browser, "table.warned thead th")) == 6
-    name = "document.querySelector('table.warned tbody th bdi')"
-    assert browser.evaluate(f"{name}.getClientRects().length") == 1
-
-
 def test_a_printed_page_is_light_complete_and_without_controls(opened: Browser) -> None:
     opened.media(scheme="dark", kind="print")
     displayed = "getComputedStyle(document.querySelector('#controls')).display"
@@ -603,9 +553,11 @@ def test_all_columns_fit_on_paper(opened: Browser) -> None:
     assert set(opened.evaluate(f"{frames}.map((f) => getComputedStyle(f).overflowX)")) == {
         "visible"
     }
-    wide = opened.evaluate("document.querySelector('table.scores').getBoundingClientRect().right")
+    wide = opened.evaluate(
+        "document.querySelector('#overview table').getBoundingClientRect().right"
+    )
     assert wide <= 700
-    foot = "getComputedStyle(document.querySelector('#agreement tfoot')).display"
+    foot = "getComputedStyle(document.querySelector('#agreement-with-human-scores tfoot')).display"
     assert opened.evaluate(foot) == "table-row-group"  # else on every page of a long table
     cell = "document.querySelector('#results td.output')"  # two systems stay side by side
     assert opened.evaluate(f"getComputedStyle({cell}).display") == "table-cell"
@@ -643,26 +595,6 @@ def marked_notebook(path: Path, *texts: str) -> Path:
     return path
 
 
-def test_major_errors_only_applies_to_one_list_of_a_notebook(
-    browser: Browser, tmp_path: Path
-) -> None:
-    path = marked_notebook(tmp_path / "marked.html", "abc", "def")
-    browser.open(path, ready="document.querySelector('.tertium')")
-    visible_counts = (
-        "[...document.querySelectorAll('.markings')].map((list) => [...list.querySelectorAll("
-        "'li')].filter((line) => line.checkVisibility()).length)"
-    )
-    assert browser.evaluate(visible_counts) == [4, 4]
-    browser.evaluate("document.querySelectorAll('.markings > label')[1].click()")
-    assert browser.evaluate(visible_counts) == [4, 2]
-    shades = (
-        "[...document.querySelectorAll('.markings')[1].querySelectorAll('mark')].filter((mark) => "
-        "mark.checkVisibility() && getComputedStyle(mark).backgroundColor !== 'rgba(0, 0, 0, 0)')"
-        ".map((mark) => mark.textContent)"
-    )
-    assert browser.evaluate(shades) == ["bc", "ef"]
-
-
 def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -675,7 +607,7 @@ def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(
     )
     assert max(browser.evaluate(cut)) <= 0
     wide = "(() => {{ const box = document.createElement('bdi'); box.innerHTML = {};"
-    wide += "document.querySelector('.marked p').append(box);"
+    wide += "document.querySelector('.lines p').append(box);"
     wide += "const found = box.getBoundingClientRect().width; box.remove(); return found; }})()"
     plain, marked = (
         browser.evaluate(wide.format(json.dumps(text)))
@@ -721,7 +653,8 @@ def test_a_right_to_left_name_does_not_reorder_its_context(
     assert browser.evaluate(direction) == "ltr"
     note = "warning: empty hypothesis: <bdi>نظام الترجمة</bdi> 1, <bdi>מערכת 2</bdi> 1, z 1</p>"
     assert note in results._repr_html_()
-    assert "<b><bdi>نظام الترجمة</bdi>, <bdi>מערכת 2</bdi>, z</b>" in report._repr_html_()
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<bdi>نظام الترجمة</bdi>, <bdi>מערכת 2</bdi>, z</h1>" in page
 
 
 def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from tertium.core.charts import (
     RidgeChart,
     ScatterChart,
 )
+from tertium.core.result import Result
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.output.charts.axes import Scale, axis_limits, make_plot, ticks
@@ -32,8 +34,9 @@ from tertium.output.charts.chart_statistics import (
     max_cell_count,
     pearson,
 )
-from tertium.output.charts.draw import draw, write_charts
-from tertium.output.page.figures import metric_pair_figures
+from tertium.output.charts.draw import draw
+from tertium.output.html import render_fragment
+from tertium.output.page.figures import chart_translations
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
 
 NAN = float("nan")
@@ -143,13 +146,27 @@ def test_curves_have_names_and_an_optional_rule() -> None:
     assert 'class="interval"' in draw(replace(chart, reference_value=0.8))
 
 
-def test_charts_are_written_with_their_captions(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Charts(Result):
+    """A result that is only charts."""
+
+    all_charts: Sequence[Chart]
+
+    def charts(self) -> Sequence[Chart]:
+        return self.all_charts
+
+
+def test_charts_are_written_in_rows_with_their_captions(tmp_path: Path) -> None:
     axis = Axis(name="x", values=np.arange(3.0))
     chart = ScatterChart(caption="a & b", x=axis, y=axis)
-    write_charts(tmp_path / "new" / "two.svg", [[chart, replace(chart, caption="c")]])
-    root = ElementTree.parse(tmp_path / "new" / "two.svg").getroot()
+    charts = [chart, replace(chart, caption="c"), replace(chart, caption="d", row=1)]
+    Charts(charts).write(tmp_path / "new" / "three.svg")
+    root = ElementTree.parse(tmp_path / "new" / "three.svg").getroot()
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"a & b", "c"} <= set(texts)
+    assert {"a & b", "c", "d"} <= set(texts)
+    groups = root.findall("{http://www.w3.org/2000/svg}g")
+    places = [group.get("transform") for group in groups]
+    assert places == ["translate(10 32)", "translate(360 32)", "translate(10 314)"]
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
@@ -204,44 +221,22 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
     x, y = grid.columns
     chrf, ter = x.values, y.values
-    html = metric_pair_figures(grid)
-    assert "Each dot is a translation." in html
+    html = draw_pairs(grid)
     first = find_outliers(x, y)[0]
     label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
-    assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
+    assert f'<a data-row="{first}" href="#segments"><bdi>{label}</bdi></a>' in html
     assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
-    assert html.count('href="#segment-') == 5
+    assert html.count('href="#segments"') == 5
     many = replace(grid, **repeated(grid, 4))
-    html = metric_pair_figures(many)
-    assert "Shades show the number of translations." in html
-    assert "Each dot" not in html
-    assert f"darkest shade: {max_cell_count(*many.columns)}</figcaption>" in html
+    html = draw_pairs(many)
+    assert "Outliers" not in html
+    shades = f"shades: number of translations, at most {max_cell_count(*many.columns)}"
+    assert f"{shades}</figcaption>" in html
 
 
-def test_segment_links_use_the_segment_name() -> None:
-    """A link by position would open another segment if segments have their own numbers."""
-    names = ("3", "1", "a b/ç")
-    grid = grid_from_evaluation(
-        score(
-            TestSet(
-                systems={"a": ("x", "y", "z")},
-                references=(("x",), ("v",), ("w",)),
-                columns={"segment": names},
-            ),
-            "chrf",
-        )
-    )
-    assert [grid.segment_link(row) for row in range(3)] == [
-        "#segment-3",
-        "#segment-1",
-        "#segment-a%20b%2F%C3%A7",
-    ]
-    twice = replace(grid, items=(grid.items[0],) * 3)
-    assert [twice.segment_link(row) for row in range(3)] == [
-        "#segment-1",
-        "#segment-2",
-        "#segment-3",
-    ]
+def draw_pairs(grid: TranslationGrid) -> str:
+    [pairs] = [own for own in chart_translations(grid) if own.title == "Metrics against each other"]
+    return render_fragment([pairs])
 
 
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:

@@ -19,11 +19,8 @@ from tertium.metrics.base.explanation import (
     WordMatch,
 )
 from tertium.metrics.base.loading import load_metric
-from tertium.output.page.explanations import (
-    MAX_TOKENS,
-    explanation_html,
-    heat_map_html,
-)
+from tertium.output.heat_map import MAX_TOKENS, render_heat_map
+from tertium.output.page.explained_segments import render_explanation
 from tertium.segment import Segment
 
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
@@ -44,7 +41,7 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_matches() -> None:
     assert (len(first.cosines), len(first.cosines[0])) == pieces
     best = {(link.hypothesis, link.other): link.similarity for link in first.links}
     assert all(first.cosines[i][j] == pytest.approx(s, abs=1e-4) for (i, j), s in best.items())
-    html = explanation_html(actual)
+    html = render_explanation(actual)
     numbers = pieces[0] * pieces[1]
     rest = len(actual.comparisons[1].hypothesis_pieces) * len(actual.comparisons[1].other_pieces)
     assert len([c for c in cells(html) if c]) == numbers + rest
@@ -54,14 +51,14 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_matches() -> None:
 
 
 def test_bertr_frames_the_match_of_each_reference_token() -> None:
-    html = explanation_html(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
+    html = render_explanation(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
     assert html.count("framed") == 3
 
 
 def test_a_transport_plan_moves_all_mass_of_each_token() -> None:
     actual = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
     assert actual.comparisons[0].cosines == ()  # the plan is the explanation
-    html = explanation_html(actual)
+    html = render_explanation(actual)
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
     for row in rows:
         assert sum(float(value) for value in cells(row) if value) == pytest.approx(1, abs=0.03)
@@ -69,7 +66,7 @@ def test_a_transport_plan_moves_all_mass_of_each_token() -> None:
 
 
 def test_an_empty_output_has_values_but_no_map() -> None:
-    html = explanation_html(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
+    html = render_explanation(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
     assert "compared with the reference" in html
     assert "<table" not in html
 
@@ -77,7 +74,7 @@ def test_an_empty_output_has_values_but_no_map() -> None:
 def test_long_texts_are_truncated_with_a_note_in_the_caption() -> None:
     names = [f"w{n}" for n in range(MAX_TOKENS + 5)]
     values = np.zeros((len(names), len(names)))
-    html = heat_map_html(HeatMap(title="long", rows=names, columns=names, values=values))
+    html = render_heat_map(HeatMap(title="long", rows=names, columns=names, values=values))
     assert f"long (first {MAX_TOKENS} tokens)" in html
     assert f"w{MAX_TOKENS}" not in html
 
@@ -98,7 +95,7 @@ def test_attributions_show_entailment_issues_and_contributions() -> None:
         follows={"forward": True, "backward": False},
         faults=("drops <b>'down'</b>",),
     )
-    html = explanation_html(Explanation(metric="RTE", score=0.2, attribution=attribution))
+    html = render_explanation(Explanation(metric="RTE", score=0.2, attribution=attribution))
     assert "RTE: +0.200 (the reference itself scores +0.900)" in html
     assert "does the reference entail the translation? yes" in html
     assert "does the translation entail the reference? no" in html
@@ -114,16 +111,16 @@ def test_attributions_show_entailment_issues_and_contributions() -> None:
 def test_win_probabilities_have_an_empty_diagonal() -> None:
     probabilities = WinProbabilities(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5)))
     explanation = Explanation(metric="Pairwise", score=0.7, win_probabilities=probabilities)
-    assert [c for c in cells(explanation_html(explanation)) if c] == [".70", ".30"]
+    assert [c for c in cells(render_explanation(explanation)) if c] == [".70", ".30"]
     assert [row[1].text for row in explanation.tables()[0].cells()] == ["", "0.300"]
 
 
 def test_pages_draw_what_text_has_as_tables() -> None:
     explanation = explain("bertscore:encoder=toy", Segment("a b", None, ("b a c",)))
-    [map_and_table] = [section for section in explanation.sections() if not section.title]
+    [map_and_table] = [section for section in explanation.top_sections() if not section.title]
     assert [type(part) for part in map_and_table.contents[-2:]] == [HeatMap, Table]
     assert "direction" in str(explanation)
-    assert "direction" not in explanation_html(explanation)
+    assert "direction" not in render_explanation(explanation)
 
 
 def test_explanations_are_written_as_json_and_tables(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from tests.output.chromium import Browser
 
 import tertium
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.evaluation.checking import CheckReport
-from tertium.output.page import findings_page as module
-from tertium.output.page.findings_page import findings_page
+from tertium.output import html
+from tertium.output.html import render_page
 
 SOURCES = ["You have {count} files.", "In 1947", "Hello <b>you</b>"]
 BAD = ["Sie haben Dateien.", "Im  Jahr 1974", "<script>alert(1)</script>"]
@@ -59,32 +59,32 @@ def test_the_page_filters_findings_and_runs_no_script_of_texts(
     report: CheckReport, browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "f.html"
-    path.write_text(findings_page(report), encoding="utf-8")
+    report.write(path)
     browser.open(path)
-    count = "document.querySelector('#count').textContent"
+    count = "document.querySelector('form + [role=status]').textContent"
     total = len([*report.findings()])
-    assert browser.evaluate(count) == f"{total} findings"
-    browser.choose("#check", "numbers")
-    assert browser.evaluate(count) == f"1 of {total} findings"
-    shown = "document.querySelector('#findings tbody tr:not([hidden])')"
-    assert browser.evaluate(f"{shown}.querySelector('mark').textContent") == "1974"
-    browser.choose("#query", "nowhere")
-    assert browser.evaluate(count) == f"0 of {total} findings"
+    assert browser.evaluate(count) == f"{total} rows"
+    lists = "[...document.querySelectorAll('form select')].map((n) => n.labels[0].firstChild.data)"
+    assert browser.evaluate(lists) == ["Check", "Severity"]
+    browser.choose("form label:nth-of-type(2) select", "numbers")
+    assert browser.evaluate(count) == f"1 of {total} rows"
+    row = "document.querySelector('table[data-filters] tbody tr:not([hidden])')"
+    assert browser.evaluate(f"{row}.querySelector('mark').textContent") == "1974"
+    browser.choose("form input", "nowhere")
+    assert browser.evaluate(count) == f"0 of {total} rows"
     assert browser.problems == []
 
 
 def test_a_long_page_is_cut(report: CheckReport, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "The page lists the first" not in findings_page(report)
-    monkeypatch.setattr(module, "MAX_LISTED_FINDINGS", 1)
-    page = findings_page(report)
-    assert "The page lists the first 1: write .xlsx or .tsv for all." in page
-    assert page.count("<tr data-check") == 1
+    assert "The first" not in render_page(report)
+    monkeypatch.setattr(html, "MAX_PAGE_ROWS", 3)
+    page = render_page(report)
+    assert f"The first 3 of {len([*report.findings()])} rows; files have all." in page
 
 
 def test_a_page_without_findings_says_so() -> None:
-    page = findings_page(tertium.check(GOOD, sources=SOURCES, target_language="de"))
+    page = render_page(tertium.check(GOOD, sources=SOURCES, target_language="de"))
     assert "No findings." in page
-    assert 'id="system"' not in page
 
 
 def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
@@ -95,7 +95,7 @@ def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
 def test_a_report_has_a_section_of_findings() -> None:
     texts = {"bad": BAD, "good": GOOD}
     options: dict[str, Any] = {"sources": SOURCES, "references": GOOD, "explain": 0}
-    page = tertium.report(texts, "chrf", checks=True, **options).html()
-    assert '<h2 id="checks-title">Checks</h2>' in page
+    page = render_page(tertium.report(texts, "chrf", checks=True, **options))
+    assert "<h2>Checks</h2>" in page
     assert "placeholder {count} is missing in the translation" in page
-    assert 'id="checks-title"' not in tertium.report(texts, "chrf", **options).html()
+    assert "<h2>Checks</h2>" not in render_page(tertium.report(texts, "chrf", **options))

@@ -1,4 +1,4 @@
-"""The overview has a text for everything it shows with colors, boxes and lines."""
+"""Pages have the tables and charts of results, with a text for everything that charts show."""
 
 from __future__ import annotations
 
@@ -14,14 +14,8 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, add_significance, compare
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.output.page.explanations import heat_map_html
-from tertium.output.page.figures import ranking_figures
-from tertium.output.page.overview import (
-    overview_contents,
-    signature_list,
-    summarize_evaluation,
-)
-from tertium.output.page.translation_grid import grid_from_evaluation
+from tertium.output.heat_map import render_heat_map
+from tertium.output.html import render_page
 
 
 @pytest.fixture(scope="module")
@@ -29,36 +23,19 @@ def comparison(example: TestSet) -> Comparison:
     return compare(example, ["chrf", "ter"], resamples=100)
 
 
-@pytest.fixture(scope="module")
-def page(comparison: Comparison) -> str:
-    return overview_contents(comparison, grid_from_evaluation(comparison))
+def text_of(html: str) -> str:
+    main = html[html.index("<main") : html.index("</main>")]
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", "", main))
 
 
-def plain(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub("<[^>]+>", "", html))
-
-
-def test_bounds_and_clusters_are_text(comparison: Comparison, page: str) -> None:
+def test_a_page_has_the_table_and_the_ranking(comparison: Comparison) -> None:
+    page = render_page(comparison)
     bounds = comparison.intervals["poor"]["chrf"]
-    text = plain(page)
-    assert f" {bounds.low:.2f} to {bounds.high:.2f}" in text
-    assert "±" not in text
-    assert f" cluster {comparison.clusters['chrf'][2]}" in text
-    figures = ranking_figures(comparison)
-    assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in figures
-
-
-def test_documents_have_a_caption(page: str) -> None:
-    assert "<caption>Document scores</caption>" in page
-
-
-def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
-    assert (
-        plain(summarize_evaluation(score(example, ["chrf", "ter"]))[0])
-        == "good is best under both metrics."
-    )
-    three = score(example, ["chrf", "ter", "bleu"])
-    assert plain(summarize_evaluation(three)[0]) == "good is best under all 3 metrics."
+    assert comparison.tables()[0].cells()[2][1].text in text_of(page)
+    assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in page
+    assert "<summary>Document scores</summary>" in page
+    assert "<summary>p-values of all pairs of systems</summary>" in page
+    assert page.count("<figure>") == 2
 
 
 def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
@@ -66,16 +43,9 @@ def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
     assert [*tested.clusters[partial]] == [0, 1, 2]
-    displayed = overview_contents(tested, grid_from_evaluation(tested))
-    assert "nan" not in plain(displayed)
-    assert "nan" not in displayed.replace('data-value="nan"', "")
-    figures = ranking_figures(tested)
-    assert "good: no score" in figures
-    assert "nan" not in figures
-    assert [plain(finding) for finding in summarize_evaluation(tested)] == [
-        "good is best under TER, significantly better than all others.",
-        "fair is best under Partial, but not significantly better than all others.",
-    ]
+    page = render_page(tested)
+    assert "nan" not in text_of(page)
+    assert "good: no score" in page
     good, fair, _ = tested.comparison_table().cells()
     assert [cell.text for cell in good[4:]] == ["–", "", "–"]
     assert [cell.emphasis for cell in fair[4:5]] == ["best"]
@@ -88,28 +58,24 @@ def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) ->
     tested = add_significance(ranking.as_evaluation())  # some resamples have no scored segment
     [chances] = tested.metrics
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
-    displayed = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
-    assert "nan" not in displayed
+    assert "nan" not in text_of(render_page(tested))
     nothing = rank(few.subset([0]), Partial(unscored=few.systems["good"][0])).as_evaluation()
-    displayed = overview_contents(nothing, grid_from_evaluation(nothing))
-    assert "nan" not in plain(displayed + ranking_figures(nothing))
+    assert "nan" not in text_of(render_page(nothing))
 
 
 def test_the_page_warns_of_few_segments(example: TestSet) -> None:
     for count, warning in ((5, "5 segments: tests and intervals"), (1, "one segment: nothing to")):
         few = compare(example.subset(range(count)), ["chrf"], resamples=20)
-        displayed = plain(overview_contents(few, grid_from_evaluation(few)))
+        displayed = text_of(render_page(few))
         assert f"warning: {warning}" in displayed
         assert "nan" not in displayed
     for resamples, expected in ((19, True), (20, False)):  # 1 / 20 is not below .05
         coarse = compare(example, ["chrf"], resamples=resamples)
         warning = "warning: 19 resamples: p cannot fall below 0.05; use 20 or more"
-        assert (
-            warning in plain(overview_contents(coarse, grid_from_evaluation(coarse)))
-        ) == expected
+        assert (warning in text_of(render_page(coarse))) == expected
         assert (warning in coarse.warning_lines()) == expected
     alone = score(example.subset(range(5)), "chrf")
-    assert "unreliable" not in plain(overview_contents(alone, grid_from_evaluation(alone)))
+    assert "unreliable" not in text_of(render_page(alone))
 
 
 def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) -> None:
@@ -122,56 +88,6 @@ def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) 
     assert "warning: truncated text: good 5" in changed.warning_lines()
 
 
-def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -> None:
-    twice = {"a": example.systems["good"], "b": example.systems["good"], **example.systems}
-    same = TestSet(systems=twice, references=example.references)
-    first, order = summarize_evaluation(score(same, ["chrf", "ter"]))
-    assert plain(first) == "a and b and good are best under both metrics."
-    assert "same order" in plain(order)
-
-
-def test_a_metric_under_which_systems_tie_has_one_sentence() -> None:
-    """chrF distinguishes a and b, TER does not: both are best under TER."""
-    texts = {"a": "the cat sits", "b": "the cat dog", "c": "no such thing"}
-    tied = TestSet(
-        systems={name: [text] * 10 for name, text in texts.items()},
-        references=[["the cat sat"]] * 10,
-    )
-    assert [
-        plain(finding) for finding in summarize_evaluation(score(tied, ["chrf", "ter"]))[:2]
-    ] == [
-        "a is best under chrF.",
-        "a and b are best under TER.",
-    ]
-    tested = compare(tied, ["ter"], resamples=50)
-    assert plain(summarize_evaluation(tested)[0]) == (
-        "a and b are best under TER, significantly better than all others."
-    )
-    two = compare(TestSet(systems={"a": ["x"], "b": ["x"]}, references=[["y"]]), ["ter"])
-    assert [*map(plain, summarize_evaluation(two))] == ["a and b are best under TER."]
-
-
-def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
-    """chrF distinguishes the systems, TER does not: two orders, in any order of systems."""
-    outputs = {"a": ("the cat sits",), "b": ("the cat dog",)}
-    for systems in (outputs, dict(reversed(outputs.items()))):
-        evaluation = score(
-            TestSet(systems=systems, references=(("the cat sat",),)), ["chrf", "ter"]
-        )
-        assert plain(summarize_evaluation(evaluation)[-1]) == (
-            "The metrics rank the systems in 2 different orders."
-        )
-    equal = TestSet(systems={"a": ("x",), "b": ("x",)}, references=(("y",),))
-    assert [*map(plain, summarize_evaluation(score(equal, ["chrf", "ter"])))] == [
-        "a and b are best under both metrics."
-    ]
-
-
-def test_one_system_has_no_ranking(example: TestSet) -> None:
-    alone = TestSet(systems={"good": example.systems["good"]}, references=example.references)
-    assert "Score of the system" in ranking_figures(score(alone, ["chrf"]))
-
-
 def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
     table = comparison.pair_table("ter")
     assert table.title == "p-values of all pairs, TER"
@@ -182,15 +98,8 @@ def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
     assert "the row is better (+) or worse (-) than the column" in table.notes[0]
 
 
-def test_several_signatures_have_a_copy_all_button() -> None:
-    two = signature_list(["a|1", "b|2"])
-    assert "<h3>Signatures</h3>" in two
-    assert 'data-copy="a|1\nb|2"' in two
-    assert "Copy all" not in signature_list(["a|1"])
-
-
 def test_the_best_match_has_a_text_label() -> None:
-    actual = heat_map_html(
+    actual = render_heat_map(
         HeatMap(
             title="x",
             rows=["a"],

@@ -9,8 +9,7 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.evaluation.scoring import score
-from tertium.output.page.report import Report
-from tertium.output.page.report_builder import report_results
+from tertium.output.page.report import Report, report_results
 
 
 @pytest.fixture(scope="module")

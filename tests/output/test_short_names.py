@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tertium.output.short_names import name_markup, shorten_names
+from tertium.output.short_names import shorten_names
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,3 @@ def test_any_names_fit_and_stay_distinct(names: list[str], max_length: int) -> N
     actual = shorten_names(names, max_length)
     assert max(map(cell_len, actual), default=0) <= max_length
     assert len(set(zip(names, actual, strict=True))) == len(set(names)) == len(set(actual))
-
-
-def test_a_shortened_name_has_the_full_name_as_tooltip() -> None:
-    assert name_markup("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
-    actual = name_markup("a-long-name", "…name")
-    assert 'title="a-long-name"' in actual
-    assert '<bdi class="hidden">a-long-name</bdi>' in actual

@@ -16,7 +16,7 @@ from papers.table import measure
 
 from tertium.cache.vector_cache import clear_memory
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.encoders.backbone import Backbone
+from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.execution import runtime
 from tertium.metrics import load_metric
 
@@ -48,13 +48,13 @@ def test_all_layers_share_one_forward_pass(
     datasets: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[int] = []
-    encode = Backbone.encode
+    run = TransformerEncoder._run_pass
 
-    def count_passes(self: Backbone, texts: Any, **options: Any) -> Any:
-        passes.append(len(options["layers"]))
-        return encode(self, texts, **options)
+    def count_passes(self: TransformerEncoder, texts: Any, layers: Any, sentences: bool) -> Any:
+        passes.append(len(layers))
+        return run(self, texts, layers, sentences)
 
-    monkeypatch.setattr(Backbone, "encode", count_passes)
+    monkeypatch.setattr(TransformerEncoder, "_run_pass", count_passes)
     curve = LayerCurve(set="da/wmt17", columns=("de-en",), depths=(("minilm", 6),))
     (table,) = (table for table in TABLES if table.number == "figure-4")
     table = replace(table, experiment=curve, rows=curve.rows("reference"))

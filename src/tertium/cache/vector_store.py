@@ -312,7 +312,7 @@ class VectorStore:
                 return MOVE_AWAY
         if not os.access(self.path.parent, os.W_OK):
             return "its folder is not writable; set TERTIUM_CACHE to another folder"
-        return "`tertium cache clear` starts a new one"
+        return "`tertium setup cache clear` starts a new one"
 
 
 def _keys_present(database: sqlite3.Connection, keys: Iterable[int]) -> list[int]:

@@ -31,7 +31,7 @@ from tertium.campaigns.campaign import (
     CampaignItem,
     to_json,
 )
-from tertium.data.formats import read_jsonl
+from tertium.data.record_files import read_jsonl
 from tertium.errors import DataError, ModelError, UnknownNameError
 from tertium.schema import NON_NEGATIVE, POSITIVE, Rule, read_dataclass
 from tertium.spans import (

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from tertium.atomic import PathLike, write_text
 from tertium.core.result import Column, Result, Table, count_column
-from tertium.data.formats import parse_json
+from tertium.data.record_files import parse_json
 from tertium.data.text_files import read_text
 from tertium.errors import DataError, ModelError, UnknownNameError
 from tertium.schema import NON_NEGATIVE, describe_json, read_dataclass

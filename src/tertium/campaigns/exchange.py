@@ -18,7 +18,7 @@ from tertium.campaigns.campaign import (
     parse_campaign,
     write_campaign,
 )
-from tertium.data.formats import parse_json
+from tertium.data.record_files import parse_json
 from tertium.data.text_files import read_text
 from tertium.errors import DataError, UnknownNameError
 

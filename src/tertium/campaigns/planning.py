@@ -1,8 +1,8 @@
 """Make a campaign from a test set: items, context, attention checks, tutorials and assignments.
 
-Attention checks repeat a chosen output with visible damage (the rules of `tertium challenge`). A
-rater passes if the damaged output gets a lower score than the original. Tutorials show a reference
-and a damaged reference, with an explanation.
+Attention checks repeat a chosen output with visible damage (the rules of `tertium meta challenge`).
+A rater passes if the damaged output gets a lower score than the original. Tutorials show a
+reference and a damaged reference, with an explanation.
 """
 
 from __future__ import annotations

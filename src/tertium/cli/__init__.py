@@ -1,4 +1,4 @@
-"""The command line: one module per command parses, calls one public function and prints.
+"""The command line: a table of commands, each a function that a runner calls with its options.
 
 Results go to stdout, progress and warnings to stderr. A `TertiumError` prints one line and exits
 with its code: 3 if the budget of a judge is reached or too few of its answers are valid, 2 for any
@@ -7,71 +7,151 @@ other user error. Other exceptions are bugs and keep their traceback.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import importlib
 import io
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tertium.cli.parser import CommandParser, OneLineErrorParser
-from tertium.errors import JudgeServerError, TertiumError, UnknownNameError, UsageError
+from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 from tertium.version import __version__
 
-FUNCTIONS: Mapping[str, str] = {
-    "score": "tertium.evaluation.score_commands:score_files",
-    "compare": "tertium.evaluation.score_commands:compare_files",
-    "check": "tertium.evaluation.check_command:check_files",
-    "gate": "tertium.decisions.gate_commands:gate_files",
-    "gate calibrate": "tertium.decisions.gate_commands:calibrate_gate",
-    "report": "tertium.output.page.report_command:report_files",
-    "worst": "tertium.decisions.worst_command:worst_of_files",
-    "route fit": "tertium.decisions.route_commands:fit_route_to_files",
-    "route apply": "tertium.decisions.route_commands:apply_route_to_files",
-}
-COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
+# By group: the function of each command, and one line of help.
+COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Evaluate": {
-        "score": "score translations",
-        "compare": "compare systems with significance tests",
-        "rank": "rank systems or candidate lists by pairwise comparison",
-        "check": "find errors without a model: placeholders, tags, numbers",
-        "explain": "explain the score of a translation",
-        "report": "write an HTML report about systems and metrics",
-        "corpus": "score large files, locally or on a cluster",
+        "score": ("evaluation.score_commands:score_files", "score translations"),
+        "compare": (
+            "evaluation.score_commands:compare_files",
+            "compare systems with significance tests",
+        ),
+        "rank": ("evaluation.rank_commands:rank_files", "rank systems by pairwise comparison"),
+        "rank candidates": (
+            "evaluation.rank_commands:rank_candidates",
+            "rank lists of candidate translations",
+        ),
+        "check": (
+            "evaluation.check_command:check_files",
+            "find errors without a model: placeholders, tags, numbers",
+        ),
+        "explain": (
+            "evaluation.explain_command:explain_texts",
+            "explain the score of a translation",
+        ),
+        "report": (
+            "output.page.report_command:report_files",
+            "write an HTML report about systems and metrics",
+        ),
+        "corpus": (
+            "corpus.corpus_command:score_corpus_files",
+            "score large files, locally or on a cluster",
+        ),
     },
     "Decide": {
-        "gate": "decide if a system may replace another, for CI",
-        "worst": "list the translations most in need of attention",
-        "route": "decide which translations to publish, post-edit or redo",
+        "gate": (
+            "decisions.gate_commands:gate_files",
+            "decide if a system may replace another, for CI",
+        ),
+        "gate calibrate": (
+            "decisions.gate_commands:calibrate_gate",
+            "suggest margins from two runs of one system",
+        ),
+        "worst": (
+            "decisions.worst_command:worst_of_files",
+            "list the translations most in need of attention",
+        ),
+        "route fit": (
+            "decisions.route_commands:fit_route_to_files",
+            "fit thresholds with a promised precision",
+        ),
+        "route apply": (
+            "decisions.route_commands:apply_route_to_files",
+            "decide what to publish, post-edit or translate again",
+        ),
     },
     "Metrics": {
-        "list": "list metrics and rankers, or describe one",
-        "train": "train a metric on human judgments",
-        "models": "list encoders and dictionaries, or install one",
+        "list": ("metrics.list_commands:list_metrics", "list metrics and rankers"),
+        "list models": ("metrics.setup_commands:list_models", "list encoders and dictionaries"),
+        "list data": ("data.datasets_command:list_datasets", "list sets of human judgments"),
+        "list checks": ("evaluation.check_command:list_checks", "list the checks of `check`"),
+        "list citations": (
+            "metrics.list_commands:list_citations",
+            "print BibTeX entries of metrics",
+        ),
+        "train": (
+            "evaluation.train_command:train_on_files",
+            "train a metric on human judgments",
+        ),
     },
     "Meta-evaluation": {
-        "meta": "measure how well metrics agree with human judgments",
-        "challenge": "test metrics on a challenge set",
-        "analyse": "see where two metrics disagree on good translations",
-        "data": "list sets of human judgments, or describe one",
+        "meta": (
+            "evaluation.meta_commands:evaluate_metrics",
+            "measure how well metrics agree with human judgments",
+        ),
+        "meta protocol": (
+            "evaluation.meta_commands:rank_by_protocol",
+            "rank metrics by the rules of a shared task",
+        ),
+        "meta decisions": (
+            "evaluation.meta_commands:evaluate_metric_decisions",
+            "measure how well metrics find good translations",
+        ),
+        "meta thresholds": (
+            "evaluation.meta_commands:fit_metric_thresholds",
+            "measure which score differences humans confirm",
+        ),
+        "meta spans": (
+            "evaluation.meta_commands:compare_metric_spans",
+            "compare error spans with those of annotators",
+        ),
+        "meta disagreement": (
+            "evaluation.meta_commands:find_metric_disagreement",
+            "see where two metrics disagree on good translations",
+        ),
+        "meta challenge": (
+            "evaluation.challenge_command:challenge_metrics",
+            "test metrics on a challenge set",
+        ),
     },
     "Human evaluation": {
-        "plan": "plan a human evaluation: segments, raters, campaign",
-        "annotate": "judge translations in the browser, with several raters",
-        "agree": "measure agreement between raters, rank systems by them",
+        "plan": (
+            "evaluation.plan_commands:plan_evaluation",
+            "plan a human evaluation: segments, raters, campaign",
+        ),
+        "plan convert": (
+            "evaluation.plan_commands:convert_campaign",
+            "convert a campaign to another tool",
+        ),
+        "annotate": (
+            "annotation.annotate_command:annotate_campaign",
+            "judge translations in the browser, with several raters",
+        ),
+        "agree": (
+            "annotation.agree_command:agree_on_files",
+            "measure agreement between raters, rank systems by them",
+        ),
     },
     "Maintenance": {
-        "cache": "show, limit or clear the cache",
-        "cite": "print the BibTeX entry of a metric",
+        "setup": ("metrics.setup_commands:show_setup", "show what is installed"),
+        "setup install": ("metrics.setup_commands:install_models", "install models"),
+        "setup cache": ("encoders.cache_commands:show_cache", "show the cache"),
+        "setup cache clear": ("encoders.cache_commands:clear_cache", "clear the cache"),
+        "setup cache limit": ("encoders.cache_commands:limit_cache", "shrink the cache"),
+        "setup completion": ("cli.completion:complete_shell", "complete commands in a shell"),
     },
 }
-COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
+COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}
+FIRST_WORDS = tuple(dict.fromkeys(name.split()[0] for name in COMMANDS))
 REMOVED_COMMANDS = {
-    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options"
+    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options",
+    "models": "use `tertium list models`, or `tertium setup install NAME` to install a model",
+    "data": "use `tertium list data`",
+    "cite": "use `tertium list citations METRIC`",
+    "cache": "use `tertium setup cache`, `setup cache clear` or `setup cache limit SIZE`",
+    "analyse": "use `tertium meta disagreement --human FILES`",
+    "challenge": "use `tertium meta challenge SET`, with --rows instead of --by",
 }
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters
@@ -82,8 +162,7 @@ examples:
   tertium compare -t baseline.txt ours.txt -r reference.txt -m bleu chrf --paired-bs
   tertium list
 
-`tertium COMMAND --help` shows the options of a command, with examples.
-"""
+`tertium COMMAND --help` shows the options of a command, with examples."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -128,79 +207,71 @@ def _print_error(message: str) -> None:
 
 
 def _run_command(argv: Sequence[str] | None) -> int:
-    arguments = sys.argv[1:] if argv is None else [*argv]
-    if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
-        if arguments[0] in REMOVED_COMMANDS:
-            advice = REMOVED_COMMANDS[arguments[0]]
-            raise UsageError(f"`tertium {arguments[0]}` was removed: {advice}")
-        raise UnknownNameError("command", arguments[0], COMMANDS)
-    for length in (2, 1):
-        name = " ".join(arguments[:length])
-        if name in FUNCTIONS:
-            return _run_function(name, arguments[length:])
-    if arguments and (forms := related_commands(arguments[0])):
-        return _explain_forms(arguments[0], forms, arguments[1:])
-    if arguments and arguments[0] in COMMANDS:
-        commands: Sequence[str] = arguments[:1]
-    else:
-        commands = () if arguments[:1] in ([], ["-h"], ["--help"], ["--version"]) else COMMANDS
-    args = make_parser(commands).parse_args(arguments)
-    logging.basicConfig(
-        level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
-        format="tertium: %(message)s",
-        stream=sys.stderr,
-    )
-    from tertium.metrics.judge.usage import track_usage
-
-    with explain_missing(f"`tertium {args.command}`"), track_usage() as usage:
-        try:
-            code: int = args.run(args)
-        except TertiumError as error:
-            if usage.has_too_few_answers and not isinstance(error, JudgeServerError):
-                _print_error(str(error))  # it may only follow from the missing answers
-                usage.check_coverage()
-            raise
-        finally:
-            if not usage.is_empty and not getattr(args, "quiet", False):
-                print(f"tertium: judge: {usage.describe()}", file=sys.stderr)
-    usage.check_coverage()
-    return code
-
-
-def _run_function(name: str, arguments: Sequence[str]) -> int:
-    """Import and run a command."""
+    words = sys.argv[1:] if argv is None else [*argv]
+    if words[:1] in (["-h"], ["--help"]):
+        print(describe_commands())
+        return 0
+    if words[:1] == ["--version"]:
+        print(f"tertium {__version__}")
+        return 0
+    if len(words) == 2 and words[0] not in COMMANDS and words[1] in ("-h", "--help"):
+        forms = related_commands(words[0])
+        print("\n".join(["commands:", *map(format_command, forms)]))
+        return 0
+    name = find_command(words)
     from tertium.cli.run import run_command
 
     with explain_missing(f"`tertium {name}`"):
+        arguments = words[len(name.split()) :]
         return run_command(name, load_command(name), arguments, related_commands(name))
+
+
+def find_command(words: Sequence[str]) -> str:
+    """Return the longest name of a command with which these words begin, or raise an error."""
+    for length in (3, 2, 1):
+        name = " ".join(words[:length])
+        if name in COMMANDS:
+            return name
+    if not words or words[0].startswith("-"):
+        problem = f"{words[0]} before the command" if words else "no command"
+        raise UsageError(f"{problem}: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)")
+    if words[0] in REMOVED_COMMANDS:
+        raise UsageError(f"`tertium {words[0]}` was removed: {REMOVED_COMMANDS[words[0]]}")
+    if words[0] not in FIRST_WORDS:
+        raise UnknownNameError("command", words[0], FIRST_WORDS)
+    forms = related_commands(words[0])
+    for form in forms:
+        if form.split()[1] in words:
+            raise UsageError(f"write `tertium {form}` first, then its options")
+    listing = " or ".join(f"`tertium {form}`" for form in forms)
+    raise UsageError(f"`tertium {words[0]}` is not a command: give {listing}")
 
 
 def load_command(name: str) -> Callable[..., Any]:
     """Import the function of a command."""
-    module, _, function = FUNCTIONS[name].partition(":")
-    command: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    module, _, function = COMMANDS[name][0].partition(":")
+    command: Callable[..., Any] = getattr(importlib.import_module(f"tertium.{module}"), function)
     return command
 
 
 def related_commands(name: str) -> list[str]:
     """Return the other commands whose first word is the same."""
-    word = name.split()[0]
-    return [other for other in FUNCTIONS if other.split()[0] == word and other != name]
+    word = name.partition(" ")[0]
+    return [other for other in COMMANDS if other.split()[0] == word and other != name]
 
 
-def _explain_forms(command: str, forms: Sequence[str], arguments: Sequence[str]) -> int:
-    """Print the commands that begin with a word; without --help, a missing word is an error."""
-    listing = " or ".join(f"`tertium {form}`" for form in forms)
-    if arguments[:1] in (["-h"], ["--help"]):
-        lines = [f"  tertium {form}" for form in forms]
-        print("\n".join([f"usage: tertium {command} COMMAND [OPTIONS]", "", "commands:", *lines]))
-        return 0
-    for form in forms:
-        if form.split()[1] in arguments:
-            raise UsageError(f"write `tertium {form}` first, then its options")
-    if arguments and not arguments[0].startswith("-"):
-        raise UnknownNameError("command", f"{command} {arguments[0]}", forms)
-    raise UsageError(f"`tertium {command}` is not a command: give {listing}")
+def describe_commands() -> str:
+    """Return the help: all commands by group."""
+    lines = ["usage: tertium COMMAND [OPTIONS]", "", DESCRIPTION]
+    for title, commands in COMMAND_GROUPS.items():
+        lines += ["", f"{title}:"]
+        lines += map(format_command, commands)
+    return "\n".join([*lines, "", EPILOG])
+
+
+def format_command(name: str) -> str:
+    """Return a command with its line of help."""
+    return f"  {name:<19}{COMMANDS[name][1]}"
 
 
 def _replace_closed_streams() -> None:
@@ -214,44 +285,3 @@ def _replace_closed_streams() -> None:
 def _discard_output() -> None:
     """Redirect buffered output to /dev/null, or Python reports another error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
-    """Build the parser of these commands; only their modules are imported."""
-    parser = OneLineErrorParser(
-        prog="tertium",
-        usage="tertium COMMAND [OPTIONS]",
-        description=f"{DESCRIPTION}\n\n{_describe_commands()}",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"tertium {__version__}")
-    subparsers = parser.add_subparsers(
-        help=argparse.SUPPRESS,  # the description lists the commands by group
-        metavar="COMMAND",
-        required=True,
-        dest="command",
-        prog="tertium",
-        parser_class=CommandParser,
-    )
-    for name in commands:
-        if any(function.split()[0] == name for function in FUNCTIONS):
-            continue
-        module = importlib.import_module(f"tertium.cli.{name}")
-        command = subparsers.add_parser(
-            name,
-            description=module.DESCRIPTION,
-            epilog=module.EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
-    return parser
-
-
-def _describe_commands() -> str:
-    lines: list[str] = []
-    for title, commands in COMMAND_GROUPS.items():
-        lines.append(f"{title}:")
-        lines += [f"  {name:<11}{purpose}" for name, purpose in commands.items()]
-    return "\n".join(lines)

@@ -6,13 +6,13 @@ import argparse
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tertium.cli.parser import COMMAND_GROUP, CommandParser
-from tertium.core.options import Display, Option, Output
+from tertium.core.options import Display, LateOptions, Option, Output
 from tertium.errors import UsageError
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
@@ -86,10 +86,12 @@ class Argument:
     def _value_settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {}
         if not self.is_required:
-            settings["default"] = [*self.default] if self.is_list else self.default
+            is_copied = self.is_list and self.default is not None
+            settings["default"] = [*self.default] if is_copied else self.default
         parse = self.option["parse"]
         if self.choices is not None:
-            return {**settings, "choices": self.choices}
+            name = {"metavar": self.name.upper()} if self.is_positional else {}
+            return {**settings, "choices": self.choices, **name}
         metavar = self.option["metavar"] or METAVARS.get(self.kind, "VALUE")
         return {
             **settings,
@@ -121,12 +123,12 @@ def _report_errors(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parse_argument
 
 
-def list_arguments(function: Command) -> list[Argument]:
-    """Return the arguments of a command, also those for printing and files, which all have."""
+def list_arguments(function: Command, types: Mapping[str, Any]) -> list[Argument]:
+    """Return the arguments of a command whose parameters have these types."""
     texts = read_docstring(function).entries
     parameters = inspect.signature(function).parameters
     arguments: list[Argument] = []
-    for name, hint in parameter_types(function).items():
+    for name, hint in types.items():
         if dataclasses.is_dataclass(hint):
             arguments += _list_fields(name, hint)  # type: ignore[arg-type]
         else:
@@ -137,10 +139,17 @@ def list_arguments(function: Command) -> list[Argument]:
     return arguments
 
 
-def parameter_types(function: Command) -> dict[str, Any]:
-    """Return the types of the parameters; without parameters `output` and `display`, adds them."""
+def parameter_types(function: Command, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the types of the parameters; without parameters `output` and `display`, adds them.
+
+    Late options are chosen by the words of the command line.
+    """
     hints = get_type_hints(function, include_extras=True)
     hints.pop("return", None)
+    for name, hint in hints.items():
+        for extra in getattr(hint, "__metadata__", ()):
+            if isinstance(extra, LateOptions):
+                hints[name] = extra.choose(words)
     return {**hints, **{name: kind for name, kind in ADDED.items() if name not in hints}}
 
 
@@ -229,6 +238,17 @@ def read_docstring(documented: Any) -> Docstring:
     return Docstring(head.strip(), entries, examples, notes)
 
 
+def describe_command(function: Command, types: Mapping[str, Any]) -> Docstring:
+    """Read the docstring of a command; those of its dataclasses may have examples and notes."""
+    docstring = read_docstring(function)
+    for kind in filter(dataclasses.is_dataclass, types.values()):
+        more = read_docstring(kind)
+        examples = more.examples or docstring.examples
+        notes = "\n\n".join(filter(None, [more.notes, docstring.notes]))
+        docstring = replace(docstring, examples=examples, notes=notes)
+    return docstring
+
+
 def _to_help(text: str) -> str:
     """Write a sentence as the help of an option: lower case, without a period."""
     line = " ".join(text.split()).removesuffix(".")
@@ -247,16 +267,15 @@ def make_epilog(docstring: Docstring) -> str:
 
 
 def build_values(
-    function: Command, arguments: Iterable[Argument], parsed: argparse.Namespace
+    types: Mapping[str, Any], arguments: Iterable[Argument], parsed: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the values of all parameters, with dataclasses of options."""
+    """Return the values of parameters of these types, with dataclasses of options."""
     fields: dict[str, dict[str, Any]] = {}
     for argument in arguments:
         value = getattr(parsed, argument.dest)
         if argument.is_list and value is not None:
             value = tuple(value)
         fields.setdefault(argument.owner, {})[argument.name] = value
-    types = parameter_types(function)
     return {
         owner: types[owner](**values) if dataclasses.is_dataclass(types[owner]) else values[owner]
         for owner, values in fields.items()

@@ -17,19 +17,22 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from tertium.atomic import check_writable
+from tertium.cli import format_command, load_command
 from tertium.cli.arguments import (
     Argument,
     Command,
+    Docstring,
     build_values,
+    describe_command,
     list_arguments,
     make_epilog,
-    read_docstring,
+    parameter_types,
 )
 from tertium.cli.parser import CommandParser, HelpFormatter
 from tertium.cli.progress import progress_bars
-from tertium.core.options import Display, EarlyResult, Output, kinds_of_result, split_kind
+from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Result, Table, View
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.data.tables import csv_lines
 from tertium.errors import UsageError
 from tertium.output.render import render_contents
@@ -39,15 +42,14 @@ FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed 
 
 
 def make_parser(
-    name: str, function: Command, arguments: Sequence[Argument], forms: Sequence[str] = ()
+    name: str, docstring: Docstring, arguments: Sequence[Argument], forms: Sequence[str] = ()
 ) -> CommandParser:
     """Build the parser of a command; `forms` are other commands with the same first word."""
-    docstring = read_docstring(function)
     positional = [argument.usage for argument in arguments if argument.is_positional]
     epilog = make_epilog(docstring)
-    longer = [f"  tertium {form}" for form in forms if form.startswith(f"{name} ")]
+    longer = [form for form in forms if form.startswith(f"{name} ")]
     if longer:
-        epilog += "\n\nmore commands:\n" + "\n".join(longer)
+        epilog += "\n\nmore commands:\n" + "\n".join(map(format_command, longer))
     parser = CommandParser(
         prog=f"tertium {name}",
         usage=" ".join([f"tertium {name}", *positional, "[OPTIONS]"]),
@@ -63,12 +65,12 @@ def make_parser(
 
 def describe_owner(word: str, forms: Sequence[str]) -> str:
     """Return a hint if a word is an option, or the second word, of one of these commands."""
-    from tertium.cli import load_command
-
     for form in forms:
         if word == form.split()[-1]:
             return f"; write `tertium {form}` first"
-        if any(word in argument.names() for argument in list_arguments(load_command(form))):
+        function = load_command(form)
+        arguments = list_arguments(function, parameter_types(function, ()))
+        if any(word in argument.names() for argument in arguments):
             return f"; it is an option of `tertium {form}`"
     return ""
 
@@ -77,9 +79,11 @@ def run_command(
     name: str, function: Command, words: Sequence[str], forms: Sequence[str] = ()
 ) -> int:
     """Run a command with the words of the command line, and return its exit code."""
-    arguments = list_arguments(function)
-    parsed = make_parser(name, function, arguments, forms).parse_args(words)
-    values = build_values(function, arguments, parsed)
+    types = parameter_types(function, words)
+    arguments = list_arguments(function, types)
+    parser = make_parser(name, describe_command(function, types), arguments, forms)
+    parsed = parser.parse_args(words)
+    values = build_values(types, arguments, parsed)
     display: Display = values["display"]
     logging.basicConfig(
         level=logging.ERROR if display.quiet else logging.WARNING,
@@ -87,8 +91,9 @@ def run_command(
         stream=sys.stderr,
     )
     check_files(arguments, parsed)
-    parameters = inspect.signature(function).parameters
-    paths = [] if "output" in parameters else choose_files(function, values["output"])
+    paths: list[str] = []
+    if "output" not in inspect.signature(function).parameters:
+        paths = values["output"].paths(get_type_hints(function)["return"])
     with ExitStack() as settings:
         for value in values.values():
             if hasattr(value, "applied"):
@@ -108,6 +113,9 @@ def run_command(
                 size = Path(path).stat().st_size / 1e6
                 print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)
         show(result, display)
+        if isinstance(result, View) and result.then is not None:
+            sys.stdout.flush()
+            result.then()
     return result.exit_code
 
 
@@ -123,17 +131,12 @@ def call(function: Command, values: Mapping[str, Any]) -> Result:
     return result
 
 
-def choose_files(function: Command, output: Output) -> list[str]:
-    """Return the files of -o, after a check that the result can be written to them."""
-    kinds = kinds_of_result(get_type_hints(function)["return"])
-    return [path for paths in output.split(kinds).values() for path in paths]
-
-
 def show(result: Result, display: Display) -> None:
     """Print a result, on a terminal in its width and with color."""
     has_notes = display.format in FORMATS_WITH_NOTES
     if isinstance(result, View) and result.bare is not None:
         sys.stdout.write(result.bare)
+        has_notes = not result.warns_aside
     elif display.format == "json":
         sys.stdout.write(to_json(result.records()))
     elif display.format == "csv":

@@ -22,12 +22,12 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.compat.comet_checkpoint import Hyperparameters
-from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.model_settings import read_settings
 from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.tokenizer import Tokenizer, find_out_of_vocabulary
+from tertium.encoders.transformer_encoder import open_network
 from tertium.errors import ModelError
-from tertium.execution import Precision, progress_task, resolve_device
+from tertium.execution import Precision, progress_task
 from tertium.metrics.base.text_warnings import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
 from tertium.models.checkpoint import build_network, check_tensors
 from tertium.schema import check_value, read_json_object
@@ -59,12 +59,8 @@ class Estimator:
         except Exception as error:  # a SafetensorError or an OSError
             raise ModelError(f"{weights} is damaged or incomplete: {error}") from None
         self.hparams = hparams
-        self.network = EncoderNetwork(
-            encoder,
-            device=resolve_device(device),
-            precision=precision,
-            load_tensors=lambda: _select_tensors(tensors, ENCODER_PREFIX),
-        )
+        encoder_tensors = partial(_select_tensors, tensors, ENCODER_PREFIX)
+        self.network = open_network(encoder, device, precision, encoder_tensors)
         self.tokenizer = Tokenizer(encoder)
         config = encoder / "config.json"
         max_positions = read_json_object(config).get(MAX_POSITIONS_KEY)

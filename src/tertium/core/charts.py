@@ -13,10 +13,14 @@ from tertium.arrays import FloatArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Titled:
-    """`title` describes a chart to screen readers; `caption` is shown above it."""
+    """`title` describes a chart to screen readers; `caption` is shown above it.
+
+    Charts with the same `row` stand next to each other in a file.
+    """
 
     title: str
     caption: str = ""
+    row: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -62,6 +62,17 @@ class Option:
         self.settings = settings
 
 
+class LateOptions:
+    """Options that depend on the words of the command line, such as those of one metric.
+
+    `choose` returns the dataclass of the options, given the words. The parameter has the type
+    `Annotated[Any, LateOptions(choose)]`.
+    """
+
+    def __init__(self, choose: Callable[[Sequence[str]], type[Any]]) -> None:
+        self.choose = choose
+
+
 FileName = Annotated[str, Option(metavar="FILE")]
 InFile = Annotated[str, Option(metavar="FILE", file="read")]
 InFiles = Annotated[tuple[str, ...], Option(metavar="FILE", file="read")]
@@ -124,6 +135,11 @@ class Output:
         tuple[str, ...], Option("-o", "--output", metavar="[KIND:]FILE", file="write")
     ] = ()
 
+    def paths(self, result: type[Result]) -> list[str]:
+        """Return the files, after a check that results of a class can be written to them."""
+        files = self.split(kinds_of_result(result))
+        return [path for paths in files.values() for path in paths]
+
     def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
         """Return the files of each kind; a file of no kind, or of several, is an error."""
         files: dict[str, list[str]] = {kind: [] for kind in kinds}
@@ -144,6 +160,11 @@ class FileKind:
 
     result: type[Result]
     suffixes: Sequence[str]
+
+    @classmethod
+    def of(cls, result: type[Result], *omitted: str) -> FileKind:
+        """Return all files of a class of results, except those with the omitted suffixes."""
+        return cls(result, [suffix for suffix in result.suffixes() if suffix not in omitted])
 
     def check(self, path: str) -> None:
         """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
@@ -180,6 +201,36 @@ def kinds_of_result(result: type[Result]) -> dict[str, FileKind]:
     for suffix in result.suffixes():
         suffixes.setdefault(KINDS_BY_SUFFIX.get(suffix, result.file_kind), []).append(suffix)
     return {kind: FileKind(result, names) for kind, names in suffixes.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """How often results are resampled.
+
+    Attributes
+    ----------
+    resamples
+        Resamples of tests and intervals.
+    seed
+        Random seed.
+    """
+
+    group: ClassVar[str] = "Statistics"
+    resamples: int = 1000
+    seed: int = 12345
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance(Resampling):
+    """How significance is tested.
+
+    Attributes
+    ----------
+    alpha
+        Significance level of marks and ranks.
+    """
+
+    alpha: float = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

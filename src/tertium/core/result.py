@@ -8,6 +8,7 @@ layers and are named in `WRITERS` by the suffix of a file; they are imported whe
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,6 +20,7 @@ from tertium.atomic import PathLike
 from tertium.errors import UsageError
 from tertium.extras import require_modules
 from tertium.frames import make_frame
+from tertium.segment import Segment
 from tertium.spans import Side, Span
 
 if TYPE_CHECKING:
@@ -178,8 +180,17 @@ class MarkedLine:
     """
 
     text: str
-    spans: tuple[Span, ...] = ()
+    spans: Sequence[Span] = ()
     side: Side | Literal["reference", "note"] = "hypothesis"
+
+
+def mark_texts(segment: Segment, spans: Sequence[Span], notes: str = "") -> list[MarkedLine]:
+    """Return the texts of a segment with marked errors, and notes about it."""
+    lines = [MarkedLine(segment.hypothesis, spans)]
+    if segment.source is not None:
+        lines.append(MarkedLine(segment.source, spans, "source"))
+    lines += [MarkedLine(text, side="reference") for text in segment.references]
+    return [*lines, MarkedLine(notes, side="note")] if notes else lines
 
 
 @dataclass(frozen=True)
@@ -292,10 +303,14 @@ def suffix_error(path: PathLike, suffixes: Iterable[str]) -> UsageError:
 
 @dataclass(frozen=True)
 class Section:
-    """Texts, lists of texts, tables, marked lines and charts under a title."""
+    """Texts, lists of texts, tables, marked lines, charts and sections under a title.
+
+    The reader of a page expands a collapsed section.
+    """
 
     title: str
     contents: Sequence[Any]
+    is_collapsed: bool = False
 
 
 class Result:
@@ -329,9 +344,19 @@ class Result:
         """Return the records of a JSONL file."""
         return self.file_table(".jsonl").records()
 
+    @property
+    def page_title(self) -> str:
+        """The title of a page: by default the name of the class."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
+
+    @property
+    def page_subtitle(self) -> str:
+        """What is below the title of a page, such as the number of rows."""
+        return ""
+
     def sections(self) -> Sequence[Section]:
-        """Return the sections of a page: by default the tables and charts."""
-        return [Section("", [*self.tables(), *self.charts()])]
+        """Return the sections of a page: by default one with the tables and charts."""
+        return [Section(self.page_title, [*self.tables(), *self.charts()])]
 
     def charts(self) -> Sequence[Chart]:
         """Return charts, for pages and `.svg` files; most results have none."""
@@ -395,11 +420,30 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Listing(Result):
+    """A table below some lines of text; JSON may have other values than the table."""
+
+    table: Table
+    heading: str = ""
+    json: Any = None
+
+    def tables(self) -> Sequence[Table]:
+        return [self.table]
+
+    def contents(self) -> Sequence[Any]:
+        return [self.heading, self.table] if self.heading else [self.table]
+
+    def records(self) -> Any:
+        return self.table.records() if self.json is None else self.json
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class View(Result):
     """What a command prints of a result, and the files it writes.
 
     `contents` are printed as text, Markdown or LaTeX, `table` as TSV or CSV, `json` as JSON: by
     default those of the result. `files` are results with the paths to which they are written.
+    `then` is called when everything is printed, such as a server that runs until it is stopped.
     """
 
     result: Result
@@ -411,6 +455,7 @@ class View(Result):
     bare: str | None = None
     code: int | None = None
     warns_aside: bool = False
+    then: Callable[[], None] | None = None
 
     def tables(self) -> Sequence[Table]:
         return [part for part in self.contents() if isinstance(part, Table)]
@@ -468,8 +513,8 @@ WRITERS: Mapping[str, Writer] = {
 
 # Pages that show more than one result, by name.
 PAGES: Mapping[str, str] = {
-    "scores": "tertium.output.page.report_builder:report_results",
-    "agreement": "tertium.output.page.report_builder:report_meta_evaluation",
+    "scores": "tertium.output.page.report:report_results",
+    "agreement": "tertium.output.page.report:report_meta_evaluation",
 }
 
 

@@ -32,7 +32,7 @@ from tertium.corpus.storage import (
     open_file,
 )
 from tertium.data import delimited_tables as tables
-from tertium.data import formats, text_files
+from tertium.data import record_files, text_files
 from tertium.errors import DataError, TertiumError, UsageError
 from tertium.localization.catalogs import read_units
 from tertium.localization.projects import has_translation, is_wanted
@@ -230,8 +230,8 @@ def sample_records(
 def _check_not_a_list(part: CorpusPart) -> None:
     number, line = next(((n, line) for n, line in _lines(part) if line.strip()), (0, b""))
     text = line.decode("utf-8", "replace").strip()
-    if formats.is_json_list_line(text):
-        formats.parse_json_object(text, f"{part.file.path}, row {number}")
+    if record_files.is_json_list_line(text):
+        record_files.parse_json_object(text, f"{part.file.path}, row {number}")
 
 
 def _open_parquet(file: SourceFile) -> Any:
@@ -321,7 +321,7 @@ def _parse_line(line: bytes) -> dict[str, Any]:
         raise DataError(f"{ROW_PLACEHOLDER}: too long (a line of more than {limit} MB)")
     try:
         text = line.decode("utf-8").rstrip("\r\n")
-        return formats.parse_json_object(text, ROW_PLACEHOLDER)
+        return record_files.parse_json_object(text, ROW_PLACEHOLDER)
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at position {error.start}"
         raise DataError(f"{ROW_PLACEHOLDER}: not UTF-8 ({where})") from None

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tertium.data.formats import PathLike, read_jsonl
+from tertium.atomic import PathLike
+from tertium.data.record_files import read_jsonl
 from tertium.data.records import (
     get_unique_alias,
     lowercase_known_columns,

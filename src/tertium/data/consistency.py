@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from tertium.data.formats import JSON_SUFFIXES, PathLike
+from tertium.atomic import PathLike
+from tertium.data.record_files import JSON_SUFFIXES
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
 from tertium.data.text_files import STDIN, decode_path, display_name
 from tertium.errors import DataError, LengthError, UsageError, short_repr

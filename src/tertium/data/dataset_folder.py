@@ -19,10 +19,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tertium.data import formats, text_files
+from tertium.atomic import PathLike
+from tertium.data import record_files, text_files
+from tertium.data.formats.metrics_task import MetricsTask, SystemScores, is_metrics_task
+from tertium.data.formats.mt_metrics_eval import find_eval_sets
+from tertium.data.formats.preferences import read_preferences
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.mt_metrics_eval import find_eval_sets
-from tertium.data.preferences import read_preferences
 from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.records import (
     ITEM_NAMES,
@@ -35,7 +37,6 @@ from tertium.data.records import (
     read_source,
 )
 from tertium.data.tar_archive import is_tar, strip_tar_suffix
-from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.frames import format_name
 from tertium.segment import check_texts
@@ -124,7 +125,7 @@ class DatasetFolder:
     root: Path
 
     @classmethod
-    def open(cls, path: formats.PathLike | None = None) -> DatasetFolder:
+    def open(cls, path: PathLike | None = None) -> DatasetFolder:
         """Open a folder, by default the one in `TERTIUM_DATA`."""
         folder = path or os.environ.get(DATA_VARIABLE)
         if not folder:
@@ -180,10 +181,10 @@ class DatasetFolder:
         return {}
 
 
-def read_texts(path: formats.PathLike) -> dict[str, ItemTexts]:
+def read_texts(path: PathLike) -> dict[str, ItemTexts]:
     """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`."""
     texts: dict[str, ItemTexts] = {}
-    for where, raw_record in formats.read_jsonl(path):
+    for where, raw_record in record_files.read_jsonl(path):
         record = lowercase_known_columns(raw_record)
         outputs, item = record.get("outputs"), get_text(record, ITEM_NAMES)
         if not isinstance(outputs, dict) or not outputs or not item:
@@ -199,10 +200,10 @@ def read_texts(path: formats.PathLike) -> dict[str, ItemTexts]:
     return texts
 
 
-def read_system_scores(path: formats.PathLike) -> dict[str, dict[str, float]]:
+def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     """Read human scores of systems by language pair from columns `system`, `score` and `lp`."""
     pairs: dict[str, dict[str, float]] = {}
-    rows = [(where, lowercase_columns(record)) for where, record in formats.read_records(path)]
+    rows = [(where, lowercase_columns(record)) for where, record in record_files.read_records(path)]
     has_scores = any("score" in row for _, row in rows)
     for where, row in rows:
         lp = read_language_pair(row) or text_files.language_pair_in_path(path)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tertium.data.dataset_folder import Dataset, DatasetFolder, read_texts
-from tertium.data.formats import read_records
-from tertium.data.mt_metrics_eval import find_eval_sets
+from tertium.data.formats.mt_metrics_eval import find_eval_sets
+from tertium.data.record_files import read_records
 from tertium.data.records import SYSTEM_NAMES, get_text, lowercase_known_columns
 from tertium.data.text_files import read_lines
 from tertium.data.win_rates import annotator_agreement

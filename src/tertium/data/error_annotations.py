@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tertium import spans
-from tertium.data.formats import parse_json
+from tertium.data.record_files import parse_json
 from tertium.data.records import read_integer, read_object_list, read_probability
 from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
 from tertium.segment import Segment

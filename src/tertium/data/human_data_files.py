@@ -25,20 +25,21 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.data import annotation_campaigns, annotation_tools, mqm_files
+from tertium.atomic import PathLike
 from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
-from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
+from tertium.data.formats import annotation_tools, esa, mqm
+from tertium.data.formats.metrics_task import MetricsTask, is_metrics_task, read_rankings
+from tertium.data.formats.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
+from tertium.data.formats.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
+from tertium.data.formats.wmt_quality_estimation import find_qe_stems, read_gold_labels, read_qe
 from tertium.data.human_data import HumanData
 from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
-from tertium.data.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
 from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.ratings import average_ratings
+from tertium.data.record_files import RECORD_SUFFIXES, read_records
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_first_lines
-from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
-from tertium.data.wmt_quality_estimation import find_qe_stems, read_gold_labels, read_qe
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
 from tertium.scores import ScoreMatrix
@@ -133,18 +134,18 @@ def _from_file(
         _refuse_gold(path, gold)
         yield HumanScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
-    if ".csv" in path.suffixes and annotation_campaigns.is_appraise(path):
+    if ".csv" in path.suffixes and esa.is_appraise(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(combine(annotation_campaigns.read_appraise(path)), lp)
+        yield from _by_pair(combine(esa.read_appraise(path)), lp)
         return
-    if ".txt" in path.suffixes and annotation_campaigns.is_span_task_submission(path):
+    if ".txt" in path.suffixes and esa.is_span_task_submission(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
+        yield from _by_pair(combine(esa.read_esa(path)), lp)
         return
-    if ".tsv" in path.suffixes and mqm_files.is_average_score_file(path):
+    if ".tsv" in path.suffixes and mqm.is_average_score_file(path):
         _refuse_gold(path, gold)
-        lp = lp or mqm_files.mqm_language_pair(path)
-        yield mqm_files.read_average_scores(path, lp=lp)
+        lp = lp or mqm.mqm_language_pair(path)
+        yield mqm.read_average_scores(path, lp=lp)
         return
     if reader := annotation_tools.find_reader(path):
         _refuse_gold(path, gold)
@@ -158,14 +159,14 @@ def _from_file(
         yield read_preferences(path, texts=_read_adjacent_texts(path), lp=lp)
     elif "system1rank" in columns:
         yield from read_rankings(path).values()
-    elif columns in (set(annotation_campaigns.SCORE_LABELS), set(annotation_campaigns.TAG_LABELS)):
+    elif columns in (set(esa.SCORE_LABELS), set(esa.TAG_LABELS)):
         yield from _by_pair(read_gold_labels(path), lp)
-    elif any(layout <= columns for layout in annotation_campaigns.ESA_LAYOUTS):
-        lp = lp or mqm_files.mqm_language_pair(path)
-        yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
+    elif any(layout <= columns for layout in esa.ESA_LAYOUTS):
+        lp = lp or mqm.mqm_language_pair(path)
+        yield from _by_pair(combine(esa.read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
-        lp = lp or mqm_files.mqm_language_pair(path)
-        yield combine(mqm_files.read_mqm(path, lp=lp))
+        lp = lp or mqm.mqm_language_pair(path)
+        yield combine(mqm.read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         for pair, scores in read_system_scores(path).items():
             yield _system_evidence(path.name.split(".")[0], pair, scores)
@@ -182,7 +183,7 @@ def _by_pair(judgment_set: JudgmentSet, lp: str) -> Iterator[HumanData]:
 
 def _columns(path: Path) -> set[str]:
     if ".tsv" in path.suffixes:  # the header, because the first row may be unreadable
-        if names := annotation_campaigns.find_omitted_header(path):
+        if names := esa.find_omitted_header(path):
             return set(names)
         header, *rows = read_first_lines(path, 2)
         if any(rows):

@@ -19,9 +19,9 @@ import numpy as np
 from tertium.arrays import FloatArray, divide
 from tertium.data import records
 from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
-from tertium.data.formats import Records, default_name, read_records
 from tertium.data.human_data import UNREADABLE_ROW, HumanData, Texts, UnreadableRows, reasons
 from tertium.data.item_names import assign_item_names, check_numbering_base
+from tertium.data.record_files import Records, default_name, read_records
 from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, TertiumError, UsageError, short_repr

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tertium.core.findings import FileLocation, Locate
-from tertium.data import formats, records
+from tertium.data import record_files, records
 from tertium.data.text_files import is_stdin, read_text, split_lines
 from tertium.spans import Side
 
@@ -33,7 +33,7 @@ def locate_records(
     path: str,
     systems: Mapping[str, Sequence[str]],
     sources: Sequence[str] = (),
-    fields: formats.Fields | None = None,
+    fields: record_files.Fields | None = None,
 ) -> Locate:
     """Locate the texts of a file of records by their lines; standard input has no locations.
 
@@ -46,8 +46,8 @@ def locate_records(
         lines: dict[str, list[int]] = {}
         if is_stdin(path) or {".parquet", ".xlsx"} & {*Path(path).suffixes}:
             return lines, []
-        default = formats.default_name(path) or "system"
-        for where, record in formats.read_records(path, fields):
+        default = record_files.default_name(path) or "system"
+        for where, record in record_files.read_records(path, fields):
             names = records.lowercase_known_columns(record)
             system = records.read_name(names, records.SYSTEM_NAMES, where) or default
             match = LINE_NUMBER.search(where)

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.formats import PathLike, parse_json, read_records
-from tertium.data.mt_metrics_eval import metric_name_from_path, read_score_file
+from tertium.atomic import PathLike
+from tertium.data.formats.metrics_task import read_metric_submission
+from tertium.data.formats.mt_metrics_eval import metric_name_from_path, read_score_file
+from tertium.data.record_files import parse_json, read_records
 from tertium.data.records import (
     ITEM_NAMES,
     SYSTEM_NAMES,
@@ -28,7 +30,6 @@ from tertium.data.records import (
     read_score,
 )
 from tertium.data.text_files import language_pair_in_path, read_lines, read_text
-from tertium.data.wmt import read_metric_submission
 from tertium.errors import DataError
 from tertium.frames import format_name
 from tertium.scores import ScoreMatrix

@@ -197,7 +197,7 @@ def segment_from_record(
 ) -> Segment:
     """Create a segment from a record with any of the usual column names.
 
-    The texts of records from `formats.read_records` are checked when they are read.
+    The texts of records from `record_files.read_records` are checked when they are read.
 
     >>> segment_from_record({"mt": "hello", "ref": ["hi", "hello"]}, "line 1")
     Segment(hypothesis='hello', source=None, references=('hi', 'hello'))

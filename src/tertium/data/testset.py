@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
-from tertium.data import consistency, formats, records, text_files
+from tertium.atomic import PathLike
+from tertium.data import consistency, record_files, records, text_files
 from tertium.data.item_names import (
     check_numbering_base,
     disambiguate_names,
@@ -199,7 +200,9 @@ class TestSet:
         return cls.from_records(frame)
 
     @classmethod
-    def from_records(cls, path: formats.Records, fields: formats.Fields | None = None) -> TestSet:
+    def from_records(
+        cls, path: record_files.Records, fields: record_files.Fields | None = None
+    ) -> TestSet:
         """Read a JSONL, TSV, CSV or Parquet file with a record for each system and segment.
 
         Every system must translate the same segments in the same order. Columns other than those
@@ -222,11 +225,11 @@ class TestSet:
         <TestSet of 1 segments: ours>
         """
         origin = str(path) if isinstance(path, str | os.PathLike) else "the table"
-        default = formats.default_name(path) or "system"
+        default = record_files.default_name(path) or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         labels: dict[str, list[dict[str, str]]] = {}
-        for where, raw_record in formats.read_records(path, fields):
+        for where, raw_record in record_files.read_records(path, fields):
             record = records.lowercase_known_columns(raw_record)
             system = records.read_name(record, records.SYSTEM_NAMES, where) or default
             segment = records.segment_from_record(record, where, is_checked=True)
@@ -262,10 +265,10 @@ class TestSet:
     @classmethod
     def read(
         cls,
-        translations: Sequence[formats.PathLike],
-        references: Sequence[formats.PathLike] = (),
-        sources: formats.PathLike | None = None,
-        documents: formats.PathLike | None = None,
+        translations: Sequence[PathLike],
+        references: Sequence[PathLike] = (),
+        sources: PathLike | None = None,
+        documents: PathLike | None = None,
         names: Sequence[str] | None = None,
     ) -> TestSet:
         """Read parallel text files with one segment per line.
@@ -309,9 +312,9 @@ class TestSet:
             documents=next(remaining) if documents is not None else (),
         )
 
-    def write(self, path: formats.PathLike) -> None:
+    def write(self, path: PathLike) -> None:
         """Write a JSONL file that `from_records` can read."""
-        formats.write_jsonl(
+        record_files.write_jsonl(
             path,
             (
                 {**records.record_from_segment(segment), "system": system}

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from tertium.core.findings import Finding
-from tertium.core.result import Column, Emphasis, Result, Table, field_values
+from tertium.core.result import Column, Emphasis, Result, Section, Table, field_values
 from tertium.core.suites import Case, Suite, Suites
 from tertium.decisions.gate_rules import Limit
 from tertium.evaluation.checking import CheckReport
@@ -208,6 +208,28 @@ class GateResult(Result):
     def warning_lines(self) -> list[str]:
         """Return the cautions and the verdict."""
         return [*self.cautions, self.sentence]
+
+    @property
+    def page_title(self) -> str:
+        """The systems."""
+        return f"Gate: {self.candidate} against {self.baseline}"
+
+    @property
+    def page_subtitle(self) -> str:
+        """The number of tests and conditions."""
+        counts = f"{len(self.tests)} tests, {len(self.conditions)} conditions"
+        return f"{counts}, alpha = {self.alpha:g}"
+
+    def sections(self) -> list[Section]:
+        """Return the verdict, tests, conditions and findings of checks."""
+        titles = ["Metrics"] * bool(self.tests) + ["Conditions"]
+        tables = self.tables()
+        verdict, tables[0] = tables[0].cautions, replace(tables[0], cautions=())
+        sections = [Section("Verdict", [Table((), (), cautions=verdict)])]
+        sections += [Section(title, [own]) for title, own in zip(titles, tables, strict=False)]
+        findings = [own.marked_table(pair) for pair, own in self.checks.items()]
+        findings = [table for table in findings if table.rows]
+        return [*sections, *([Section("Findings", findings)] if findings else [])]
 
     def _test_table(self) -> Table:
         columns = _pair_columns(self.tests)

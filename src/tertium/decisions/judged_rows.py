@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.data.formats import PathLike
+from tertium.atomic import PathLike
 from tertium.data.rankings import RankingSet
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.meta_inputs import Sources, as_list, read_sets

@@ -22,7 +22,7 @@ from tertium.decisions.routing import RoutedTranslations, apply_route
 from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.localization.inputs import Inputs
-from tertium.metrics.judge.server_options import JudgeServer
+from tertium.metrics.judge.server_options import JudgeConnection
 
 Share = Annotated[float, Option(metavar="P")]
 
@@ -61,7 +61,7 @@ def fit_route_to_files(
     promise: Promise,
     output: Output,
     compute: Compute,
-    judge: JudgeServer,
+    judge: JudgeConnection,
     *,
     human: Annotated[InFiles, Option(group="Input")] = (),
     lps: Annotated[LanguagePairs, Option(group="Input")] = (),
@@ -119,7 +119,7 @@ def apply_route_to_files(
     /,
     inputs: Inputs,
     compute: Compute,
-    judge: JudgeServer,
+    judge: JudgeConnection,
 ) -> RoutedTranslations:
     """Decide which translations to publish, to post-edit and to translate again.
 

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.errors import UsageError
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
@@ -118,6 +118,26 @@ class WorstSegments(Result):
             notes.append(NO_CHANCE)
         return [Table(columns, self.rows, notes=notes)]
 
+    @property
+    def page_title(self) -> str:
+        """What to do with the translations."""
+        return "Translations to look at first"
+
+    @property
+    def page_subtitle(self) -> str:
+        """The number of translations."""
+        return f"{len(self):,} of {self.total:,} translations"
+
+    def sections(self) -> list[Section]:
+        """Return the number of translations by reason, and all with marked errors."""
+        reasons = [Column("reason", itemgetter(0)), Column("translations", itemgetter(1), 0)]
+        counts = Table(reasons, [*self.counts().items()])
+        columns = [own for own in self._columns() if own.show]
+        columns = [own for own in columns if own.name not in ("translation", "source")]
+        filters = ["reason", "system", "lp", "document"]
+        texts = Table([*columns, Column("texts", _mark)], self.rows, filters=filters)
+        return [Section("Reasons", [counts]), Section("Translations", [texts])]
+
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with all texts, scores, warnings and errors."""
         return Table(self._columns(), self.rows)
@@ -164,6 +184,12 @@ def _score(row: WorstRow, spec: str) -> float:
 def _reference(row: WorstRow, place: int) -> str | None:
     references = row.row.segment.references
     return references[place] if place < len(references) else None
+
+
+def _mark(row: WorstRow) -> list[MarkedLine]:
+    messages = [span.message for span in row.spans if span.message]
+    messages += [f"warning: {kind}" for kind in row.warnings]
+    return mark_texts(row.row.segment, row.spans, "; ".join(dict.fromkeys(messages)))
 
 
 def _describe_errors(row: WorstRow) -> str:
@@ -244,7 +270,7 @@ def worst(
         key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
     )
     chosen = _apply_limits(order, rows, count, per_language, per_document)
-    marks = _mark(loaded, rows, chosen)
+    marks = _mark_errors(loaded, rows, chosen)
     return WorstSegments(
         rows=tuple(
             WorstRow(
@@ -357,7 +383,7 @@ def _apply_limits(
     return chosen
 
 
-def _mark(
+def _mark_errors(
     metrics: Sequence[Metric], rows: Sequence[Row], chosen: Sequence[int]
 ) -> dict[int, tuple[Span, ...]]:
     """Return the errors that the metrics mark in the chosen rows, by row."""

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.int8_linear import Int8Linear, check_int8_widths, quantize_weights
 from tertium.encoders.linear_layers import convert_linear_layers
 from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optional_json
@@ -40,7 +41,6 @@ SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "relative_attention_num_buckets": (DISTANCE_BUCKETS,),
     "embedding_size": (None,),
     "quantization_config": (None,),
-    "text_config": (None,),
 }
 # Stored names of a layer's query, key, value, output projection and first norm.
 BERT_NAMES = (
@@ -113,7 +113,7 @@ def read_bert_config(folder: Path) -> BertConfig | None:
     return result
 
 
-class BertModel(nn.Module):
+class BertModel(EncoderNetwork):
     """The encoder of a model folder on a device: token ids in, hidden states out."""
 
     def __init__(
@@ -125,9 +125,13 @@ class BertModel(nn.Module):
         precision: str = "fp32",
         device: str = "cpu",
     ) -> None:
-        super().__init__()
-        self.config, self.depth = config, config.num_hidden_layers
-        self.pad_token_id = config.pad_token_id
+        super().__init__(
+            depth=config.num_hidden_layers,
+            pad_token_id=config.pad_token_id,
+            device=device,
+            precision=precision,
+        )
+        self.config = config
         stored = StoredWeights(load_tensors() if load_tensors else read_tensors(folder), folder)
         hidden = config.hidden_size
         words, positions = config.vocab_size, config.max_position_embeddings
@@ -160,17 +164,11 @@ class BertModel(nn.Module):
             convert_linear_layers(layer, precision, device)
             self.layers.append(layer)
         self.to(device)
-        self._check_finite()
+        self.check_finite(config.vocab_size)
 
-    def forward(
+    def compute_states(
         self, groups: Sequence[Tensor], mask: Tensor | None, layers: frozenset[int]
     ) -> dict[int, list[Tensor]]:
-        """Return the states of the requested layers for each group of texts of equal length.
-
-        Each group is (texts, length) token ids; its states are (texts, length, hidden). Layer 0 is
-        the embedding layer. A padded batch is one group with a mask (texts, length), True for
-        tokens.
-        """
         layout = self._make_layout([(len(ids), ids.shape[1]) for ids in groups], mask)
         x = torch.cat([self._embed(ids) for ids in groups])  # (tokens, hidden)
         states = {0: x}
@@ -218,14 +216,6 @@ class BertModel(nn.Module):
         far = (exact + (growth * (half - exact)).long()).clamp(max=half - 1)
         bucket = torch.where(near < exact, near, far) + half * (distance < 0)
         return F.embedding(bucket, self.distances).permute(2, 0, 1)[None].contiguous()
-
-    def _check_finite(self) -> None:
-        """Reject settings with which a short text has states that are not finite."""
-        ids = torch.arange(4, device=self.words.table.device)[None] % self.config.vocab_size
-        with torch.inference_mode():
-            [states] = self([ids], None, frozenset({self.depth}))[self.depth]
-        if not states.isfinite().all():
-            raise ModelError("the model's config.json and weights give NaN or infinite states")
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:

@@ -6,26 +6,21 @@ Our own forward pass (`bert`) runs the architectures it supports, transformers a
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.batching import plan_batches
-from tertium.encoders.bert import BertModel, read_bert_config
 from tertium.encoders.linear_layers import DTYPES, check_precision
 from tertium.encoders.pooling import Pooling
-from tertium.encoders.weight_files import TensorLoader
+from tertium.errors import ModelError
 from tertium.execution import current_runtime
-
-if TYPE_CHECKING:
-    from tertium.encoders.transformers_model import TransformersModel
 
 # Tokens per batch, and the cost of starting a batch in tokens, measured with minilm. On a CPU it
 # pays more to keep activations in the cache than to multiply large matrices.
@@ -34,21 +29,26 @@ BATCH_OVERHEADS = {"cpu": 1024, "gpu": 2048}
 MIN_BATCH_TOKENS = 256  # batches are not made smaller than this to occupy all threads
 
 
-class EncoderNetwork:
-    """The network of a model folder on a device; `load_tensors` replaces the weights in the folder.
+class EncoderNetwork(nn.Module):
+    """A network of `depth` layers; layer 0 is the embedding layer, layer `depth` the output."""
 
-    Layer 0 is the embedding layer, layer `depth` the output.
-    """
-
-    def __init__(
-        self, folder: Path, *, device: str, precision: str, load_tensors: TensorLoader | None = None
-    ) -> None:
+    def __init__(self, *, depth: int, pad_token_id: int, device: str, precision: str) -> None:
+        super().__init__()
         check_precision(precision, device)
+        self.depth, self.pad_token_id = depth, pad_token_id
         self.device, self.precision = device, precision
-        self._model = _load_model(folder, load_tensors, precision, device)
-        self.depth, self.pad_token_id = self._model.depth, self._model.pad_token_id
 
-    def __call__(
+    @abstractmethod
+    def compute_states(
+        self, groups: Sequence[Tensor], mask: Tensor | None, layers: frozenset[int]
+    ) -> dict[int, list[Tensor]]:
+        """Return the states of the requested layers for each group of texts of equal length.
+
+        Each group is (texts, length) token ids; its states are (texts, length, hidden). A padded
+        batch is one group with a mask (texts, length), True for tokens.
+        """
+
+    def forward(
         self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None
     ) -> tuple[list[Tensor], Tensor | None]:
         """Run texts, given as token ids with special tokens, through the network.
@@ -59,7 +59,7 @@ class EncoderNetwork:
         groups, mask = self._group(rows)
         needed = frozenset(layers) | ({self.depth} if pooling else set())
         with torch.inference_mode():
-            states = self._model(groups, mask, needed)
+            states = self.compute_states(groups, mask, needed)
             pooled = self._pool(pooling, states[self.depth], mask) if pooling else None
             return [self._round(join_groups(states[layer])) for layer in layers], pooled
 
@@ -76,6 +76,14 @@ class EncoderNetwork:
             overhead=BATCH_OVERHEADS[kind],
             limit=runtime.batch_size,
         )
+
+    def check_finite(self, vocab_size: int) -> None:
+        """Reject settings with which a short text has states that are not finite."""
+        ids = torch.arange(4, device=self.device)[None] % vocab_size
+        with torch.inference_mode():
+            [states] = self.compute_states([ids], None, frozenset({self.depth}))[self.depth]
+        if not states.isfinite().all():
+            raise ModelError("the model's config.json and weights give NaN or infinite states")
 
     def _group(self, rows: Sequence[Sequence[int]]) -> tuple[list[Tensor], Tensor | None]:
         """Convert rows to tensors (texts, length): by length on a CPU, padded on a GPU."""
@@ -96,17 +104,6 @@ class EncoderNetwork:
     def _round(self, states: Tensor) -> Tensor:
         """Round to the network's precision, as fp32, so that a cache stores the exact values."""
         return states.to(DTYPES[self.precision]).float()
-
-
-def _load_model(
-    folder: Path, load_tensors: TensorLoader | None, precision: str, device: str
-) -> BertModel | TransformersModel:
-    config = read_bert_config(folder)
-    if config is None:
-        from tertium.encoders.transformers_model import TransformersModel
-
-        return TransformersModel(folder, load_tensors, precision=precision, device=device)
-    return BertModel(folder, config, load_tensors, precision=precision, device=device)
 
 
 def join_groups(groups: Sequence[Tensor]) -> Tensor:

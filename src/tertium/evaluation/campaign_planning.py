@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tertium.arrays import make_rng
+from tertium.atomic import PathLike
 from tertium.campaigns.campaign import Campaign, Protocol
 from tertium.campaigns.planning import CampaignSettings, make_campaign
 from tertium.campaigns.power import (
@@ -17,7 +18,6 @@ from tertium.campaigns.power import (
 )
 from tertium.campaigns.sampling import Method, choose_segments, length_labels
 from tertium.campaigns.variance import VarianceComponents, estimate_variance, stored_variance
-from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet, check_testset

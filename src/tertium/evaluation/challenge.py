@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.atomic import PathLike
 from tertium.core.charts import DotChart
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Cell, Column, Emphasis, Result, Table, bound_columns, count_column
 from tertium.data.challenge_sets import ChallengeSet, Contrast, read_challenge
-from tertium.data.formats import PathLike
 from tertium.errors import UnknownNameError
 from tertium.evaluation.evaluation import distinct_labels
 from tertium.evaluation.rows import find_scorable_by_all
@@ -119,8 +119,10 @@ class ChallengeStudy(Result):
 
     def charts(self) -> list[DotChart]:
         """Return each metric's accuracy on each phenomenon; the line is random choice."""
+        title = f"Accuracy on {self.challenge.name}"
         chart = DotChart(
-            title=f"Accuracy on {self.challenge.name}",
+            title=title,
+            caption=title,
             label="accuracy",
             rows=self.groups,
             series=self.names,

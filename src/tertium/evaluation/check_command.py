@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
+from tertium.checks.catalog import RULES
 from tertium.checks.configuration import CheckSettings, read_names, read_settings
-from tertium.core.options import Display, InFile, InFiles, Names, Option, Output, kinds_of_result
-from tertium.core.result import View
+from tertium.core.options import Display, InFile, InFiles, Names, Option, Output
+from tertium.core.result import Column, Listing, Table, View
 from tertium.data.configuration import find_configuration
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.writing_back import write_back
@@ -94,7 +95,7 @@ def check_files(
     Settings are read from the table [check] of tertium.toml in the current folder (or from
     [tool.tertium.check] of pyproject.toml), or of --config FILE. Options take precedence.
     """
-    paths = output.split(kinds_of_result(CheckReport))
+    paths = output.paths(CheckReport)
     texts = replace(texts, translations=(*files, *texts.translations))
     copies.check(texts.translations)
     checked = texts.read(keep_untranslated=True, for_write_back=bool(copies.write_back))
@@ -112,8 +113,28 @@ def check_files(
         warnings=_notes(checked, report, shares=not summary and display.format == "text"),
         warns_aside=True,
         code=int(is_failed),
-        files=[(report, path) for own in paths.values() for path in own],
+        files=[(report, path) for path in paths],
     )
+
+
+def list_checks() -> Listing:
+    """List all checks with their severity.
+
+    Examples
+    --------
+    tertium list checks
+
+    Notes
+    -----
+    `tertium check` runs them, and the metric checks counts what they find.
+    """
+    columns = [
+        Column("check", "id"),
+        Column("severity"),
+        Column("languages"),
+        Column("description", "sentence"),
+    ]
+    return Listing(table=Table(columns, RULES))
 
 
 def _notes(texts: InputTexts, report: CheckReport, *, shares: bool) -> list[str]:

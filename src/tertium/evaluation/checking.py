@@ -15,7 +15,7 @@ from tertium.checks.check import CheckRunner, TranslationPair
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.core.findings import Finding, Locate, locate_nothing
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
 from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
@@ -128,6 +128,31 @@ class CheckReport(Result):
         ]
         return replace(table, columns=[*table.columns, *texts])
 
+    @property
+    def page_title(self) -> str:
+        """The systems that were checked."""
+        return f"Findings in {', '.join(self.spans)}"
+
+    @property
+    def page_subtitle(self) -> str:
+        """The number of findings and translations, and the languages."""
+        count = sum(1 for _ in self.findings())
+        languages = self.settings.source_language, self.settings.target_language
+        pair = f", {languages[0]} to {languages[1]}" if all(languages) else ""
+        return f"{count:,} findings in {len(self.testset) * len(self.spans):,} translations{pair}"
+
+    def sections(self) -> list[Section]:
+        """Return the counts of each check, and all findings with their texts."""
+        return [Section("Checks", self.tables()), Section("Findings", [self.marked_table()])]
+
+    def marked_table(self, title: str = "Findings") -> Table:
+        """Return one row per finding with its texts, the most severe first."""
+        table = self.finding_table()
+        columns = [column for column in table.visible if column.name != "text"]
+        rows = sorted(table.rows, key=lambda row: -MQM_WEIGHTS.get(row.span.severity, 0.0))
+        filters = ["check", "severity", "system"]
+        return Table([*columns, Column("texts", _mark)], rows, title, filters=filters)
+
     def records(self, *, with_findings: bool = True) -> dict[str, Any]:
         """Return languages, counts and findings as plain values, for JSON."""
         systems = {
@@ -149,6 +174,10 @@ class CheckReport(Result):
         """Tell whether a finding is at least as severe as `severity`."""
         severe = {*SEVERITIES[SEVERITIES.index(severity) :]} - {"bad"}
         return any(finding.span.severity in severe for finding in self.findings())
+
+
+def _mark(finding: Finding) -> list[MarkedLine]:
+    return mark_texts(finding.texts, [finding.span])
 
 
 def _highlight(finding: Finding, side: Side) -> str:

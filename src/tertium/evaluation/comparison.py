@@ -20,8 +20,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
+from tertium.core.charts import IntervalChart
 from tertium.core.notes import resampling_warnings
-from tertium.core.result import Column, Emphasis, Table, format_number
+from tertium.core.result import Column, Emphasis, Section, Table, format_number
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.evaluation import (
     MAX_UNSEGMENTED_SHARE,
@@ -310,6 +311,19 @@ class Comparison(Evaluation):
         if verdict := describe_verdict(self):
             cautions.append(verdict)
         return Table(columns, self.systems, notes=notes, cautions=cautions)
+
+    def sections(self) -> list[Section]:
+        """Return the sections of an evaluation with the p-values of all pairs."""
+        overview, *more = super().sections()
+        tables = [self.pair_table(metric) for metric in self.metrics]
+        pairs = Section("p-values of all pairs of systems", tables, is_collapsed=True)
+        return [replace(overview, contents=[*overview.contents, pairs]), *more]
+
+    def _chart_note(self) -> str:
+        return f"{super()._chart_note()} Bands are clusters, significantly better than all below."
+
+    def _ranking_chart(self, metric: str) -> IntervalChart:
+        return replace(super()._ranking_chart(metric), clusters=self.clusters[metric])
 
     def _test_columns(self, metric: str) -> list[Column]:
         """Return the score of each system, its p-value and its rank cluster."""

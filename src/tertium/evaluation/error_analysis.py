@@ -216,6 +216,14 @@ class ErrorAnalysis(Result):
             }
         return record
 
+    def warning_lines(self) -> list[str]:
+        """Return the warnings of both metrics."""
+        return [
+            f"warning: {metric}: {kind}: {count}"
+            for metric, counts in self.warnings.items()
+            for kind, count in counts.items()
+        ]
+
     def tables(self) -> list[Table]:
         """Return one row of counts per trait of translations, and the examples below."""
         first, second = self.metrics

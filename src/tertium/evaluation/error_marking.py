@@ -11,7 +11,15 @@ from math import inf, isfinite
 from operator import itemgetter
 from typing import Any
 
-from tertium.core.result import Column, Result, Table, count_column
+from tertium.core.result import (
+    Column,
+    MarkedLine,
+    Result,
+    Section,
+    Table,
+    count_column,
+    mark_texts,
+)
 from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
@@ -25,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 # the most severe first; the order in which translations are shown ignores categories
 WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
+MAX_LISTED = 50  # translations of a metric on a page
 ERROR_COLUMNS = tuple("system segment side start end severity category chance text".split())
 
 
@@ -48,6 +57,11 @@ class MarkedTranslation:
     def weight(self) -> float:
         """The total weight of the errors."""
         return -score_spans(self.errors, weights=WEIGHTS)
+
+    @property
+    def severity(self) -> str:
+        """The severity of the most severe error."""
+        return min((error.severity for error in self.errors), key=[*WEIGHTS].index)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +95,27 @@ class MarkedTranslations:
             return (EMPTY_TRANSLATION not in entry.missing, -entry.weight, score)
 
         return sorted(marked, key=badness)[:count]
+
+    def section(self) -> Section:
+        """Return the number of errors, and the worst translations with marked errors."""
+        worst = self.worst(MAX_LISTED)
+        counts = [f"{count:,} {severity}" for severity, count in self.counts().items()]
+        total = len(self.translations)
+        unit = "translation" if total == 1 else "translations"
+        summary = f"{', '.join(counts) or 'no errors marked'} in {total:,} {unit}."
+        if any(span.chance is not None for entry in worst for span in entry.spans):
+            summary = f"suspected: {summary}"  # only predicted errors have a probability
+        columns = [
+            Column("segment", "item"),
+            Column("system"),
+            Column("score", decimals=4 if self.decimals is None else self.decimals),
+            Column("severity"),
+            Column("texts", _mark),
+        ]
+        title = f"{self.label}: the worst {len(worst)} translations"
+        table = Table(columns, worst, title, filters=["system", "severity"])
+        notes = [self.note] if self.note else []
+        return Section(self.label, [summary, *notes, *([table] if worst else [])])
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each translation."""
@@ -118,6 +153,10 @@ class MarkedErrors(Result, list[MarkedTranslations]):
         columns = [count_column(name, itemgetter(name)) for name in severities]
         return [Table([Column("metric", itemgetter("metric")), *columns], rows, "Marked errors")]
 
+    def sections(self) -> list[Section]:
+        """Return the worst translations of each metric with marked errors."""
+        return [Section("Error spans", [entry.section() for entry in self])]
+
     def file_table(self, suffix: str = "") -> Table:
         """Return one row for each error."""
         names = ("metric", *ERROR_COLUMNS)
@@ -136,6 +175,12 @@ class MarkedErrors(Result, list[MarkedTranslations]):
         for entry in self:
             if entry.note and not entry.counts():
                 logger.warning("warning: %s: no spans; %s", entry.metric, entry.note)
+
+
+def _mark(entry: MarkedTranslation) -> list[MarkedLine]:
+    kinds = "; ".join(f"{error.severity}: {error.category}" for error in entry.missing)
+    notes = f"errors without a position: {kinds}" if kinds else ""
+    return mark_texts(entry.segment, entry.spans, notes)
 
 
 def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> MarkedErrors:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples
+from tertium.atomic import PathLike
 from tertium.core.result import Column, Result, Table, bound_columns
-from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
+from tertium.data.record_files import RECORD_SUFFIXES, read_records
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.meta_inputs import Files, Sources, as_list, check_excluded, read_sets
@@ -243,7 +244,7 @@ def compare_spans(
     loaded = load_metrics(metrics) if metrics else []
     files = _files_by_metric(as_list(spans), [metric.spec for metric in loaded])
     if not loaded and not files:
-        raise UsageError("no metric to evaluate: give --spans FILES or -m METRICS")
+        raise UsageError("no metric to evaluate: give files of error spans or -m METRICS")
     for metric in loaded:
         if not metric.can_mark_errors:
             raise UsageError(f"{metric.spec} does not mark error spans: choose a metric that does")
@@ -303,9 +304,9 @@ def _files_by_metric(spans: Sequence[PathLike], loaded: Sequence[str]) -> dict[s
 def _named_metric(file: PathLike) -> str:
     """Return the metric that a file names, or an empty text.
 
-    The table that `tertium score --spans` writes for other programs is rejected because it lacks
-    translations without errors. A file of several metrics is rejected because their errors would be
-    mixed.
+    The table of errors that `tertium score -o spans:FILE.tsv` writes for other programs is rejected
+    because it lacks translations without errors. A file of several metrics is rejected because
+    their errors would be mixed.
     """
     if not RECORD_SUFFIXES & {*Path(file).suffixes} or not Path(file).is_file():
         return ""
@@ -314,7 +315,7 @@ def _named_metric(file: PathLike) -> str:
         if "spans" not in record and {"metric", *ERROR_COLUMNS} <= {*record}:
             raise DataError(
                 f"{file} has one row per error and lacks translations without errors: give the "
-                ".jsonl that `tertium score --to-spans` writes"
+                ".jsonl that `tertium score -o spans:FILE.jsonl` writes"
             )
         metrics[str(record.get("metric") or "")] = None
     if len(metrics) > 1:

@@ -12,8 +12,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.charts import IntervalChart
 from tertium.core.notes import format_warning_counts
-from tertium.core.result import Column, Emphasis, Result, Table, bound_columns, format_number
+from tertium.core.result import (
+    Column,
+    Emphasis,
+    Result,
+    Section,
+    Table,
+    bound_columns,
+    format_number,
+)
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UnknownNameError
 from tertium.evaluation.metric_choice import describe_tokenizers
@@ -27,6 +36,7 @@ NOTE = "note:"
 MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, a metric is unfit
 MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 MAX_LISTED = 10  # segments without a score
+MAX_TITLE_SYSTEMS = 4
 LANGUAGE_FIELDS = ("tokenize", "lp", "language")  # `metric_choice.set_languages` sets them
 
 
@@ -152,6 +162,48 @@ class Evaluation(Result):
         """Return systems x metrics."""
         return [self.system_table()]
 
+    @property
+    def page_title(self) -> str:
+        """The names of the test set and of the systems."""
+        names = ", ".join(self.systems[:MAX_TITLE_SYSTEMS])
+        if len(self.systems) > MAX_TITLE_SYSTEMS:
+            names += f" and {len(self.systems) - MAX_TITLE_SYSTEMS} more"
+        return f"{self.testset.name}: {names}" if self.testset.name else names
+
+    def sections(self) -> list[Section]:
+        """Return the scores of systems and documents, and the ranking of systems."""
+        contents: list[Any] = [*self.tables()]
+        if self.testset.documents:
+            documents = Section("Document scores", [self.document_table()], is_collapsed=True)
+            contents.append(documents)
+        ranking: list[Any] = [self._chart_note(), *self.charts()]
+        return [Section("Overview", contents), Section("Ranking of systems", ranking)]
+
+    def _chart_note(self) -> str:
+        lines = " Lines are 95 % bootstrap intervals." if self.intervals else ""
+        return f"Best first.{lines}"
+
+    def charts(self) -> list[IntervalChart]:
+        """Return the ranking of systems under each metric."""
+        return [self._ranking_chart(metric) for metric in self.metrics]
+
+    def _ranking_chart(self, metric: str) -> IntervalChart:
+        scores = self.metric_scores(metric)
+        bounds = []
+        for system in self.systems:
+            interval = self.intervals.get(system, {}).get(metric)
+            bounds.append((interval.low, interval.high) if interval else (np.nan, np.nan))
+        return IntervalChart(
+            title=f"Systems by {self.names[metric]}",
+            caption=self.names[metric],
+            names=self.systems,
+            values=np.array([own.system for own in scores]),
+            intervals=np.array(bounds),
+            clusters=[0] * len(scores),
+            higher_is_better=scores[0].higher_is_better,
+            decimals=scores[0].decimals,
+        )
+
     def system_table(self, *, warnings: bool = True) -> Table:
         """Return systems x metrics with intervals if computed; the best system is marked."""
         columns = [Column("system", str)]
@@ -265,10 +317,6 @@ class Evaluation(Result):
         """The signatures of the metrics."""
         first = self.scores[self.systems[0]]
         return [first[metric].signature for metric in self.metrics]
-
-    def caution_lines(self) -> list[str]:
-        """Return what makes all scores of a metric doubtful, such as how texts are split."""
-        return [line for line in self.warning_lines() if is_caution(line)]
 
     def warning_lines(self) -> list[str]:
         """Return lines on tokenizers, warnings with counts, and what is missing or too small."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, get_args
 
-from tertium.core.result import Column, Result, Table
-from tertium.data.formats import PathLike
+from tertium.atomic import PathLike
+from tertium.core.charts import ScatterChart
+from tertium.core.result import Column, Result, Section, Table
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
+from tertium.evaluation.scatter_charts import check_panels, make_scatter_charts
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
@@ -72,6 +74,25 @@ class AgreementStudy(MetaInputs, Result):
             tables += self.diagnostics.tables(chart=chart)
         return tables
 
+    @property
+    def page_title(self) -> str:
+        """What is compared."""
+        return "Metrics and human scores"
+
+    def sections(self) -> list[Section]:
+        """Return the agreement overall and by slice, diagnostics, and signatures of metrics."""
+        sections = replace(self.results, negated=self.negated_metrics).sections()
+        for by, results in self.slices.items():
+            contents = [*results.slice_tables(by), *results.slice_charts(by)]
+            sections.append(Section(f"By {by}", contents))
+        if self.diagnostics:
+            sections += self.diagnostics.sections()
+        segments = [[*data.texts().values()] for data in self.human_data.values()]
+        signatures = [m.signature(own) for m in self.metrics for own in segments if own]
+        if signatures:
+            sections.append(Section("Signatures", [[*dict.fromkeys(signatures)]]))
+        return sections
+
     def file_table(
         self, suffix: str = "", *, intervals: bool = False, p_values: bool = False
     ) -> Table:
@@ -103,14 +124,21 @@ class AgreementStudy(MetaInputs, Result):
         names += ["by"] if self.slices else []
         return Table([Column(name, itemgetter(name)) for name in names], rows)
 
-    def exclusion_lines(self) -> list[str]:
-        """Return one line per reason why judgments or metric scores were not used."""
+    def charts(self) -> list[ScatterChart]:
+        """Return scatter plots of metric and human scores: a row per metric, a column per set."""
+        charts = make_scatter_charts(self.sets, level=self.level, negated=self.negated_metrics)
+        check_panels(charts)
+        return charts
+
+    def warning_lines(self) -> list[str]:
+        """Return why judgments or metric scores were not used, and diagnostics not run."""
         lines = [
             f"{name}: excluded: {reason}: {count:,}"
             for name, counts in self.excluded_counts.items()
             for reason, count in counts.items()
         ]
-        return lines + self.results.exclusion_lines()
+        skipped = self.diagnostics.skipped_lines() if self.diagnostics else []
+        return [*lines, *self.results.exclusion_lines(), *skipped]
 
 
 def meta_evaluate(

@@ -15,8 +15,8 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from tertium.atomic import PathLike
 from tertium.data import ratings
-from tertium.data.formats import PathLike
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data, reject_duplicate_sources
 from tertium.data.human_score_tables import HumanScoreTable

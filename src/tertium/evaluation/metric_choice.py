@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from tertium.core.options import Option, Specs
 from tertium.data.testset import TestSet
@@ -19,6 +19,9 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
 from tertium.text.language_identification import main_language, seem_english
+
+if TYPE_CHECKING:
+    from tertium.metrics.base.ranker import Ranker
 
 COMPANIONS = ("bleu", "chrf")  # shown with the recommended metric in comparisons and reports
 
@@ -191,3 +194,16 @@ class MetricOptions:
 def default_metric(testset: TestSet, language: str = "") -> list[str]:
     """Return the recommended metric as the only one."""
     return [recommend_metric(testset, language)]
+
+
+def load_scorer(
+    spec: str, source: str = "", target: str = "", texts: Sequence[str] = ()
+) -> Metric | Ranker:
+    """Load a ranker, or a metric whose languages are set as by `MetricOptions.load_for`."""
+    from tertium.metrics.base.ranker import ScoreRanker, load_ranker
+
+    ranker = load_ranker(spec)
+    if not isinstance(ranker, ScoreRanker):
+        return ranker
+    [metric] = MetricOptions().load_for([spec], source, target, texts)
+    return metric

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.charts import IntervalChart
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Column, Result, Table
 from tertium.data.candidate_lists import CandidateList
@@ -121,6 +123,10 @@ class Ranking(Result):
         ]
         return Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])
 
+    def charts(self) -> list[IntervalChart]:
+        """Return the mean win probability of each system."""
+        return self.as_evaluation().charts()
+
     def segment_table(self) -> Table:
         """Return one row per segment with the win probability of each system."""
         matrix = self.matrix
@@ -152,10 +158,11 @@ class Ranking(Result):
         return Evaluation(self.testset, systems, (spec,), scores)
 
 
-def recommend_ranker(segments: Sequence[Segment]) -> str:
+def recommend_ranker(segments: Sequence[Segment], language: str = "") -> str:
     """Return "pairwise" for English references, else the recommended metric."""
     first = [segment.references[0] for segment in segments if segment.references]
-    metric = recommend_metric_for(first, sources=any(s.source is not None for s in segments))
+    has_sources = any(segment.source is not None for segment in segments)
+    metric = recommend_metric_for(first, sources=has_sources, language=language)
     return "pairwise" if metric == "tertium-small" else metric
 
 
@@ -204,10 +211,48 @@ def rank(
     )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankedCandidates(Result):
+    """Lists of candidates with the win probability of each candidate in its list.
+
+    `warnings` are counts by kind of warning.
+    """
+
+    lists: Sequence[CandidateList]
+    rates: Sequence[FloatArray]
+    warnings: Mapping[str, int]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of the lists, each with its candidates from best to worst."""
+        pairs = zip(self.lists, self.rates, strict=True)
+        return [entry.reorder(rates.tolist()) for entry, rates in pairs]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return self.records()
+
+    def tables(self) -> list[Table]:
+        """Return one row per candidate."""
+        rows: list[tuple[int, str, float | None]] = []
+        for number, (entry, record) in enumerate(
+            zip(self.lists, self.records(), strict=True), start=1
+        ):
+            for text, score in zip(record[entry.key], record["scores"], strict=True):
+                rows.append((number, text, score))
+        columns = [
+            Column("list", itemgetter(0), 0),
+            Column("candidate", itemgetter(1)),
+            Column("win probability", itemgetter(2), DECIMALS, adjustable=True),
+        ]
+        return [Table(columns, rows)]
+
+    def warning_lines(self) -> list[str]:
+        return [f"warning: {kind}: {count}" for kind, count in self.warnings.items()]
+
+
 def rerank(
     lists: Sequence[CandidateList], ranker: str | Metric | Ranker | None = None
-) -> list[dict[str, Any]]:
-    """Return the records of candidate lists, each with its candidates from best to worst."""
+) -> RankedCandidates:
+    """Compute the win probability of each candidate in its list."""
     first_segments = [entry.segments[0] for entry in lists]
     chosen = as_ranker(recommend_ranker(first_segments) if ranker is None else ranker)
     for number, segment in enumerate(first_segments, start=1):
@@ -218,7 +263,11 @@ def rerank(
                     "each list, or choose another ranker or metric"
                 )
     rates = chosen.win_rates([entry.segments for entry in lists])
-    return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
+    warnings = chosen.warnings([segment for entry in lists for segment in entry.segments])
+    not_compared = sum(int(np.isnan(own).sum()) for own in rates if len(own) > 1)
+    if not_compared:
+        warnings = {**warnings, NOT_COMPARED: not_compared}
+    return RankedCandidates(lists=lists, rates=rates, warnings=warnings)
 
 
 def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:

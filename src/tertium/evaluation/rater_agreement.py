@@ -6,12 +6,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, make_rng
+from tertium.atomic import PathLike
 from tertium.campaigns.answers import RaterAnswer, judgment_rows, latest_answers, read_answers
 from tertium.campaigns.campaign import is_campaign_file, read_campaign
 from tertium.campaigns.rater_quality import RaterQuality, count_checks, describe_raters
@@ -38,7 +39,6 @@ from tertium.campaigns.system_scores import (
     score_systems,
 )
 from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
-from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.errors import DataError, UnknownNameError, UsageError
@@ -201,6 +201,30 @@ class RaterStudy(Result):
             )
         notes = ["words: of the source, once per judgment; characters in scripts without spaces"]
         return Table(columns, self.scorecards, "MQM scorecard: points per 1,000 words", notes)
+
+
+@dataclass(frozen=True)
+class RaterStudies(Result):
+    """The studies of several sets of judgments."""
+
+    studies: tuple[RaterStudy, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the tables of all sets."""
+        return [table for study in self.studies for table in study.tables()]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the human scores of systems; of several sets, with their names."""
+        if len(self.studies) == 1:
+            return self.studies[0].file_table(suffix)
+        rows = []
+        for study in self.studies:
+            rows += [{"set": study.name, **row} for row in study.file_table(suffix).records()]
+        return Table([Column(name, itemgetter(name)) for name in rows[0]], rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the results of each set, for JSON."""
+        return [study.records() for study in self.studies]
 
 
 def _interval_columns(decimals: int) -> list[Column]:

@@ -216,7 +216,7 @@ def score_files(
         table=results.slice_table() if slices else tables[0],
         json=_unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
-        warns_aside=not view.is_of_systems,
+        warns_aside=not (view.is_of_systems or view.score_only),
         files=_pair_files(files, evaluation, loaded, results),
     )
 

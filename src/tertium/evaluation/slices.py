@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.charts import DotChart, describe_direction
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
@@ -26,6 +27,8 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results, TaskResult
 from tertium.meta.significance import holm
 from tertium.meta.tasks import Task
+
+MAX_CHART_SLICES = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +71,30 @@ class Slices(Result):
         for metric in first.metrics:
             columns += self._metric_columns(first, metric)
         return [Table(columns, rows, title=f"by {self.by}", notes=self._notes(first))]
+
+    @property
+    def page_title(self) -> str:
+        """What the slices are by."""
+        return f"By {self.by}"
+
+    def charts(self) -> list[DotChart]:
+        """Return the scores of the systems on each slice, one chart for each metric."""
+        first = next(iter(self.parts.values()))
+        return [self._metric_chart(first, metric) for metric in first.metrics]
+
+    def _metric_chart(self, first: Evaluation, metric: str) -> DotChart:
+        names = [*self.parts][:MAX_CHART_SLICES]
+        scores = [self.parts[name].metric_scores(metric) for name in names]
+        title = f"{first.names[metric]} by {self.by}"
+        return DotChart(
+            title=title,
+            caption=title,
+            label=describe_direction(scores[0][0].higher_is_better),
+            rows=names,
+            series=first.systems,
+            values=np.array([[own.system for own in row] for row in scores]),
+            decimals=scores[0][0].decimals,
+        )
 
     def _metric_columns(self, first: Evaluation, metric: str) -> list[Column]:
         """Return the scores of a metric, and their p-values if systems were compared."""

@@ -10,8 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from tertium.atomic import PARTIAL_PATTERN
-from tertium.data.formats import PathLike
+from tertium.atomic import PARTIAL_PATTERN, PathLike
 from tertium.data.human_data_files import read_sets_with_texts
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet

@@ -61,7 +61,7 @@ LEXICAL_RELATIONS: frozenset[Relation] = frozenset(
     {"antonym", "derivation", "pertainym", "participle"}
 )
 DICTIONARY_FOLDER = "wordnet-3.0"
-INSTALL_COMMAND = "tertium models install wordnet"
+INSTALL_COMMAND = "tertium setup install wordnet"
 NOT_INSTALLED_MESSAGE = (
     f"WordNet is not installed: {INSTALL_COMMAND} (or install Debian's wordnet-base), or set "
     "TERTIUM_WORDNET to the folder with its dictionary files"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tertium.core.findings import Locate
 from tertium.core.options import InFile, InFiles, Names, Option
-from tertium.data.formats import RECORD_SUFFIXES, parse_fields
+from tertium.data.record_files import RECORD_SUFFIXES, parse_fields
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError

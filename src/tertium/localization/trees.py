@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tertium.data.formats import parse_json
+from tertium.data.record_files import parse_json
 from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tertium.atomic import check_writable, open_atomic
-from tertium.data.formats import default_name, read_records
+from tertium.data.record_files import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError

@@ -57,6 +57,18 @@ def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     return np.clip(divide(covariance, spread), -1.0, 1.0)
 
 
+def describe_correlation(x: FloatArray, y: FloatArray) -> str:
+    """Return Pearson's r over pairs of finite values and their number, as text.
+
+    >>> describe_correlation(np.array([1.0, 2, np.nan]), np.array([2.0, 4, 5]))
+    'r = 1.000, n = 2'
+    """
+    present = np.isfinite(x) & np.isfinite(y)
+    r = float(correlate(x, y, present))
+    count = f"n = {present.sum():,}"
+    return f"r = {r:z.3f}, {count}" if r == r else count
+
+
 def _center(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
     """Subtract the mean of the present points and scale to about 1; constants become zero."""
     filled = np.where(present, values, 0.0)

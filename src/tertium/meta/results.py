@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
+from tertium.core.charts import DotChart
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import (
     Cell,
     Column,
     Emphasis,
     Result,
+    Section,
     Table,
     bound_columns,
     count_column,
@@ -28,6 +30,7 @@ from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
 from tertium.meta.tasks import Task
 
 BEST, NOT_WORSE = "** ", "* "
+MAX_CHART_SLICES = 60
 
 
 def percentile_interval(
@@ -177,16 +180,6 @@ class MetricEstimates:
         shares = [f"{metric} {100 * value / ceiling:.0f} %" for metric, value in defined.items()]
         return ["share of the human ceiling: " + ", ".join(shares)]
 
-    def describe_significance(self) -> str:
-        """Return whether the best metric is significantly better; empty without tests."""
-        is_other = np.arange(len(self.values)) != self.best
-        if self.best is None or np.isnan(self.p_values[self.best][is_other]).all():
-            return ""
-        similar = [self.metrics[n] for n in np.flatnonzero(self.not_worse & is_other)]
-        if not similar:
-            return ", significantly better than all others"
-        return f", not significantly better than {', '.join(similar)}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
@@ -297,7 +290,8 @@ class TaskResult(MetricEstimates):
 class Results(Result):
     """The results of all tasks, and their averages.
 
-    `excluded_counts` and `unscored_systems` are those of `AlignedScores`, by set.
+    `excluded_counts` and `unscored_systems` are those of `AlignedScores`, by set. `negated` are the
+    metrics where lower is better.
     """
 
     metrics: tuple[str, ...]
@@ -305,6 +299,7 @@ class Results(Result):
     seed: int
     excluded_counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     unscored_systems: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    negated: Collection[str] = ()
 
     @cached_property
     def average(self) -> MetricEstimates:
@@ -443,6 +438,34 @@ class Results(Result):
             tables.append(Table(columns, rows, title, part._slice_notes()))
         return tables
 
+    def sections(self) -> list[Section]:
+        """Return a table of each statistic, with intervals if there are any."""
+        contents: list[Any] = []
+        if self.negated:
+            names = ", ".join(sorted(self.negated))
+            contents.append(f"{names}: lower is better; agreement uses negated scores.")
+        for part in self.by_statistic().values():
+            contents.append(part.agreement_table(intervals=bool(part.tasks[0].task.resamples)))
+        return [Section("Agreement with human scores", contents)]
+
+    def slice_charts(self, by: str) -> list[DotChart]:
+        """Return a chart of slices x metrics for each statistic."""
+        return [part._slice_chart(by) for part in self.by_statistic().values()]
+
+    def _slice_chart(self, by: str) -> DotChart:
+        tasks = self.tasks[:MAX_CHART_SLICES]
+        first = tasks[0].task
+        bounds = [np.stack([task.low, task.high], axis=1) for task in tasks]
+        return DotChart(
+            title=f"Agreement by {by}",
+            caption=f"{first.title}, by {by}",
+            label=first.kind.title,
+            rows=[task.task.label for task in tasks],
+            series=self.metrics,
+            values=np.array([task.values for task in tasks]),
+            intervals=np.array(bounds),
+        )
+
     def _notes(self, intervals: bool) -> list[str]:
         first = self.tasks[0].task
         notes = ["** best; no significance tests: metrics are ranked by value"]
@@ -503,22 +526,6 @@ class Results(Result):
                 f"warning: {', '.join(few)}: {reason}: p cannot fall below {first.alpha:g}"
             )
         return notes
-
-    def summary(self) -> list[tuple[str, str]]:
-        """Return for each statistic the best metric and a sentence with its value."""
-        sentences = []
-        for part in self.by_statistic().values():
-            tasks, figures = part.tasks, part.average if len(part.tasks) > 1 else part.tasks[0]
-            if figures.best is None or len(part.metrics) < 2:
-                continue
-            scope = ""
-            if len(tasks) > 1:
-                unit = "datasets" if len({t.task.sets for t in tasks}) == len(tasks) else "tasks"
-                scope = f" on average over {len(tasks)} {unit}"
-            value = f"{tasks[0].task.kind.title} {figures.values[figures.best]:z.3f}{scope}"
-            sentence = f"agrees best with human scores: {value}{figures.describe_significance()}"
-            sentences.append((part.metrics[figures.best], sentence))
-        return sentences
 
     def exclusion_lines(self) -> list[str]:
         """Return one line per reason why metric scores were not used."""

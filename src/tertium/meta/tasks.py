@@ -20,13 +20,6 @@ from tertium.meta.pairwise import DARR_THRESHOLD
 Level = Literal["segment", "system"]
 ResampleUnit = Literal["segments", "systems"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
-TEST_DESCRIPTIONS: Mapping[str, str] = {
-    "perm-both": "both metrics are standardized; each point swaps their scores with probability "
-    "1/2; p is the share of swaps with at least the observed difference",
-    "williams": "Williams' t-test for two correlations with the same human scores",
-    "pairs": "each pair that only one metric orders correctly is assigned to either at random",
-    "bootstrap": "p is the share of bootstrap resamples in which the metric is not better",
-}
 
 
 @dataclass(frozen=True)
@@ -212,12 +205,6 @@ class Task:
                 f"{self.threshold:g} or more"
             )
         return f"two or more {self.level}s with different human scores and different metric scores"
-
-    def describe_test(self) -> list[str]:
-        """Return one line on how metrics are compared; none without a test."""
-        if not self.resamples or self.test not in TEST_DESCRIPTIONS:
-            return []
-        return [f"{self.test}: {TEST_DESCRIPTIONS[self.test]}"]
 
     @property
     def name(self) -> str:

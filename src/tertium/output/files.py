@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tertium.atomic import PathLike, write_text
 from tertium.core.result import Result
-from tertium.data import formats, tables
-from tertium.data.formats import to_json
+from tertium.data import record_files, tables
+from tertium.data.record_files import to_json
 
 
 def write_json(result: Result, path: PathLike) -> None:
@@ -15,7 +15,7 @@ def write_json(result: Result, path: PathLike) -> None:
 
 def write_jsonl(result: Result, path: PathLike) -> None:
     """Write one JSON object per line."""
-    formats.write_jsonl(path, result.lines())
+    record_files.write_jsonl(path, result.lines())
 
 
 def write_tsv(result: Result, path: PathLike) -> None:

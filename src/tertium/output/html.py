@@ -1,34 +1,215 @@
-"""Results as HTML: in a notebook, and as a page."""
+"""Results as HTML: a page is a list of sections, and a notebook shows the same sections.
+
+The content security policy of a page allows only its own scripts, by hash, so that text from
+segments can never run. A page needs no network access.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from tertium.atomic import PathLike, write_text
-from tertium.core.result import Result
-from tertium.errors import UsageError
-from tertium.output import renderers
+from tertium.core.charts import Chart, HeatMap, ScatterChart
+from tertium.core.result import MarkedLine, Result, Section, Table
+from tertium.output.charts.chart_statistics import find_outliers, max_cell_count
+from tertium.output.charts.draw import draw
+from tertium.output.error_span_markup import render_line
+from tertium.output.heat_map import render_heat_map
+from tertium.output.html_table import render_table
+from tertium.output.markup import Markup, collapsible, element, escape, isolate_names, join
+from tertium.version import __version__
 
-# The function that returns the page of a result, by class.
-PAGES = {
-    "CheckReport": "tertium.output.page.findings_page:findings_page",
-    "GateResult": "tertium.output.page.gate_page:gate_page",
-    "WorstSegments": "tertium.output.page.worst_page:worst_page",
-}
+EARLY_SCRIPT = "theme"  # in the head: it runs before the first paint
+SCRIPTS = ("elements", "tables")
+MAX_PAGE_ROWS = 10_000  # browsers get slow with more rows
+MAX_NOTEBOOK_ROWS = 100
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a page with scripts, which `script/` has by name; notebooks leave it out."""
+
+    html: Markup
+    scripts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Renders the parts of sections, either for a page or for a notebook."""
+
+    is_page: bool
+
+    def render(self, contents: Sequence[Any], level: int) -> Markup:
+        """Return the parts of a section; charts that follow each other share a row."""
+        parts = []
+        for is_chart, group in groupby(contents, key=lambda part: isinstance(part, Chart)):
+            if is_chart:
+                parts.append(element("div", *map(render_figure, group), class_="figures"))
+            else:
+                parts += [self._part(part, level) for part in group]
+        return join(parts)
+
+    def _part(self, part: Any, level: int) -> Markup:
+        match part:
+            case Section():
+                return self.section(part, level)
+            case Table():
+                limit = MAX_PAGE_ROWS if self.is_page else MAX_NOTEBOOK_ROWS
+                return render_table(part, sortable=self.is_page, max_rows=limit)
+            case HeatMap():
+                return render_heat_map(part)
+            case MarkedLine():
+                return render_line(part)
+            case Block():
+                return part.html if self.is_page else Markup("")
+            case list():
+                return (
+                    element("ul", *(element("li", item) for item in part)) if part else Markup("")
+                )
+        return element("p", part, dir="auto")
+
+    def section(self, section: Section, level: int) -> Markup:
+        """Return a section with a heading of a level, or for the reader to expand.
+
+        Drawings replace the tables that text output has instead.
+        """
+        contents = section.contents
+        if any(isinstance(part, HeatMap | MarkedLine) for part in contents):
+            contents = [part for part in contents if not isinstance(part, Table)]
+        html = self.render(contents, level + 1)
+        if section.is_collapsed:
+            return collapsible(section.title, html)
+        if not section.title:
+            return html
+        name = _anchor(section.title) if self.is_page else None
+        heading = element(f"h{level}", section.title)
+        return element("section", heading, html, id=name, aria_label=section.title)
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 
 def write(result: Result, path: PathLike) -> None:
     """Write the page of a result."""
-    name = type(result).__name__
-    if name not in PAGES:
-        raise UsageError(f"{path}: a {name} has no page; give another suffix")
-    module, _, function = PAGES[name].partition(":")
-    make_page: Callable[[Any], str] = getattr(import_module(module), function)
-    write_text(path, make_page(result))
+    write_text(path, render_page(result))
+
+
+def render_page(result: Result) -> str:
+    """Return a self-contained page."""
+    sections, title = result.sections(), result.page_title
+    navigation: list[Section] = [section for section in sections if section.title]
+    if len(sections) == 1 and sections[0].title == title:
+        sections = [replace(sections[0], title="")]
+    contents = Renderer(is_page=True).render(sections, level=2)
+    scripts = [*SCRIPTS, *(name for block in _blocks(sections) for name in block.scripts)]
+    early, script = _join_scripts([EARLY_SCRIPT]), _join_scripts(scripts)
+    values = {
+        "title": title,
+        "heading": join(isolate_names(title, _names(result))),
+        "subtitle": result.page_subtitle,
+        "navigation": _render_navigation(navigation) if navigation[1:] else "",
+        "contents": contents,
+        "version": __version__,
+        "style": Markup(read_asset("charts.css") + read_asset("page.css")),
+        "policy": _content_security_policy(early, script),
+        "early_script": Markup(early),
+        "script": Markup(script),
+    }
+    return str(fill_template("page.html", values))
 
 
 def render_result(result: Result) -> str:
-    """Return a result for a notebook."""
-    return renderers.render_html(result)
+    """Return a result for a notebook, in a container with the style sheet of pages."""
+    sections = [*result.sections()]
+    if len(sections) == 1:
+        sections = [replace(sections[0], title="")]
+    contents = Renderer(is_page=False).render(sections, level=3)
+    style = element("style", Markup(read_asset("charts.css")))
+    return str(element("div", style, contents, class_="tertium"))
+
+
+def render_fragment(contents: Sequence[Any]) -> Markup:
+    """Return parts of a section without headings, such as an explanation in a list."""
+    return Renderer(is_page=False).render(contents, level=4)
+
+
+def render_figure(chart: Chart) -> Markup:
+    """Return a chart with its caption; dots of translations have links to outliers below."""
+    below: str = ""
+    if isinstance(chart, ScatterChart) and not chart.names:
+        if darkest := max_cell_count(chart.x, chart.y):
+            shades = f"shades: number of translations, at most {darkest:,}"
+            chart = replace(chart, caption=f"{chart.caption}; {shades}")
+        else:
+            below = _link_outliers(chart)
+    return element("figure", element("figcaption", chart.caption), draw(chart), below)
+
+
+def _link_outliers(chart: ScatterChart) -> str:
+    links = []
+    for row in find_outliers(chart.x, chart.y):
+        label = element("bdi", chart.label(row))
+        links.append(element("a", label, data_row=row, href="#segments"))
+    return element("p", "Outliers: ", join(links, "; "), class_="note outer") if links else ""
+
+
+def _blocks(sections: Sequence[Any]) -> Iterator[Block]:
+    for part in sections:
+        if isinstance(part, Section):
+            yield from _blocks(part.contents)
+        elif isinstance(part, Block):
+            yield part
+
+
+def _names(result: Result) -> set[str]:
+    """Return the row headers of the tables, which may be names in the title."""
+    tables = result.tables()
+    names = [table.columns[0].value(row) for table in tables for row in table.rows]
+    return {name for name in names if isinstance(name, str)}
+
+
+def _render_navigation(sections: Sequence[Section]) -> Markup:
+    items = []
+    for section in sections:
+        link = element("a", section.title, href=f"#{_anchor(section.title)}")
+        items.append(element("li", link))
+    return element("nav", element("ul", *items), aria_label="Sections")
+
+
+@lru_cache(maxsize=16)
+def read_asset(name: str) -> str:
+    """Return the text of a template, style sheet or script of pages."""
+    return (files("tertium.output.page") / name).read_text(encoding="utf-8")
+
+
+def fill_template(name: str, values: Mapping[str, str]) -> Markup:
+    """Return a template with its placeholders replaced; texts that are not markup are escaped."""
+
+    def value_of(match: re.Match[str]) -> str:
+        value = values[match[1]]
+        return value if isinstance(value, Markup) else escape(value)
+
+    return Markup(_PLACEHOLDER.sub(value_of, read_asset(name)))
+
+
+def _join_scripts(names: Sequence[str]) -> str:
+    return "".join(read_asset(f"script/{name}.js") for name in names)
+
+
+def _content_security_policy(*scripts: str) -> str:
+    digests = [hashlib.sha256(script.encode("utf-8")).digest() for script in scripts]
+    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode('ascii')}'" for d in digests)
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )

@@ -2,73 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from tertium.core.result import Cell, Column, Table
+from tertium.output.error_span_markup import render_line
 from tertium.output.markup import Markup, element, isolate_names, join, scrollable
 
 
-def render_table(table: Table, *, sortable: bool = False, style: str = "") -> Markup:
+def render_table(table: Table, *, sortable: bool = False, max_rows: int | None = None) -> Markup:
     """Return a table for a page or a notebook; the first column is the row header.
 
-    A sortable table has a button in each header. `script/tables.js` sorts its rows by the full
-    values and leaves the footer in place.
+    A sortable table has a button in each header, and may have filters. `script/tables.js` sorts its
+    rows by the full values, leaves the footer in place, and adds the fields of the filters.
     """
     visible = table.visible
-    rows = table.cells()
-    head = [_header_cell(column, sortable) for column in visible]
+    rows = Table(visible, table.rows[:max_rows]).cells()
+    names = _names(rows, visible)
+    cautions = [
+        element("p", *isolate_names(line, names), class_="caution") for line in table.cautions
+    ]
+    notes = [element("p", *isolate_names(line, names), class_="note") for line in table.notes]
+    if len(rows) < len(table.rows):
+        cut = f"The first {len(rows):,} of {len(table.rows):,} rows; files have all."
+        notes.append(element("p", cut, class_="note"))
+    if not rows:
+        nothing = element("p", f"No {table.title.lower() or 'rows'}.") if visible else ""
+        return join([*cautions, nothing, *notes])
+    filters = [n for n, column in enumerate(visible) if column.name in table.filters]
     grid = element(
         "table",
         element("caption", table.title) if table.title else "",
-        element("thead", element("tr", *head)),
+        element("thead", element("tr", *(_header_cell(column, sortable) for column in visible))),
         element("tbody", *(_row(row, visible) for row in rows)),
         element("tfoot", *(_row(row, visible) for row in table.footer)) if table.footer else "",
-        class_=f"{'sortable ' if sortable else ''}{style}".strip() or None,
-    )
-    names = []
-    for row in rows:
-        for cell, column in zip(row, visible, strict=True):
-            if column.is_text:
-                names += [name for name in (cell.text, cell.value) if isinstance(name, str)]
-    cautions, notes = (
-        [element("p", *isolate_names(text, names), class_="note") for text in texts]
-        for texts in (table.cautions, table.notes)
+        class_="sortable" if sortable else None,
+        data_filters=" ".join(map(str, filters)) if sortable and filters else None,
     )
     return join([*cautions, scrollable(grid, table.title or "table"), *notes])
 
 
+def _names(rows: Sequence[Sequence[Cell]], columns: Sequence[Column]) -> set[str]:
+    """Return the texts of cells, which may be names in the notes."""
+    names = set()
+    for row in rows:
+        for cell, column in zip(row, columns, strict=True):
+            if column.is_text:
+                names |= {text for text in (cell.text, cell.value) if isinstance(text, str)}
+    return names
+
+
 def _header_cell(column: Column, sortable: bool) -> Markup:
+    name = element("bdi", column.name)
     sorts = sortable and bool(column.name)
     return element(
         "th",
-        sort_button(column.name) if sorts else element("bdi", column.name),
+        element("button", name, type="button") if sorts else name,
         scope="col",
         class_=None if column.is_text else "number",
         aria_sort="none" if sorts else None,
     )
 
 
-def sort_button(name: str) -> Markup:
-    """Return the content of a header cell of a sortable table."""
-    return element("button", element("bdi", name), type="button")
-
-
-def _row(cells: Sequence[Cell], columns: Sequence[Column]) -> Markup:
+def _row(cells: Iterable[Cell], columns: Sequence[Column]) -> Markup:
     parts = []
     for n, (cell, column) in enumerate(zip(cells, columns, strict=True)):
-        style = f"{'' if column.is_text else 'number'} {cell.emphasis}".strip()
         is_number = isinstance(cell.value, int | float)
+        is_lines = isinstance(cell.value, list)
+        style = "lines" if is_lines else "" if column.is_text else "number"
         parts.append(
             element(
                 "td" if n else "th",
-                element("bdi", cell.text) if column.is_text else cell.text,
+                join(map(render_line, cell.value)) if is_lines else _text(cell, column),
                 _bar(cell.bar),
                 scope=None if n else "row",
-                class_=style or None,
+                class_=f"{style} {cell.emphasis}".strip() or None,
                 data_value=repr(cell.value) if is_number else None,
             )
         )
     return element("tr", *parts)
+
+
+def _text(cell: Cell, column: Column) -> Markup:
+    """Return the text of a cell; a narrow column has the range of a number below it."""
+    if column.is_text:
+        return element("bdi", cell.text)
+    number, *bounds = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
+    return join([number, *(element("span", f" {text}", class_="range") for text in bounds)])
 
 
 def _bar(length: float | None) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tertium.atomic import PathLike, write_text
 from tertium.checks.catalog import RULES
 from tertium.core.findings import FileLocation, Finding, FindingRule
-from tertium.data.formats import to_json
+from tertium.data.record_files import to_json
 from tertium.spans import Severity, Span
 from tertium.version import __version__
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tertium.output.markup import Markup, element
 from tertium.text.cell_width import cell_width
 
 ELLIPSIS = "…"
@@ -39,14 +38,6 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
         number[name] + _without_middle(cut, max_length - len(number[name]), 0.5)
         for name, cut in zip(names, shortened, strict=True)
     ]
-
-
-def name_markup(name: str, short: str) -> Markup:
-    """Return a name for a page, isolated from the text direction, with the full one as tooltip."""
-    if name == short:
-        return element("bdi", name)
-    visible = element("bdi", short, title=name, aria_hidden="true")
-    return element("span", visible, element("bdi", name, class_="hidden"))
 
 
 def _without_prefix(names: list[str]) -> list[str]:

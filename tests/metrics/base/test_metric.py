@@ -12,7 +12,7 @@ from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import flag_not_english
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
-from tertium.output.page.explanations import explanation_html
+from tertium.output.page.explained_segments import render_explanation
 from tertium.segment import Segment
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
 
@@ -38,7 +38,7 @@ def test_empty_translation_is_a_critical_error(against: str, scale: str) -> None
     assert (values["percentile"], values["MQM points"]) == (0.0, 25.0)
     assert explanation.marked_text is None  # not "errors: none"
     assert "critical error: empty translation" in str(explanation)
-    assert "critical error: empty translation" in explanation_html(explanation)
+    assert "critical error: empty translation" in render_explanation(explanation)
     assert explanation.as_dict()["errors"][0]["severity"] == "critical"
 
 

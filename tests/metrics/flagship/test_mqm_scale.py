@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.formats import read_records
+from tertium.data.record_files import read_records
 from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.calibrated_metric import (

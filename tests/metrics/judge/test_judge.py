@@ -40,7 +40,7 @@ from tertium.metrics.judge import answer_store, client
 from tertium.metrics.judge.metric import Judge
 from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.usage import Usage, track_usage
-from tertium.output.page.explanations import explanation_html
+from tertium.output.page.explained_segments import render_explanation
 from tertium.segment import Segment, attach_context
 from tertium.spans import Span
 from tertium.testing import check_metric
@@ -126,7 +126,7 @@ def test_scores_spans_and_reasons_come_from_one_request_each(
     explained = JUDGE.explain(SEGMENTS[0])
     assert explained.reasons == ("minor, style, 'the': the first word",)
     assert explained.as_dict()["reasons"] == explained.reasons
-    assert "the first word</li>" in explanation_html(explained)
+    assert "the first word</li>" in render_explanation(explained)
     assert len(server.requests) == usage.requests == usage.answers == len(SEGMENTS)
     assert (usage.prompt_tokens, usage.completion_tokens) == server.charged_tokens
     assert usage.cost == pytest.approx(12 * (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) / 1e6)

@@ -191,7 +191,7 @@ def test_word_senses_follow_irregular_and_regular_forms() -> None:
 
 def test_missing_wordnet_error_names_the_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise MissingResourceError("run tertium models install wordnet")
+        raise MissingResourceError("run tertium setup install wordnet")
 
     monkeypatch.setattr(module, "load_wordnet", missing)
     segment = [Segment("a cat", references=("the cat",))]

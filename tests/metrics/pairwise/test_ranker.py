@@ -410,7 +410,7 @@ def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
     Pairwise().save(folder)
     assert main(["list", folder]) == 0
     assert "(pairwise)" in capsys.readouterr().out
-    assert main(["cite", folder]) == 0
+    assert main(["list", "citations", folder]) == 0
     assert "guzman-etal-2015" in capsys.readouterr().out
     with pytest.raises(UsageError, match="is a ranker, not a metric: use it with `tertium rank -m"):
         load_metric(folder)

@@ -30,7 +30,7 @@ from tertium.metrics.regression.blend import (
 from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.trained_model import load_checkpoint
-from tertium.output.page.explanations import explanation_html
+from tertium.output.page.explained_segments import render_explanation
 from tertium.segment import Judgment, Segment
 from tertium.testing import check_metric
 
@@ -370,7 +370,7 @@ def test_contributions_sum_to_the_score() -> None:
     values = {c.feature: c.value for c in parts.contributions}
     assert values["ter"] == load_metric("ter").score([segment]).system
     assert "an average translation scores" in str(explanation)
-    assert "reference" not in str(explanation_html(explanation))
+    assert "reference" not in str(render_explanation(explanation))
     json.dumps(explanation.as_dict())
 
 

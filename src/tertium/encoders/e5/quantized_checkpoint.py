@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from tertium.atomic import open_atomic, write_text
 from tertium.encoders.use.sentencepiece import SPACE
 from tertium.errors import ModelError
+from tertium.schema import read_json_object
 
 MAGIC = b"E5S1"
 VERSION = 1
@@ -38,7 +39,6 @@ BLOCK = 32  # weights that share one scale
 BLOCK_TYPE = np.dtype([("scale", "<f2"), ("nibbles", "u1", BLOCK // 2)])
 FLOAT32, QUANTIZED = 0, 1  # types of a tensor
 MAX_CODE_POINT = 0x10FFFF
-MASK_TOKEN = "<mask>"
 HAS_LEAF = 1 << 8
 LEAF = 1 << 31
 OFFSET_SHIFT = 10
@@ -57,16 +57,16 @@ LAYER_TENSORS = {
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """The sizes of the network in the header."""
+    """The sizes of the network in the header, by their names in `config.json`."""
 
-    epsilon: float
-    hidden: int
-    layers: int
-    heads: int
-    feed_forward: int
+    layer_norm_eps: float
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
     vocab_size: int
-    positions: int
-    token_types: int
+    max_position_embeddings: int
+    type_vocab_size: int
 
 
 @dataclass(frozen=True)
@@ -216,13 +216,20 @@ def _read_tensors(cursor: _Cursor) -> dict[str, tuple[int, NDArray[Any]]]:
     return tensors
 
 
-def unpack_model(checkpoint: Path, folder: Path, prefix: str = "") -> None:
-    """Write the weights, config and tokenizer of a checkpoint into a model folder."""
+def unpack_model(checkpoint: Path, folder: Path) -> None:
+    """Write the weights, config and tokenizer of a checkpoint into a model folder.
+
+    The settings are those of multilingual-e5-small, with the sizes in the checkpoint.
+    """
     model = read_quantized(checkpoint)
     with open_atomic(folder / "model.safetensors", make_folder=True) as stream:
         _write_weights(stream, model)
-    write_text(folder / "tokenizer.json", _build_tokenizer(model).to_str())
-    for name, values in _make_settings(model, prefix).items():
+    settings = read_json_object(Path(__file__).with_name("settings.json"))
+    names = settings["special_tokens_map.json"]
+    write_text(folder / "tokenizer.json", _build_tokenizer(model, names).to_str())
+    epsilon = float(f"{model.sizes.layer_norm_eps:.6g}")  # as written in decimals, not in binary
+    settings["config.json"] |= {**vars(model.sizes), "layer_norm_eps": epsilon}
+    for name, values in settings.items():
         write_text(folder / name, json.dumps(values, indent=2) + "\n", make_folder=True)
 
 
@@ -244,14 +251,14 @@ def _write_weights(stream: IO[bytes], model: QuantizedModel) -> None:
 def _iter_shapes(model: QuantizedModel) -> Iterator[tuple[tuple[str, str], tuple[int, ...]]]:
     """Yield ((name in transformers, name in the file), shape) of each tensor of a BERT."""
     sizes = model.sizes
-    d, inner = sizes.hidden, sizes.feed_forward
+    d, inner = sizes.hidden_size, sizes.intermediate_size
     yield ("embeddings.word_embeddings.weight", "emb.word"), (sizes.vocab_size, d)
-    yield ("embeddings.position_embeddings.weight", "emb.pos"), (sizes.positions, d)
-    yield ("embeddings.token_type_embeddings.weight", "emb.type"), (sizes.token_types, d)
+    yield ("embeddings.position_embeddings.weight", "emb.pos"), (sizes.max_position_embeddings, d)
+    yield ("embeddings.token_type_embeddings.weight", "emb.type"), (sizes.type_vocab_size, d)
     yield ("embeddings.LayerNorm.weight", "emb.ln.w"), (d,)
     yield ("embeddings.LayerNorm.bias", "emb.ln.b"), (d,)
     shapes = {"fi": (inner, d), "fo": (d, inner), "aln": (d,), "oln": (d,)}
-    for layer in range(sizes.layers):
+    for layer in range(sizes.num_hidden_layers):
         for part, name in LAYER_TENSORS.items():
             shape = shapes.get(part, (d, d))
             full_name = f"encoder.layer.{layer}.{name}"
@@ -259,70 +266,7 @@ def _iter_shapes(model: QuantizedModel) -> Iterator[tuple[tuple[str, str], tuple
             yield (f"{full_name}.bias", f"l{layer}.{part}.b"), shape[:1]
 
 
-def _make_settings(model: QuantizedModel, prefix: str) -> dict[str, Any]:
-    """Return the settings files of transformers and sentence-transformers, by name."""
-    steps = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
-    names = _special_token_names(model)
-    return {
-        "config.json": _make_config(model),
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_max_length": model.sizes.positions,
-            **names,
-        },
-        "special_tokens_map.json": names,
-        "modules.json": [
-            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (kind, path) in enumerate(steps)
-        ],
-        "1_Pooling/config.json": {
-            "word_embedding_dimension": model.sizes.hidden,
-            "pooling_mode_mean_tokens": True,
-        },
-        "sentence_bert_config.json": {
-            "max_seq_length": model.sizes.positions,
-            "do_lower_case": False,
-        },
-        "config_sentence_transformers.json": {
-            "prompts": {"all": prefix},
-            "default_prompt_name": "all",
-        },
-    }
-
-
-def _make_config(model: QuantizedModel) -> dict[str, Any]:
-    sizes = model.sizes
-    return {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "attention_probs_dropout_prob": 0.1,
-        "hidden_dropout_prob": 0.1,
-        "hidden_act": "gelu",
-        "hidden_size": sizes.hidden,
-        "initializer_range": 0.02,
-        "intermediate_size": sizes.feed_forward,
-        "layer_norm_eps": float(f"{sizes.epsilon:.6g}"),
-        "max_position_embeddings": sizes.positions,
-        "num_attention_heads": sizes.heads,
-        "num_hidden_layers": sizes.layers,
-        "pad_token_id": model.special_ids["pad"],
-        "position_embedding_type": "absolute",
-        "type_vocab_size": sizes.token_types,
-        "vocab_size": sizes.vocab_size,
-        "transformers_version": "5.0.0",  # whose setting names are used here
-        "dtype": "float32",
-    }
-
-
-def _special_token_names(model: QuantizedModel) -> dict[str, str]:
-    names = {
-        f"{role}_token": model.vocabulary[token_id] for role, token_id in model.special_ids.items()
-    }
-    names |= {"cls_token": names["bos_token"], "sep_token": names["eos_token"]}
-    return names | ({"mask_token": MASK_TOKEN} if MASK_TOKEN in model.vocabulary else {})
-
-
-def _build_tokenizer(model: QuantizedModel) -> Any:
+def _build_tokenizer(model: QuantizedModel, special_tokens: Mapping[str, str]) -> Any:
     """Build XLM-R's tokenizer: normalize, split at spaces, mark word starts, unigram search."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
     from tokenizers.processors import TemplateProcessing
@@ -343,11 +287,9 @@ def _build_tokenizer(model: QuantizedModel) -> Any:
             pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always"),
         ]
     )
-    names = _special_token_names(model)
-    tokenizer.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in dict.fromkeys(names.values())]
-    )
-    first, last = names["bos_token"], names["eos_token"]
+    for token in special_tokens.values():
+        tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False)])
+    first, last = special_tokens["bos_token"], special_tokens["eos_token"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} {last} $B {last}",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide, make_rng, nan_mean
+from tertium.core.charts import DotChart
 from tertium.core.result import Column, Table, format_number
 from tertium.data.human_data import HumanData, Texts
 from tertium.errors import DataError
@@ -97,6 +98,20 @@ class Diagnostic:
             range(len(self.rows)),
             title=f"{self.name}: {self.question}",
             notes=[self.summary, f"values: {self.label}{between}", *self.notes],
+        )
+
+    def chart(self) -> DotChart:
+        """Return rows x series with their intervals; a line marks the reference value."""
+        return DotChart(
+            title=self.question,
+            caption=self.name,
+            label=self.label,
+            rows=self.rows,
+            series=self.series,
+            values=self.values,
+            intervals=self.intervals,
+            reference_value=self.reference_value,
+            axis_range=self.axis_range,
         )
 
     def _series_column(self, name: str, series: int) -> Column:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Result, Section, Table
 from tertium.errors import UsageError
 from tertium.evaluation.diagnostics import score_checks, text_checks
 from tertium.evaluation.diagnostics.diagnostic import (
@@ -148,6 +148,13 @@ class DiagnosticReport(Result):
     def tables(self, *, chart: bool = False) -> list[Table]:
         """Return one table per diagnostic, with `chart` as `Diagnostic.table` draws it."""
         return [diagnostic.table(chart=chart) for diagnostic in self.diagnostics]
+
+    def sections(self) -> list[Section]:
+        """Return each diagnostic with its chart, then those that were skipped."""
+        contents: list[Any] = []
+        for diagnostic in self.diagnostics:
+            contents += [diagnostic.table(), diagnostic.chart()]
+        return [Section("Diagnostics", [*contents, self.skipped_lines()])]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per value."""

@@ -119,7 +119,7 @@ class CompatibilityCalls:
         >>> load_metric("ter").predict([{"mt": "a b", "ref": "a c"}])
         {'scores': [50.0], 'system_score': 50.0}
         """
-        from tertium.data.formats import iterate_records
+        from tertium.data.record_files import iterate_records
         from tertium.data.records import lowercase_known_columns, segment_from_record
 
         rows = iterate_records(data, "item")

@@ -323,7 +323,7 @@ class Explanation(Result):
     errors: tuple[UnlocatedError, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def sections(self, top: int = DEFAULT_TOP) -> list[Section]:
+    def top_sections(self, top: int = DEFAULT_TOP) -> list[Section]:
         """Return all parts with up to `top` features and links."""
         if self.attribution is not None:
             score = f"{self.metric}: {self.score:+z.3f}"
@@ -344,11 +344,15 @@ class Explanation(Result):
 
     def contents(self) -> list[Any]:
         """Return all sections, then the warnings."""
-        return [*self.sections(), *(f"warning: {kind}" for kind in self.warnings)]
+        return [*self.top_sections(), *(f"warning: {kind}" for kind in self.warnings)]
+
+    def sections(self) -> list[Section]:
+        """Return one section with all contents."""
+        return [Section(self.page_title, self.contents())]
 
     def tables(self) -> list[Table]:
         """Return the tables of all sections."""
-        parts = [part for section in self.sections() for part in section.contents]
+        parts = [part for section in self.top_sections() for part in section.contents]
         return [part for part in parts if isinstance(part, Table)]
 
     def file_table(self, suffix: str = "") -> Table:

@@ -73,7 +73,7 @@ class TertiumBase(EnglishCalibratedMetric):
     Scores have the same meaning as those of tertium-small, with their own calibration, uncertainty
     and percentiles.
 
-    Inputs: English references. The public encoder must be installed (`tertium models install
+    Inputs: English references. The public encoder must be installed (`tertium setup install
     mpnet`).
 
     Settings:
@@ -154,11 +154,11 @@ class PairScorer:
             raise ModelError(
                 f"{model.folder.name} needs the encoder {settings.encoder} with the hash "
                 f"{settings.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
-                f"{self._weights.hash[:8]}: run tertium models install {settings.encoder}"
+                f"{self._weights.hash[:8]}: run tertium setup install {settings.encoder}"
             )
         tuned = replace(self._weights, load_tensors=self._tuned_tensors)
-        self._backbone = build_encoder(name, tuned, precision=precision, device=device).backbone
-        self._encoder_settings = self._backbone.settings
+        self._encoder = build_encoder(name, tuned, precision=precision, device=device)
+        self._encoder_settings = self._encoder.settings
         if settings.positions > self._encoder_settings.max_length:
             raise ModelError(
                 f"{model.folder}: positions is {settings.positions}, but {settings.encoder} has "
@@ -172,7 +172,7 @@ class PairScorer:
 
     @cached_property
     def _network(self) -> EncoderNetwork:
-        return self._backbone.network
+        return self._encoder.network
 
     @cached_property
     def _head(self) -> CrossHead:
@@ -202,11 +202,11 @@ class PairScorer:
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
         long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
-        tokenized = zip(long_texts, self._backbone.tokenizer(long_texts), strict=True)
+        tokenized = zip(long_texts, self._encoder.tokenizer(long_texts), strict=True)
         return {text for text, ids in tokenized if len(ids) > self._max_pieces}
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
-        return find_out_of_vocabulary(texts, self._backbone.tokenizer)
+        return find_out_of_vocabulary(texts, self._encoder.tokenizer)
 
     @property
     def _max_pieces(self) -> int:
@@ -216,9 +216,9 @@ class PairScorer:
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> list[tuple[tuple[int, ...], int]]:
         """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
-        start, end = self._backbone.tokenizer.prefix_ids, self._backbone.tokenizer.suffix_ids
+        start, end = self._encoder.tokenizer.prefix_ids, self._encoder.tokenizer.suffix_ids
         pairs = zip(
-            self._backbone.tokenizer(hypotheses), self._backbone.tokenizer(references), strict=True
+            self._encoder.tokenizer(hypotheses), self._encoder.tokenizer(references), strict=True
         )
         rows = []
         for hypothesis, reference in pairs:
@@ -262,8 +262,8 @@ class PairScorer:
         [(row, begin)] = self._rows([hypothesis], [reference])
         [states], _ = self._network([row], [self._network.depth // 2], None)
         vectors = states[0].cpu().numpy()
-        left, right = self._backbone.tokenizer([hypothesis, reference])
-        first = len(self._backbone.tokenizer.prefix_ids)
+        left, right = self._encoder.tokenizer([hypothesis, reference])
+        first = len(self._encoder.tokenizer.prefix_ids)
         pieces = left.tokens[: self._max_pieces], right.tokens[: self._max_pieces]
         own = vectors[begin : begin + len(pieces[0])]
         return pieces, (own, vectors[first : first + len(pieces[1])])

@@ -186,7 +186,7 @@ class LateScorer:
         groups = _group_by_reference(references)
         texts = ([references[rows[0]], *(hypotheses[n] for n in rows)] for rows in groups)
         sizes = [sum(map(len, group)) // CHARACTERS_PER_PIECE + 4 for group in texts]
-        plan = self.encoder.backbone.network.plan_batches(sizes)
+        plan = self.encoder.network.plan_batches(sizes)
         batches = [np.concatenate([groups[n] for n in numbers]) for numbers in plan]
         result = np.zeros(len(hypotheses))
         for rows, scores in zip(batches, map_on_threads(run, batches), strict=True):
@@ -266,24 +266,24 @@ class LateScorer:
 
         from tertium.metrics.flagship.late_interaction import Tokens
 
-        backbone, device = self.encoder.backbone, self.network.temperature.device
+        encoder, device = self.encoder, self.network.temperature.device
         texts = list(dict.fromkeys((*references, *hypotheses)))
-        ids_by_text = dict(zip(texts, backbone.encode_ids(texts), strict=True))
+        ids_by_text = dict(zip(texts, encoder.encode_ids(texts), strict=True))
 
         def run(pairs: IntArray) -> Tensor:
             left, right = [hypotheses[n] for n in pairs], [references[n] for n in pairs]
             rows = {text: row for row, text in enumerate(dict.fromkeys((*right, *left)))}
             tokens = Tokens(
-                *backbone.hidden_states([ids_by_text[text] for text in rows], self.encoder.layer)
+                *encoder.hidden_states([ids_by_text[text] for text in rows], encoder.layer)
             )
             surface = torch.tensor(surface_features(left, right)).float().to(device)
             sides = [torch.tensor([rows[t] for t in side]).to(device) for side in (left, right)]
             scores: Tensor = self.network(tokens.take(sides[0]), tokens.take(sides[1]), surface)
             return scores
 
-        around, pairs = backbone.tokenizer.special_count, zip(hypotheses, references, strict=True)
+        around, pairs = encoder.tokenizer.special_count, zip(hypotheses, references, strict=True)
         sizes = [2 * (max(len(ids_by_text[a]), len(ids_by_text[b])) + around) for a, b in pairs]
-        batches, result = backbone.network.plan_batches(sizes), np.zeros(len(hypotheses))
+        batches, result = encoder.network.plan_batches(sizes), np.zeros(len(hypotheses))
         with torch.inference_mode():
             scores = [part for batch in batches for part in run_or_split(run, batch)]
             result[np.concatenate(batches)] = torch.cat(scores).cpu().numpy()

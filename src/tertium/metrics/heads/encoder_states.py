@@ -88,20 +88,18 @@ class LiveStates:
     ) -> None:
         if encoder.layer != "all":
             raise UsageError(f"encoder {encoder.name}: mixing layers needs all of them (@all)")
-        self._backbone = replace(
-            encoder.backbone, device=device, precision=precision, long="truncate"
-        )
-        self._ids = self._backbone.encode_ids(texts)
+        self._encoder = replace(encoder, device=device, precision=precision, long="truncate")
+        self._ids = self._encoder.encode_ids(texts)
         self.lengths = np.array([len(ids) for ids in self._ids], dtype=np.int64)
 
     @cached_property
     def device(self) -> str:
-        return resolve_device(self._backbone.device)
+        return resolve_device(self._encoder.device)
 
     def __call__(self, texts: IntArray) -> PaddedSequences:
-        states, _ = self._backbone.hidden_states([self._ids[text] for text in texts], "all")
+        states, _ = self._encoder.hidden_states([self._ids[text] for text in texts], "all")
         lengths = torch.from_numpy(self.lengths[texts])
-        shift, width = len(self._backbone.tokenizer.prefix_ids), max(1, int(lengths.max()))
+        shift, width = len(self._encoder.tokenizer.prefix_ids), max(1, int(lengths.max()))
         return PaddedSequences(states[:, :, shift : shift + width].permute(1, 2, 0, 3), lengths)
 
 

@@ -36,7 +36,7 @@ def parse_price(text: str) -> Price:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeServer:
+class JudgeConnection:
     """The server of the metric judge, and what its answers may cost.
 
     Attributes
@@ -56,8 +56,6 @@ class JudgeServer:
         Send texts and key unencrypted to a server on another machine.
     use_proxy
         Connect to the server through the proxy of the environment.
-    dry_run
-        Only print how many requests the metric judge would send, and what they may cost.
     """
 
     group: ClassVar[str] = "Runtime"
@@ -68,7 +66,6 @@ class JudgeServer:
     budget: float | None = None
     allow_http: bool = False
     use_proxy: bool = False
-    dry_run: bool = False
 
     @contextmanager
     def applied(self) -> Iterator[Usage]:
@@ -96,6 +93,19 @@ class JudgeServer:
                 if not usage.is_empty:
                     logger.warning("judge: %s", usage.describe())
             usage.check_coverage()
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeServer(JudgeConnection):
+    """The server of the metric judge, for commands that can preview its requests.
+
+    Attributes
+    ----------
+    dry_run
+        Only print how many requests the metric judge would send, and what they may cost.
+    """
+
+    dry_run: bool = False
 
     def stop_dry_run(self, *sets: tuple[TestSet, Sequence[Metric]]) -> None:
         """End the command with the requests that it would send, if this is a dry run."""

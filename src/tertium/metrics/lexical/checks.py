@@ -31,7 +31,7 @@ class Checks(SegmentMetric):
 
     - `measure`: `clean` is 100 or 0 for a segment. `penalty` is minus the MQM weight of its
       findings (critical 10, major 5, minor 1; at most 25), so 0 is perfect.
-    - `select`, `ignore`: ids of checks (`tertium check --list-checks`).
+    - `select`, `ignore`: ids of checks (`tertium list checks`).
     - `lp`: the language pair, such as en-de. Without it, checks that depend on the languages are
       not run.
 

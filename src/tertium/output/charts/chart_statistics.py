@@ -6,7 +6,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.charts import Axis
-from tertium.meta.correlation import correlate
+from tertium.meta import correlation
 from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits
 
 MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
@@ -36,14 +36,12 @@ def pearson(x: Axis, y: Axis) -> float:
     >>> pearson(x, Axis(name="y", values=np.array([2.0, 4, 5])))
     1.0
     """
-    return float(correlate(x.values, y.values, both_finite(x, y)))
+    return float(correlation.correlate(x.values, y.values, both_finite(x, y)))
 
 
 def describe_correlation(x: Axis, y: Axis) -> str:
     """Return Pearson's r and the number of pairs, as text."""
-    r = pearson(x, y)
-    count = f"n = {both_finite(x, y).sum():,}"
-    return f"r = {r:z.3f}, {count}" if r == r else count
+    return correlation.describe_correlation(x.values, y.values)
 
 
 def find_outliers(x: Axis, y: Axis) -> IntArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -338,11 +339,6 @@ def draw(chart: Chart) -> Markup:
 
 
 def write(result: Result, path: PathLike) -> None:
-    """Write the charts of a result next to each other, without captions."""
-    write_svg(path, [[("", draw(chart)) for chart in result.charts()]])
-
-
-def write_charts(path: str | Path, rows: Sequence[Sequence[Chart]]) -> None:
-    """Write rows of charts with their captions as one SVG file."""
-    drawn = [[(chart.caption, draw(chart)) for chart in row] for row in rows]
-    write_svg(path, drawn)
+    """Write the charts of a result with their captions, row by row."""
+    rows = groupby(result.charts(), key=attrgetter("row"))
+    write_svg(path, [[(chart.caption, draw(chart)) for chart in row] for _, row in rows])

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from tertium.atomic import PathLike, check_writable, write_text
-from tertium.errors import UsageError
+from tertium.atomic import PathLike, write_text
 from tertium.output.charts.axes import format_place
 from tertium.output.markup import Markup, element
 
@@ -21,13 +20,6 @@ CAPTION = 22.0  # pixels
 _SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 _COLOR = re.compile(r"--\w+: #\w+;")
 _DARK_COLOR = re.compile(r"(--\w+: )light-dark\(#\w+, (#\w+)\);")
-
-
-def check_plot_file(path: PathLike) -> None:
-    """Raise an error early if the file is not .svg or cannot be written."""
-    if not str(path).lower().endswith(".svg"):
-        raise UsageError(f"{path}: plots are written as SVG; expected a name that ends in .svg")
-    check_writable(path)
 
 
 def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tertium.data.testset import TestSet
 from tertium.errors import JudgeServerError, TertiumError, UsageError
 from tertium.evaluation.explaining import add_error_spans
 from tertium.execution import track_progress
+from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.output.page.explanations import (
-    SegmentExplanation,
-    explanation_html,
-)
+from tertium.output.html import render_fragment
+from tertium.output.markup import Markup, element
 from tertium.output.page.translation_grid import (
     TranslationGrid,
     select_items_to_explain,
@@ -23,6 +23,21 @@ from tertium.output.page.translation_grid import (
 from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SegmentExplanation:
+    """An explanation of one translation, with the name of the metric as title."""
+
+    item: int
+    system: int
+    title: str
+    html: Markup
+
+
+def render_explanation(explanation: Explanation) -> Markup:
+    """Return all contents of an explanation."""
+    return element("div", render_fragment(explanation.contents()), class_="explanation")
 
 
 def check_explainer(metric: str | Metric) -> Metric:
@@ -65,7 +80,7 @@ def _explain_translation(
     explanations = []
     for metric in metrics:
         try:
-            html = explanation_html(add_error_spans(metric.explain(segment), metric, segment))
+            html = render_explanation(add_error_spans(metric.explain(segment), metric, segment))
         except JudgeServerError:
             raise
         except TertiumError as error:  # such as an empty output

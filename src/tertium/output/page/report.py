@@ -1,209 +1,337 @@
-"""The report class: one self-contained HTML file with style, script and data.
-
-The data are JSON, deflated and base64-encoded. The translations of a segment are adjacent, which
-compresses well. Scores are integers: the rounded score without its decimal point.
-"""
+"""Reports: results on one page, with charts and a browser of all segments."""
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import isfinite
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.atomic import PathLike, write_text
-from tertium.core.result import Result, Table
-from tertium.display import Displayable
+from tertium.arrays import BoolArray
+from tertium.atomic import PathLike
+from tertium.checks.configuration import CheckSettings
+from tertium.core.result import Result, Section, Table
+from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
+from tertium.data.human_data_files import read_human_segment_scores
+from tertium.data.testset import TestSet
+from tertium.errors import MissingInputError, UsageError
+from tertium.evaluation.challenge import ChallengeStudy, challenge
+from tertium.evaluation.checking import CheckReport, check
+from tertium.evaluation.comparison import Test, add_significance, check_test_options
+from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
 from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.meta_evaluation import AgreementStudy
+from tertium.evaluation.meta_inputs import as_list
+from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
+from tertium.evaluation.rows import find_scorable
+from tertium.evaluation.scoring import References, Translations, as_testset, score
+from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.html_table import render_table as render_html_table
-from tertium.output.markup import Markup, element, isolate_names, join
-from tertium.output.page.explanations import SegmentExplanation
-from tertium.output.page.figures import all_figures
-from tertium.output.page.overview import overview_contents, signature_list
-from tertium.output.page.template import fill_template, render_page, section
-from tertium.output.page.translation_grid import MetricColumn, TranslationGrid
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.results import Results
+from tertium.meta.tasks import Task
+from tertium.metrics.base.metric import Metric
+from tertium.output.page.explained_segments import (
+    SegmentExplanation,
+    check_explainer,
+    explain_items,
+)
+from tertium.output.page.figures import chart_systems, chart_translations
+from tertium.output.page.segment_browser import browse_segments
+from tertium.output.page.translation_grid import (
+    TranslationGrid,
+    grid_from_aligned_scores,
+    grid_from_evaluation,
+)
+from tertium.scores import ScoreMatrix
+from tertium.specs import check_unique_names
 
-SCRIPTS = ("elements", "tables", "data", "query", "differences", "results", "start")
-RANK_DECIMALS = 3
+logger = logging.getLogger(__name__)
+
+AGREEMENT_RESAMPLES = 1000
+DEFAULT_EXPLAINED_SEGMENTS = 8
+MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report(Displayable, Result):
-    """The contents of a report; sections without data are omitted.
+class Report(Result):
+    """Results on one page, with charts and a browser of all segments.
 
-    Attributes:
-        grid: the translations with scores and warnings.
-        title: title of the page.
-        results: scores or a comparison of systems.
-        agreement: tables of the agreement of metrics with human scores.
-        explained: explanations of selected segments.
-        aligned_scores: datasets whose system-level scores are plotted against human scores.
-        findings: pairs of a metric and a sentence about it; used without `results`.
-        signatures: signatures of the metrics; used without `results`.
-        extra_sections: name, title and contents of further sections.
+    Printed text and files of tables are those of the results.
+
+    Attributes
+    ----------
+    results
+        The results, in the order of the page.
+    grid
+        The translations with scores and warnings.
+    title
+        The title of the page.
+    explained
+        Explanations of selected segments.
+    system_charts
+        Sections of charts of systems.
     """
 
+    results: tuple[Result, ...]
     grid: TranslationGrid = field(repr=False)
-    title: str = "Translation quality report"
-    results: Evaluation | None = None
-    agreement: tuple[Table, ...] = field(default=(), repr=False)
+    title: str
     explained: tuple[SegmentExplanation, ...] = field(default=(), repr=False)
-    aligned_scores: tuple[AlignedScores, ...] = field(default=(), repr=False)
-    findings: tuple[tuple[str, str], ...] = ()  # type: ignore[assignment]
-    signatures: tuple[str, ...] = ()
-    extra_sections: tuple[tuple[str, str, Markup], ...] = field(default=(), repr=False)
+    system_charts: Sequence[Section] = field(default=(), repr=False)
 
-    def html(self) -> str:
-        """Return the page as HTML."""
-        sections = self._sections()
-        links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
-        items = (element("li", element("a", title, href=f"#{name}")) for name, title in links)
-        values = {
-            "sections": join(section(*part) for part in sections),
-            "explanations": self._explanations_note(),
-            "units": f"{self.grid.unit}s".capitalize(),
-            "data": Markup(encode_grid(self.grid, self.explained)),
-        }
-        return render_page(
-            fill_template("report.html", values),
-            SCRIPTS,
-            title=self.title,
-            heading=join(isolate_names(self.title, self.grid.systems)),
-            subtitle=self.subtitle,
-            navigation=element("nav", element("ul", *items), aria_label="Sections"),
-        )
+    def tables(self) -> list[Table]:
+        """Return the tables of the results."""
+        return [table for result in self.results for table in result.tables()]
 
-    def write(self, *paths: PathLike) -> None:
-        """Write the page atomically."""
-        for path in paths:
-            write_text(path, self.html())
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the table of the first result."""
+        return self.results[0].file_table(suffix)
 
-    def _sections(self) -> list[tuple[str, str, Markup]]:
-        sections = []
-        if self.results is not None:
-            sections.append(("overview", "Overview", overview_contents(self.results, self.grid)))
-        elif self.findings or self.signatures:
-            sections.append(("overview", "Overview", self._findings_overview()))
-        if self.agreement:
-            tables = join(render_html_table(table, sortable=True) for table in self.agreement)
-            sections.append(("agreement", "Agreement with human scores", tables))
-        sections += self.extra_sections
-        if figures := all_figures(self.grid, self.results, self.aligned_scores):
-            sections.append(("charts", "Charts", figures))
-        return sections
-
-    def _findings_overview(self) -> Markup:
-        lines = [element("li", element("bdi", name), f" {text}.") for name, text in self.findings]
-        findings = element("ul", *lines, class_="findings") if lines else Markup("")
-        return join([findings, signature_list(self.signatures)])
+    def records(self) -> Any:
+        """Return the records of the first result."""
+        return self.results[0].records()
 
     @property
-    def subtitle(self) -> str:
-        """The number of systems, segments, metrics and human scores."""
+    def page_title(self) -> str:
+        """The title."""
+        return self.title
+
+    @property
+    def page_subtitle(self) -> str:
+        """The number of systems, segments, documents, metrics and human scores."""
         grid = self.grid
-        documents = len({item.document for item in grid.items if item.document})
-        counts = [
-            (len(grid.systems), "system"),
-            (len(grid.items), "segment"),
-            (documents, "dataset" if self.aligned_scores else "document"),
-            (len(grid.columns), "metric"),
-        ]
-        texts = [f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n]
-        human_count = 0 if grid.human is None else int((grid.human == grid.human).sum())
-        texts += [f"{human_count:,} human scores"] if human_count else []
+        counts = {
+            "system": len(grid.systems),
+            "segment": len(grid.items),
+            "document": len({item.document for item in grid.items if item.document}),
+            "metric": len(grid.columns),
+            "human score": 0 if grid.human is None else int(np.isfinite(grid.human).sum()),
+        }
+        texts = [f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items() if n]
         return " · ".join(texts)
 
-    def _explanations_note(self) -> str:
-        if not self.explained:
-            return (
-                "This page has no explanations. Metrics with explanations: BERTR, BERTScore, WMD, "
-                "tertium-small, tertium-multi and entailment."
-            )
-        items = sorted({e.item for e in self.explained})
-        labels = ", ".join(self.grid.items[n].label for n in items[:40])
-        more = f" and {len(items) - 40} more" if len(items) > 40 else ""
-        return (
-            f"Explanations are available for {len(items)} segment{'s' * (len(items) != 1)} where "
-            f"metrics, human scores or systems differ most: {labels}{more}."
-        )
+    def sections(self) -> list[Section]:
+        """Return the sections of the results, charts, and all segments."""
+        sections = [_collapse(own) for result in self.results for own in result.sections()]
+        charts = [*self.system_charts, *chart_translations(self.grid)]
+        if charts:
+            sections.append(Section("Charts", charts))
+        return [*sections, Section("Segments", [browse_segments(self.grid, self.explained)])]
 
 
-def encode_grid(grid: TranslationGrid, explanations: Sequence[SegmentExplanation] = ()) -> str:
-    """Return the data of the segment browser as base64."""
-    text = json.dumps(grid_contents(grid, explanations), ensure_ascii=True, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+def _collapse(section: Section) -> Section:
+    """Return a section whose long tables the reader expands."""
+    contents = []
+    for part in section.contents:
+        if isinstance(part, Table) and part.title and len(part.rows) > MAX_EXPANDED_ROWS:
+            part = Section(f"{part.title} ({len(part.rows):,} rows)", [part], is_collapsed=True)
+        contents.append(part)
+    return replace(section, contents=contents)
 
 
-def grid_contents(
-    grid: TranslationGrid, explanations: Sequence[SegmentExplanation]
-) -> dict[str, Any]:
-    """Return the data of the segment browser; `script/data.js` reads them."""
-    documents = list(dict.fromkeys(item.document for item in grid.items))
-    number = {name: n for n, name in enumerate(documents)}
-    by_item: list[list[str]] = [[] for _ in grid.items]
-    for item, text in zip(grid.item_indices.tolist(), grid.texts, strict=True):
-        by_item[item].append(text)
-    return {
-        "systems": list(grid.systems),
-        "documents": documents,
-        "items": [
-            [item.label, number[item.document], item.source, list(item.references), texts]
-            for item, texts in zip(grid.items, by_item, strict=True)
-        ],
-        "systemIndices": grid.system_indices.tolist(),
-        "unit": grid.unit,
-        "columns": [_column(column) for column in grid.columns],
-        "human": None if grid.human is None else _human(grid.human),
-        "metricDisagreement": to_scaled_integers(grid.metric_disagreement, RANK_DECIMALS),
-        "humanDisagreement": to_scaled_integers(grid.human_disagreement, RANK_DECIMALS),
-        "warnings": list(grid.warnings),
-        "warningBits": _warning_bits(grid),
-        "explanations": [[e.item, e.system, e.title, str(e.html)] for e in explanations],
-    }
+def report(
+    testset: Translations,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    human: ScoreMatrix | PathLike | None = None,
+    explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    explain_with: str | Metric | None = None,
+    title: str = "",
+    by: str | Sequence[str] = (),
+    challenges: PathLike | Sequence[PathLike] = (),
+    checks: CheckSettings | bool = False,
+    test: Test | None = None,
+    resamples: int | None = None,
+    slice_resamples: int | None = None,
+    seed: int = 12345,
+    alpha: float = 0.05,
+) -> Report:
+    """Score and compare systems and return a report; `write(path)` saves it as one HTML page.
 
-
-def to_scaled_integers(values: FloatArray, decimals: int) -> list[int | None]:
-    """Return values rounded as in tables, without the decimal point; None for NaN.
-
-    >>> to_scaled_integers(np.array([0.5, 0.015, np.nan]), 2)  # 0.015 is less in binary
-    [50, 1, None]
+    Args:
+        testset: a `TestSet`, a pandas or polars frame, or lists of translations by system.
+        metrics: metrics or specs; default as in `tertium.compare`.
+        sources, references: texts for each segment, if `testset` is a dictionary of lists.
+        human: human segment scores, or a file with them.
+        explain: number of segments to explain, where metrics, human scores or systems differ most.
+        explain_with: metric that explains them, such as a judge, which then reads only these;
+            default: all metrics that can.
+        title: title of the page; default: the names of the test set and systems.
+        by: columns to slice the results by (`slice_results`).
+        challenges: challenge sets on which to evaluate the metrics (`tertium.challenge`).
+        checks: also show the findings of `tertium.check`, with these settings or by default.
+        test: significance test; default: bootstrap, and randomization for slices.
+        resamples: resamples of the test; `slice_resamples` for slices without `test`.
+        seed: seed of all tests.
+        alpha: significance level.
     """
-    return [
-        int(f"{value:.{decimals}f}".replace(".", "")) if isfinite(value) else None
-        for value in values.tolist()
-    ]
+    testset = as_testset(testset, sources, references)
+    if not isinstance(explain, int) or explain < 0:
+        raise UsageError(f"--explain {explain}: expected zero or more segments")
+    overall_test: Test = "bootstrap" if test is None else test
+    for count in (resamples, slice_resamples):
+        check_test_options(overall_test, alpha, count)
+    marked = MarkedErrors()
+    if not (human is None or isinstance(human, ScoreMatrix)):
+        human_data = read_human_segment_scores(human, testset.systems)
+        documents = human_data.labels().get("document")
+        human = _name_items(human_data.segment_scores(), testset, documents)
+        marked = human_marked_errors(testset, human_data)
+    check_unique_names("--by", as_list(by))
+    explainer = None if explain_with is None else check_explainer(explain_with)
+    challenge_sets = [read_challenge(source) for source in as_list(challenges)]
+    chosen = default_metrics(testset) if metrics is None else metrics
+    loaded = load_metrics_for(target_texts(testset), chosen)
+    evaluation = score(testset, loaded)
+    results = add_significance(
+        evaluation, test=overall_test, resamples=resamples, seed=seed, alpha=alpha
+    )
+    slice_options: dict[str, Any] = {"resamples": slice_resamples}
+    if test is not None:
+        slice_options = {"test": test, "resamples": resamples}
+    studies = []
+    if challenge_sets:
+        studies.append(_run_challenge(join_challenges(challenge_sets), loaded))
+    return report_results(
+        results,
+        loaded,
+        human=human,
+        explain=explain,
+        explain_with=explainer,
+        title=title,
+        slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
+        marked=marked,
+        more=[*_find_errors(testset, checks), *studies],
+        seed=seed,
+        alpha=alpha,
+    )
 
 
-def _column(column: MetricColumn) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "spec": column.spec,
-        "higherIsBetter": column.higher_is_better,
-        "decimals": column.decimals,
-        "values": to_scaled_integers(column.values, column.decimals),
-    }
-
-
-def _human(values: FloatArray) -> dict[str, Any]:
-    """Return human scores with one decimal for a 0-100 scale, three for z-scores."""
-    finite = values[np.isfinite(values)]
-    is_wide = finite.size > 0 and float(np.ptp(finite)) > 20
-    decimals = 1 if is_wide else 3
-    return {"decimals": decimals, "values": to_scaled_integers(values, decimals)}
-
-
-def _warning_bits(grid: TranslationGrid) -> list[int]:
-    """Return a bit set of warning kinds per row; empty without any warnings."""
-    if not grid.warnings:
+def _find_errors(testset: TestSet, checks: CheckSettings | bool) -> list[CheckReport]:
+    if not checks:
         return []
-    total = np.zeros(len(grid), dtype=np.int64)
-    for place, mask in enumerate(grid.warnings.values()):
-        total += mask.astype(np.int64) << place
-    return total.tolist()
+    return [check(testset, settings=checks if isinstance(checks, CheckSettings) else None)]
+
+
+def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
+    """Evaluate the metrics that can score the pairs of a challenge set."""
+    segments = [s for contrast in pairs.contrasts for s in (contrast.better, contrast.worse)]
+    usable: list[Metric] = []
+    for metric in metrics:
+        try:
+            metric.check([*compress(segments, find_scorable(segments, metric))] or segments)
+        except MissingInputError as error:
+            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
+            continue
+        usable.append(metric)
+    if not usable:
+        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
+    return challenge(pairs, usable)
+
+
+def report_results(
+    results: Evaluation,
+    metrics: Sequence[Metric] = (),
+    *,
+    human: ScoreMatrix | None = None,
+    explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    explain_with: Metric | None = None,
+    title: str = "",
+    slices: Sequence[Slices] = (),
+    marked: MarkedErrors | None = None,
+    more: Sequence[Result] = (),
+    seed: int = 12345,
+    alpha: float = 0.05,
+) -> Report:
+    """Return a report on existing results; `metrics` are needed for explanations and spans.
+
+    `human` holds human scores for the systems and items of the evaluation; items may also be
+    numbered from 1. `marked` are additional error annotations, `more` further results. `seed` and
+    `alpha` are those of the agreement tests.
+    """
+    grid = grid_from_evaluation(results)
+    all_results: list[Result] = [results]
+    if human is not None:
+        human = _name_items(human, results.testset)
+        grid = grid.with_human(human)
+        all_results.append(measure_agreement(results, human, seed, alpha))
+    grid = _add_warnings(grid, results)
+    errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
+    all_results += [*slices, *([errors] if errors else []), *more]
+    return Report(
+        results=tuple(all_results),
+        grid=grid,
+        title=title or results.page_title,
+        explained=tuple(explain_items(results.testset, grid, metrics, explain, explain_with)),
+    )
+
+
+def _name_items(
+    human: ScoreMatrix, testset: TestSet, documents: Mapping[str, str] | None = None
+) -> ScoreMatrix:
+    """Rename the items of human scores as in the test set; `documents` maps items to documents.
+
+    An item whose name belongs to a segment of another document is prefixed with its document.
+    """
+    names, item_documents = testset.items, documents or {}
+    matched = testset.match_item_names(human.items, documents)
+    ambiguous = {*names} & {*item_documents} - {*matched}
+    new_names = {label: f"{item_documents[label]}:{label}" for label in ambiguous}
+    new_names |= dict(zip(matched, names, strict=True))
+    return replace(human, items=tuple(new_names.get(label, label) for label in human.labels))
+
+
+def measure_agreement(
+    evaluation: Evaluation, human: ScoreMatrix, seed: int, alpha: float
+) -> Results:
+    """Return the correlation of the metrics with human scores (Pearson, Kendall)."""
+    names = evaluation.names
+    negated = []
+    matrices = []
+    for metric in evaluation.metrics:
+        scores = evaluation.metric_scores(metric)
+        values = np.stack([s.oriented_segments for s in scores])
+        items = evaluation.testset.items
+        matrices.append(ScoreMatrix(names[metric], evaluation.systems, values, items))
+        if not scores[0].higher_is_better:
+            negated.append(names[metric])
+    aligned = AlignedScores.align("segments", matrices, human=human)
+    tasks = [
+        Task(sets=("segments",), statistic="pearson", resamples=AGREEMENT_RESAMPLES, alpha=alpha),
+        Task(sets=("segments",), statistic="kendall", resamples=0),
+    ]
+    return replace(MetaEvaluation([aligned], seed=seed).run(tasks), negated=negated)
+
+
+def report_meta_evaluation(study: AgreementStudy) -> Report:
+    """Return a report on the agreement of metrics with human scores."""
+    negated = study.negated_metrics
+    grid = grid_from_aligned_scores(
+        study.sets,
+        {name: human_data.texts() for name, human_data in study.human_data.items()},
+        decimals={metric.spec: metric.decimals for metric in study.metrics},
+        negated=negated,
+    )
+    return Report(
+        results=(study,),
+        grid=grid,
+        title=study.page_title,
+        system_charts=chart_systems(study.sets, negated),
+    )
+
+
+def _add_warnings(grid: TranslationGrid, evaluation: Evaluation) -> TranslationGrid:
+    """Add the warnings of metrics to the translations that they are about."""
+    masks: dict[str, BoolArray] = {}
+    for place, system in enumerate(evaluation.systems):
+        for scores in evaluation.scores[system].values():
+            for kind, flags in scores.flags.items():
+                if kind not in grid.warnings:
+                    mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
+                    mask[place :: len(evaluation.systems)] |= flags
+    return replace(grid, warnings={**grid.warnings, **masks})

@@ -12,8 +12,7 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.score_commands import Tests
 from tertium.localization.inputs import Inputs, column_names
 from tertium.metrics.judge.server_options import JudgeServer
-from tertium.output.page.report import Report
-from tertium.output.page.report_builder import report
+from tertium.output.page.report import Report, report
 
 
 def report_files(

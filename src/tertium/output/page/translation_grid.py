@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 
@@ -118,12 +117,6 @@ class TranslationGrid:
         document = f" of {item.document}" if item.label in self._repeated_labels else ""
         return f"segment {item.label}{document}, {system}"
 
-    def segment_link(self, row: int) -> str:
-        """Return the page-internal link of a row's segment: by label, or number if repeated."""
-        item = int(self.item_indices[row])
-        label = self.items[item].label
-        return f"#segment-{item + 1 if label in self._repeated_labels else quote(label, safe='')}"
-
     @cached_property
     def _repeated_labels(self) -> set[str]:
         counts = Counter(item.label for item in self.items)
@@ -185,7 +178,6 @@ def grid_from_aligned_scores(
     sets: Sequence[AlignedScores],
     texts: Mapping[str, Mapping[tuple[str, str], Segment]],
     *,
-    names: Mapping[str, str] | None = None,
     decimals: Mapping[str, int] | None = None,
     negated: Collection[str] = (),
 ) -> TranslationGrid:
@@ -212,7 +204,7 @@ def grid_from_aligned_scores(
         columns=tuple(
             MetricColumn(
                 spec=metric,
-                name=(names or {}).get(metric, metric),
+                name=metric,
                 values=-own if metric in negated else own,
                 higher_is_better=metric not in negated,
                 decimals=(decimals or {}).get(metric, MetricColumn.decimals),

@@ -1,4 +1,4 @@
-// Color theme, copy buttons and sortable tables; independent of the segment data.
+// Color theme, and tables that the reader sorts and filters; independent of the segment data.
 
 const showTheme = () => {
   $("theme").textContent = `Theme: ${theme}`;
@@ -11,43 +11,11 @@ $("theme").addEventListener("click", () => {
   showTheme();
 });
 
-function copyWithSelection(text) {
-  const before = document.activeElement,
-    area = make("textarea", { class: "hidden", "aria-hidden": "true" });
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  before?.focus({ preventScroll: true });
-  return done;
-}
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copyWithSelection(text);
-  }
-}
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button[data-copy]");
-  if (!button) return;
-  button.dataset.label ||= button.textContent;
-  const message = (await copy(button.dataset.copy)) ? "Copied" : "Copy failed: select the text";
-  button.textContent = $("announcement").textContent = message;
-  clearTimeout(button.waiting);
-  button.waiting = setTimeout(() => {
-    button.textContent = button.dataset.label;
-    $("announcement").textContent = "";
-  }, 1500);
-});
-
 // Expand collapsed sections for printing, except long tables.
 const MAX_PRINTED_ROWS = 200;
 let expandedForPrint = [];
 window.addEventListener("beforeprint", () => {
-  const closed = [...document.querySelectorAll("#overview details:not([open])")];
+  const closed = [...document.querySelectorAll("main > section > details:not([open])")];
   expandedForPrint = closed.filter((box) => box.querySelectorAll("tr").length <= MAX_PRINTED_ROWS);
   for (const box of expandedForPrint) box.open = true;
 });
@@ -88,3 +56,39 @@ for (const table of document.querySelectorAll("table.sortable")) {
     table.tBodies[0].append(...rows);
   });
 }
+
+// A search field, and a selection list for each filtered column with several values.
+const MIN_FILTERED_ROWS = 6;
+function addFilters(table) {
+  const rows = [...table.tBodies[0].rows];
+  if (rows.length < MIN_FILTERED_ROWS) return;
+  const query = make("input", { type: "search", autocomplete: "off" });
+  const count = make("p", { class: "note", role: "status" });
+  const form = make("form", { class: "controls", role: "search", "aria-label": "Filter rows" });
+  form.append(make("label", { class: "wide" }, "Search", query));
+  const lists = [];
+  for (const place of table.dataset.filters.split(" ").map(Number)) {
+    const values = new Set(rows.map((row) => row.cells[place].textContent).filter(Boolean));
+    if (values.size < 2) continue;
+    const list = make("select", {}, option("", "all"));
+    list.append(...[...values].sort(collator.compare).map((value) => option(value, value)));
+    const name = table.tHead.rows[0].cells[place].textContent;
+    form.append(make("label", {}, name[0].toUpperCase() + name.slice(1), list));
+    lists.push([place, list]);
+  }
+  const update = () => {
+    const words = query.value.toLowerCase();
+    for (const row of rows)
+      row.hidden =
+        lists.some(([place, { value }]) => value && row.cells[place].textContent !== value) ||
+        !row.textContent.toLowerCase().includes(words);
+    const visible = rows.filter((row) => !row.hidden).length;
+    count.textContent = `${visible === rows.length ? "" : `${visible} of `}${rows.length} rows`;
+  };
+  form.addEventListener("input", update);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  table.parentNode.before(form, count);
+  update();
+}
+document.querySelectorAll("table[data-filters]").forEach(addFilters);
+if (!$("browser")) document.documentElement.dataset.ready = "true";

@@ -1,0 +1,1 @@
+"""Published formats of human data: one module each."""

@@ -1,0 +1,265 @@
+"""Read and write records: JSONL, TSV, CSV, Parquet, frames and lists; errors name the location."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tertium.atomic import PathLike, write_text
+from tertium.data.delimited_tables import check_unique_columns, parse_table, read_table
+from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
+from tertium.data.text_files import (
+    STDIN,
+    check_record,
+    decode_path,
+    display_name,
+    is_stdin,
+    read_text,
+    split_lines,
+)
+from tertium.data.workbooks import XLSX, read_workbook
+from tertium.errors import DataError, UsageError, short_repr
+from tertium.extras import explain_missing
+from tertium.frames import frame_to_records, is_frame, is_missing
+from tertium.schema import reject_duplicate_keys
+
+logger = logging.getLogger(__name__)
+
+Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
+Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of some fields
+JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
+RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
+TEXT_ALIASES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
+_PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
+_JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
+_DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
+
+
+def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the objects of a JSONL file, each with its location; blank lines are skipped."""
+    return _parse_jsonl(read_text(path), display_name(path))
+
+
+def _parse_jsonl(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(split_lines(text, name), start=1):
+        if line.strip():
+            where = f"{name}, line {number}"
+            yield where, parse_json_object(line, where)
+
+
+def parse_json_object(line: str, where: str) -> dict[str, Any]:
+    """Parse one line of JSONL and check its texts."""
+    is_other_layout = is_json_list_line(line) or line.strip() == "{"
+    record = parse_json(line, where, _JSONL_HINT if is_other_layout else "")
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected an object, got {line[:40]!r}{_JSONL_HINT}")
+    if "\\u" in line or "\0" in line:  # the only ways to write a forbidden character
+        check_record(record, where)
+    return record
+
+
+def is_json_list_line(line: str) -> bool:
+    """Return whether a line starts a JSON list of objects, or is an object with a comma.
+
+    >>> [is_json_list_line(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
+    [True, True, True, False]
+    """
+    text = line.strip()
+    return text == "[" or text.startswith("[{") or (text[:1] == "{" and text.endswith("},"))
+
+
+def to_json(value: Any) -> str:
+    """Format JSON with full precision; NaN becomes null."""
+    return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def missing_to_null(value: Any) -> Any:
+    """Convert a value for JSON: NaN and infinity become None, tuples become lists.
+
+    >>> missing_to_null({"dev": (float("nan"), 1.5)})
+    {'dev': [None, 1.5]}
+    """
+    if isinstance(value, Mapping):
+        return {key: missing_to_null(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [missing_to_null(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parse_json(text: str, where: str, hint: str = "") -> Any:
+    """Parse JSON; `hint` is appended to the error if it is invalid."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        line = f", line {error.lineno}" if "\n" in text else ""
+        raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
+    except RecursionError:
+        raise DataError(f"{where}: the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise DataError(f"{where}: the JSON cannot be read ({error})") from None
+
+
+def read_records(
+    path: Records, fields: Fields | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read records with their locations from JSONL, TSV, CSV, Parquet, .xlsx, a list or a frame.
+
+    The suffix decides the format of a file. Standard input is JSONL if it starts with `{`,
+    otherwise TSV. `fields` is a list of the columns of a file without a header, or maps the names
+    of fields to columns.
+    """
+    if isinstance(fields, Mapping):
+        return _rename_columns(read_records(path), fields)
+    if not isinstance(path, str | os.PathLike):
+        return iterate_records(path)
+    suffixes = Path(path).suffixes
+    if not {".parquet", XLSX, *JSON_SUFFIXES} & {*suffixes}:
+        return _read_piped_records(fields) if is_stdin(path) else read_table(path, fields)
+    if fields:
+        raise UsageError(f"{path}: --fields is for a .tsv or .csv file without a header")
+    if XLSX in suffixes:
+        return read_workbook(path)
+    return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
+
+
+def parse_fields(values: Sequence[str]) -> Fields | None:
+    """Parse the values of --fields: NAME=COLUMN for some columns, or all columns as A,B,...
+
+    >>> parse_fields(["hypothesis=output", "source=input"]), parse_fields(["source,reference"])
+    ({'hypothesis': 'output', 'source': 'input'}, ['source', 'reference'])
+    """
+    if not values:
+        return None
+    if len(values) == 1 and "=" not in values[0]:
+        return values[0].split(",")
+    columns: dict[str, str] = {}
+    for value in values:
+        name, _, column = value.partition("=")
+        if not name or not column:
+            raise UsageError(
+                f"--fields {value}: expected NAME=COLUMN for each field, such as "
+                "hypothesis=output, or A,B,... for a file without a header"
+            )
+        if name in columns:
+            raise UsageError(f"--fields {name} is given twice: name it once")
+        columns[name] = column
+    return columns
+
+
+def _rename_columns(
+    rows: Iterator[tuple[str, dict[str, Any]]], fields: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read each field from its column only; columns that are no field keep their names."""
+    aliases = [name for names in TEXT_ALIASES if {*names} & {*fields} for name in names]
+    for where, record in rows:
+        for column in fields.values():
+            if column not in record:
+                raise DataError(
+                    f"{where}: no column {column!r} (--fields); columns are {', '.join(record)}"
+                )
+        used = {*fields, *fields.values(), *aliases}
+        renamed = {name: value for name, value in record.items() if name not in used}
+        yield where, {**{name: record[column] for name, column in fields.items()}, **renamed}
+
+
+def _read_piped_records(fields: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    text, name = read_text(STDIN), display_name(STDIN)
+    if not fields and text.lstrip().startswith("{"):
+        return _parse_jsonl(text, name)
+    return parse_table(text, name, fields, "\t")
+
+
+def default_name(source: Records, otherwise: str = "") -> str:
+    """Return the name of a file without suffixes, or `otherwise` if the source is not a file.
+
+    >>> default_name("runs/ours.tsv.gz"), default_name([{"mt": "hello"}], "ours")
+    ('ours', 'ours')
+    """
+    if not isinstance(source, str | os.PathLike) or is_stdin(source):
+        return otherwise
+    return decode_path(Path(source).name).split(".")[0]
+
+
+def iterate_records(table: Any, each: str = "row") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over a frame (pandas, polars, Arrow) or a list of records, with row numbers.
+
+    Missing values become None and arrays become lists.
+
+    >>> [*iterate_records([{"mt": "hello", "ref": float("nan")}])]
+    [('row 1', {'mt': 'hello', 'ref': None})]
+    """
+    rows = frame_to_records(table) if is_frame(table) else table
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+        raise UsageError(
+            f'expected records, [{{"mt": ..., "ref": ...}}, ...], or a frame with such columns, '
+            f"not {short_repr(table)}"
+        )
+    for number, row in enumerate(rows, start=1):
+        where = f"{each} {number}"
+        if not isinstance(row, Mapping) and not hasattr(row, "to_dict"):  # a pandas row has it
+            raise UsageError(
+                f'{where}: expected a record, {{"mt": ..., "ref": ...}}, not {short_repr(row)}'
+            )
+        cells = row if isinstance(row, Mapping) else row.to_dict()
+        record = {str(name): _to_plain_cell(value) for name, value in cells.items()}
+        check_record(record, where)
+        yield where, record
+
+
+def _to_plain_cell(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value  # numpy
+    return None if is_missing(value) else value
+
+
+def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file")
+    with explain_missing("a Parquet file"):
+        from pyarrow import ArrowException, parquet
+    try:
+        schema = parquet.read_schema(path)
+        check_unique_columns(schema.names, path)
+        columns = [field.name for field in schema if _is_text_or_number(field.type)]
+        rows = parquet.read_table(path, columns=columns).to_pylist()
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: not a Parquet file ({reason})") from None
+    for number, row in enumerate(rows, start=1):
+        where = f"{path}, row {number}"
+        record = {k: v for k, v in missing_to_null(row).items() if not k.startswith(_PANDAS_INDEX)}
+        check_record(record, where)
+        yield where, record
+
+
+def _is_text_or_number(kind: Any) -> bool:
+    """Return whether an Arrow type holds texts, numbers, or lists or objects of these.
+
+    Dates, times and binary values are never texts, scores or labels.
+    """
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _is_text_or_number(kind.value_type)
+    if types.is_nested(kind):
+        return all(_is_text_or_number(kind.field(n).type) for n in range(kind.num_fields))
+    return not (types.is_temporal(kind) or types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object per line, atomically; texts that no reader accepts are an error."""
+    write_text(path, _format_records(path, records))
+
+
+def _format_records(path: PathLike, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for number, record in enumerate(records, start=1):
+        line = json.dumps(missing_to_null(record), ensure_ascii=False, allow_nan=False)
+        if "\\u0000" in line.replace("\\\\", ""):  # without escaped backslashes
+            raise DataError(
+                f"{path}, record {number}: a text contains NUL, which no reader accepts: remove it"
+            )
+        yield line + "\n"

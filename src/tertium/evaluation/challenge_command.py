@@ -1,0 +1,106 @@
+"""The command `meta challenge`: does a metric prefer the better of two translations?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from tertium.core.options import (
+    Compute,
+    Display,
+    InFiles,
+    LanguagePairs,
+    Names,
+    Option,
+    Output,
+)
+from tertium.core.result import View
+from tertium.data.challenge_sets import join_challenges, read_challenge
+from tertium.errors import UsageError
+from tertium.evaluation.challenge import By, ChallengeStudy, challenge
+from tertium.evaluation.meta_commands import JudgedMetrics
+from tertium.evaluation.metric_choice import default_metric
+from tertium.metrics.judge.server_options import JudgeConnection
+
+ROUNDING = 1e-9  # the mean of .6, .9, .9 is slightly below .8
+
+
+def parse_share(text: str) -> float:
+    """Parse the value of --at-least."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UsageError(f"{text!r} is not a number between 0 and 1")
+    return share
+
+
+def challenge_metrics(
+    sets: Annotated[InFiles, Option(metavar="SET")] = (),
+    /,
+    *,
+    metrics: JudgedMetrics,
+    output: Output,
+    compute: Compute,
+    judge: JudgeConnection,
+    display: Display,
+    phenomena: Annotated[Names, Option(group="Input")] = (),
+    lps: Annotated[LanguagePairs, Option(group="Input")] = (),
+    rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
+    at_least: Annotated[float | None, Option(group="Statistics", parse=parse_share)] = None,
+) -> View:
+    """Count how often a metric prefers the better of two translations, by phenomenon.
+
+    Parameters
+    ----------
+    sets
+        Damage, or files of pairs.
+    phenomena
+        Only these phenomena (default: all).
+    lps
+        Only these language pairs (default: all).
+    rows
+        Rows of the table.
+    at_least
+        Exit with code 1 if the mean accuracy of a metric is below X (0 to 1).
+
+    Examples
+    --------
+    tertium meta challenge damage -m chrf bleu
+    tertium meta challenge damage -m tertium-multi --phenomena number negation --lps en-de de-en
+    tertium meta challenge aces.tsv -m chrf -o accuracy.svg
+    tertium meta challenge damage -m chrf --at-least 0.8
+
+    Notes
+    -----
+    SET is `damage`, our own set (ten sentences in six languages with rule-based errors), or a file
+    in the format of ACES (TSV or JSONL) or DEMETR (JSON). The default metric is tertium-small for
+    English references, otherwise tertium-multi.
+    """
+    paths = output.paths(ChallengeStudy)
+    if not sets:
+        raise UsageError(
+            "no SET: give `damage` or files of pairs before -m, --phenomena and --lps, which take "
+            "all following words"
+        )
+    pairs = join_challenges([read_challenge(file) for file in sets])
+    if not metrics.metrics:
+        specs = default_metric(pairs.testset(), metrics.target_language or "")
+        metrics = replace(metrics, metrics=tuple(specs))
+    study = challenge(pairs, metrics.load_judged(), by=rows, phenomena=phenomena, lps=lps)
+    has_notes = display.format in ("text", "md", "latex")
+    warnings = [] if has_notes else study.warning_lines()
+    threshold = at_least or 0.0
+    means = zip(study.names, study.mean, strict=True)
+    failed = [name for name, mean in means if mean < threshold - ROUNDING]
+    warnings += [f"{name}: mean accuracy below {threshold:g}" for name in failed]
+    decimals = 1 if display.width is None else display.width
+    return View(
+        result=study,
+        printed=study.tables(decimals=decimals, warnings=not display.quiet),
+        warnings=warnings,
+        warns_aside=True,
+        code=int(bool(failed)),
+        files=[(study, path) for path in paths],
+    )

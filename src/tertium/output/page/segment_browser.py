@@ -1,0 +1,125 @@
+"""The segment browser of a report: its controls, and its data for the script.
+
+The data are JSON, deflated and base64-encoded. The translations of a segment are adjacent, which
+compresses well. Scores are integers: the rounded score without its decimal point.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.output.html import Block, fill_template
+from tertium.output.markup import Markup
+from tertium.output.page.explained_segments import SegmentExplanation
+from tertium.output.page.translation_grid import MetricColumn, TranslationGrid
+
+SCRIPTS = ("data", "query", "differences", "results", "start")
+RANK_DECIMALS = 3
+MAX_LISTED = 40  # explained segments
+
+
+def browse_segments(grid: TranslationGrid, explained: Sequence[SegmentExplanation]) -> Block:
+    """Return the segment browser."""
+    values = {
+        "explanations": _describe_explanations(grid, explained),
+        "units": f"{grid.unit}s".capitalize(),
+        "data": Markup(encode_grid(grid, explained)),
+    }
+    return Block(fill_template("segments.html", values), SCRIPTS)
+
+
+def _describe_explanations(grid: TranslationGrid, explained: Sequence[SegmentExplanation]) -> str:
+    if not explained:
+        return (
+            "This page has no explanations. Metrics with explanations: BERTR, BERTScore, WMD, "
+            "tertium-small, tertium-multi and entailment."
+        )
+    items = sorted({e.item for e in explained})
+    labels = ", ".join(grid.items[n].label for n in items[:MAX_LISTED])
+    more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+    return (
+        f"Explanations are available for {len(items)} segment{'s' * (len(items) != 1)} where "
+        f"metrics, human scores or systems differ most: {labels}{more}."
+    )
+
+
+def encode_grid(grid: TranslationGrid, explanations: Sequence[SegmentExplanation] = ()) -> str:
+    """Return the data of the segment browser as base64."""
+    text = json.dumps(grid_contents(grid, explanations), ensure_ascii=True, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+
+
+def grid_contents(
+    grid: TranslationGrid, explanations: Sequence[SegmentExplanation]
+) -> dict[str, Any]:
+    """Return the data of the segment browser; `script/data.js` reads them."""
+    documents = list(dict.fromkeys(item.document for item in grid.items))
+    number = {name: n for n, name in enumerate(documents)}
+    by_item: list[list[str]] = [[] for _ in grid.items]
+    for item, text in zip(grid.item_indices.tolist(), grid.texts, strict=True):
+        by_item[item].append(text)
+    return {
+        "systems": list(grid.systems),
+        "documents": documents,
+        "items": [
+            [item.label, number[item.document], item.source, list(item.references), texts]
+            for item, texts in zip(grid.items, by_item, strict=True)
+        ],
+        "systemIndices": grid.system_indices.tolist(),
+        "unit": grid.unit,
+        "columns": [_column(column) for column in grid.columns],
+        "human": None if grid.human is None else _human(grid.human),
+        "metricDisagreement": to_scaled_integers(grid.metric_disagreement, RANK_DECIMALS),
+        "humanDisagreement": to_scaled_integers(grid.human_disagreement, RANK_DECIMALS),
+        "warnings": list(grid.warnings),
+        "warningBits": _warning_bits(grid),
+        "explanations": [[e.item, e.system, e.title, str(e.html)] for e in explanations],
+    }
+
+
+def to_scaled_integers(values: FloatArray, decimals: int) -> list[int | None]:
+    """Return values rounded as in tables, without the decimal point; None for NaN.
+
+    >>> to_scaled_integers(np.array([0.5, 0.015, np.nan]), 2)  # 0.015 is less in binary
+    [50, 1, None]
+    """
+    return [
+        int(f"{value:.{decimals}f}".replace(".", "")) if isfinite(value) else None
+        for value in values.tolist()
+    ]
+
+
+def _column(column: MetricColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "spec": column.spec,
+        "higherIsBetter": column.higher_is_better,
+        "decimals": column.decimals,
+        "values": to_scaled_integers(column.values, column.decimals),
+    }
+
+
+def _human(values: FloatArray) -> dict[str, Any]:
+    """Return human scores with one decimal for a 0-100 scale, three for z-scores."""
+    finite = values[np.isfinite(values)]
+    is_wide = finite.size > 0 and float(np.ptp(finite)) > 20
+    decimals = 1 if is_wide else 3
+    return {"decimals": decimals, "values": to_scaled_integers(values, decimals)}
+
+
+def _warning_bits(grid: TranslationGrid) -> list[int]:
+    """Return a bit set of warning kinds per row; empty without any warnings."""
+    if not grid.warnings:
+        return []
+    total = np.zeros(len(grid), dtype=np.int64)
+    for place, mask in enumerate(grid.warnings.values()):
+        total += mask.astype(np.int64) << place
+    return total.tolist()
