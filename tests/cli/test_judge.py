@@ -386,14 +386,14 @@ PRICED = ("--price", "2,8", "--part-rows", "2", "-f", "json")
 
 
 def test_corpus_uses_the_same_answers_and_counts_them(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pyarrow")
     write_rows(OURS)
     assert main([*CORPUS, *PRICED, "-o", "scored", "--workers", "1"]) == 0
     assert read_shards("scored") == [float(len(text)) for text in OURS]
     assert len(server.requests) == 3
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     usage = {
         "answers": 3,
         "prompt_tokens": 3 * PROMPT_TOKENS,
@@ -402,7 +402,8 @@ def test_corpus_uses_the_same_answers_and_counts_them(
     }
     (record,) = json.loads(out)["metrics"].values()
     assert record["usage"] == usage
-    assert "judge: 3 requests, 3 answers, 1 answer from the cache" in err, "the first row is tried"
+    report = "judge: 3 requests, 3 answers, 1 answer from the cache"
+    assert report in caplog.text, "the first row is tried"
     answer_store.clear_memory()  # as in another process
     assert main([*CORPUS, *PRICED, "-o", "scored", "--workers", "1", "--resume"]) == 0
     (record,) = json.loads(capsys.readouterr().out)["metrics"].values()
@@ -411,7 +412,7 @@ def test_corpus_uses_the_same_answers_and_counts_them(
 
 
 def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
-    server: FakeServer, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pyarrow")
     texts = [f"sentence number {n:02}" for n in range(16)]
@@ -425,8 +426,8 @@ def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
     assert server.most_active <= 4, "both workers together"
     assert 5 <= done <= 13, "the budget holds for both workers together, and it is used"
     assert server.completions.total() == done
-    assert f"judge: {done} requests, {done} answers" in err
-    assert f"cost {format_cost(done * COST_OF_ONE)}" in err
+    assert f"judge: {done} requests, {done} answers" in caplog.text
+    assert f"cost {format_cost(done * COST_OF_ONE)}" in caplog.text
     assert "answers so far are cached" in err
     assert "(with --resume)" in err
     answer_store.clear_memory()

@@ -60,10 +60,9 @@ def annotate_campaign(
     /,
     output: Output,
     *,
-    database: Annotated[InFile | None, Option(group="Input")] = None,
+    answers: Annotated[InFile | None, Option(group="Input")] = None,
     new_links: Annotated[bool, Option(group="Output")] = False,
-    host: Annotated[str, Option(group="Runtime")] = "127.0.0.1",
-    port: Annotated[int, Option(group="Runtime")] = 8000,
+    listen: Annotated[str, Option(group="Runtime", metavar="HOST:PORT")] = "127.0.0.1:8000",
 ) -> View:
     """Serve a campaign: raters judge translations in their browsers.
 
@@ -71,19 +70,17 @@ def annotate_campaign(
     ----------
     campaign
         Campaign file of `tertium plan`.
-    database
-        Answers (default: the campaign file, ending in .answers.db).
+    answers
+        Database of the answers (default: the campaign file, ending in .answers.db).
     new_links
         Replace all links; the old ones stop working.
-    host
-        Address to listen on; 127.0.0.1 is this machine only.
-    port
-        Port to listen on, 0 for a free one.
+    listen
+        Address and port to listen on; 127.0.0.1 is this machine only, port 0 a free one.
 
     Examples
     --------
     tertium annotate campaign.json
-    tertium annotate campaign.json --host 0.0.0.0 -o links.tsv
+    tertium annotate campaign.json --listen 0.0.0.0:8000 -o links.tsv
 
     Notes
     -----
@@ -94,10 +91,9 @@ def annotate_campaign(
     """
     files = output.split({"results": FileKind(Links, (".tsv",))})["results"]
     content = read_campaign(campaign)
-    if not 0 <= port <= MAX_PORT:
-        raise UsageError(f"--port {port}: expected a number from 0 to {MAX_PORT}")
+    host, port = parse_address(listen)
     require_modules("starlette", "uvicorn", purpose="`tertium annotate`")
-    path = database or default_database(campaign)
+    path = answers or default_database(campaign)
     with ExitStack() as opened:
         listener = opened.enter_context(bind_socket(host, port))
         session = opened.enter_context(open_session(content, path))
@@ -118,6 +114,18 @@ def annotate_campaign(
         files=[(links, file) for file in files],
         then=serve,
     )
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Split the value of --listen into a host and a port.
+
+    >>> parse_address("127.0.0.1:8000")
+    ('127.0.0.1', 8000)
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > MAX_PORT:
+        raise UsageError(f"--listen {text}: expected HOST:PORT with a port from 0 to {MAX_PORT}")
+    return host, int(port)
 
 
 def _make_links(session: AnnotationSession, host: str, port: int, *, replace: bool) -> Links:

@@ -90,6 +90,10 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "evaluation.meta_commands:evaluate_metrics",
             "measure how well metrics agree with human judgments",
         ),
+        "meta diagnostics": (
+            "evaluation.meta_commands:diagnose_metrics",
+            "run diagnostics: baselines, chance, bad outputs, length",
+        ),
         "meta protocol": (
             "evaluation.meta_commands:rank_by_protocol",
             "rank metrics by the rules of a shared task",

@@ -15,6 +15,38 @@ GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output",
 TEXT = "TEXT"  # the metavar of values that may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
+    "explain --top": "use --count",
+    "explain --translation-text": "use --text -t TEXT",
+    "explain --source-text": "use --text -s TEXT",
+    "explain --reference-text": "use --text -r TEXT",
+    "explain --metric": "use -m",
+    "rank --ranker": "use -m",
+    "report --explain": "use --count",
+    "meta --p-values": "use --pairs",
+    "meta --diagnostics": "use `tertium meta diagnostics`",
+    "meta --confidence-level": "intervals are those of 95 % (confidence_level= in Python)",
+    "meta --threshold": "use threshold= in Python",
+    "meta --tie-rate": "use tie_rate= in Python",
+    "meta --over": "use over= in Python",
+    "meta disagreement --examples": "use --count",
+    "meta disagreement --share": "use share= in Python",
+    "meta disagreement --vocabulary": "use vocabulary= in Python",
+    "meta challenge --phenomena": "use --select",
+    "meta challenge --at-least": "read the mean accuracy from -f json",
+    "corpus --longest": "use --max-length",
+    "corpus --part-rows": "use part_rows= in Python",
+    "corpus --engine": "use --ray HOST:PORT, --ray auto or --ray local",
+    "corpus --address": "use --ray HOST:PORT, --ray auto or --ray local",
+    "corpus --worker-cpus": "use cpus= in Python",
+    "plan --seconds": "use seconds= in Python",
+    "plan --name": "use --title",
+    "route fit --allow-major": "use allow_major= in Python",
+    "annotate --database": "use --answers",
+    "annotate --host": "use --listen HOST:PORT",
+    "annotate --port": "use --listen HOST:PORT",
+    "worst --per-language": "use --per language=N",
+    "worst --per-document": "use --per document=N",
+    "list --all": "use `tertium list all`",
     "--to-json": "use -o FILE.json",
     "--to-xlsx": "use -o FILE.xlsx",
     "--to-spans": "use -o spans:FILE",
@@ -53,7 +85,6 @@ REMOVED_OPTIONS = {
     "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
 }
-AddOptions = Callable[["CommandParser", Sequence[str]], None]
 
 
 class OneLineErrorParser(argparse.ArgumentParser):
@@ -93,24 +124,14 @@ class StoreOnce(argparse._StoreAction):
         super().__call__(parser, namespace, values, option)
 
 
-class StoreWithName(StoreOnce):
-    """Also stores the option string as `<dest>_option`, to tell aliases apart."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
-        super().__call__(parser, namespace, values, option)
-        setattr(namespace, f"{self.dest}_option", option)
-
-
 class CommandParser(OneLineErrorParser):
     """Parses the arguments of one command.
 
     Every command has the option groups `GROUPS`. Options may be written with underscores
     (`--batch_size`), may not be given twice, and may not be empty (an unset shell variable).
-    `add_late_options` adds options when they are needed, so that other commands load faster.
     `describe_unknown` returns a hint for a word that related commands know, otherwise nothing.
     """
 
-    add_late_options: AddOptions | None = None
     describe_unknown: Callable[[str], str] | None = None
 
     def __init__(self, **settings: Any) -> None:
@@ -120,21 +141,17 @@ class CommandParser(OneLineErrorParser):
         for action in (None, "store"):
             self.register("action", action, StoreOnce)
 
-    def add_all_options(self, arguments: Sequence[str] = ()) -> None:
-        """Add the late options, once."""
-        add_options, self.add_late_options = self.add_late_options, None
-        if add_options is not None:
-            add_options(self, arguments)
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.add_all_options(args or ())
         self.stored_values = {}
-        arguments, unknown = super().parse_known_args(replace_underscores(args or ()), namespace)
+        words = replace_underscores(args or ())
+        for option in (word.partition("=")[0] for word in words):
+            if option.startswith("-") and option not in self._option_string_actions:
+                self._check_removed(option)  # before argparse reads it as an abbreviation
+        arguments, unknown = super().parse_known_args(words, namespace)
         if unknown:
-            self._check_removed(unknown[0].partition("=")[0])
             plural = "s" * (len(unknown) > 1)
-            words = " ".join(unknown)
-            self.error(f"unrecognized argument{plural}: {words}{self._suggest(unknown[0])}")
+            hint = self._suggest(unknown[0])
+            self.error(f"unrecognized argument{plural}: {' '.join(unknown)}{hint}")
         return arguments, unknown
 
     def _check_removed(self, option: str) -> None:
@@ -171,10 +188,6 @@ class CommandParser(OneLineErrorParser):
             raise argparse.ArgumentError(action, "the value is empty (an unset variable?)")
         return super()._get_value(action, text)
 
-    def format_help(self) -> str:
-        self.add_all_options()
-        return super().format_help()
-
 
 def replace_underscores(arguments: Sequence[str]) -> list[str]:
     """Write long options with dashes, as in `--batch-size`; values stay as they are.
@@ -189,9 +202,3 @@ def replace_underscores(arguments: Sequence[str]) -> list[str]:
             argument = option.replace("_", "-") + equals + value
         replaced.append(argument)
     return replaced
-
-
-def add_list(group: argparse._ActionsContainer, *options: str, **settings: Any) -> None:
-    """Add an option that takes one or more values and may be repeated."""
-    settings = {"default": [], **settings}
-    group.add_argument(*options, nargs="+", action="extend", **settings)

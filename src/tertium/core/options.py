@@ -233,6 +233,15 @@ class Significance(Resampling):
     alpha: float = 0.05
 
 
+def parse_device(text: str) -> str:
+    """Return a device; 0 and 1 are numbers of GPUs, as in COMET's `--gpus`.
+
+    >>> parse_device("cuda:1"), parse_device("0"), parse_device("1")
+    ('cuda:1', 'cpu', 'cuda')
+    """
+    return {"0": "cpu", "1": "cuda"}.get(text, text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Device:
     """Where networks run.
@@ -240,34 +249,21 @@ class Device:
     Attributes
     ----------
     device
-        Device: cpu, cuda, cuda:N, mps or auto (default: auto).
-    gpus
-        0: use the CPU, 1: use a GPU (default: by --device).
+        Device: cpu, cuda, cuda:N, mps or auto (default: auto); --gpus 0 is cpu, --gpus 1 is cuda.
     threads
         CPU threads (default: all cores).
     """
 
     group: ClassVar[str] = "Runtime"
-    device: Annotated[str | None, Option(metavar="NAME")] = None
-    gpus: int | None = None
+    device: Annotated[
+        str | None, Option("--device", "--gpus", metavar="NAME", parse=parse_device)
+    ] = None
     threads: int | None = None
-
-    @property
-    def device_name(self) -> str | None:
-        """The device of `device` or `gpus`, if one is given."""
-        if self.gpus is None:
-            return self.device
-        if self.device is not None:
-            raise UsageError("--device and --gpus both choose the device: give only one of them")
-        if self.gpus not in (0, 1):
-            message = "expected 0 or 1; choose a GPU with --device cuda:N"
-            raise UsageError(f"--gpus {self.gpus}: {message}")
-        return "cuda" if self.gpus else "cpu"
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Run the block with these settings."""
-        changes: dict[str, Any] = {"device": self.device_name, "threads": self.threads}
+        changes: dict[str, Any] = {"device": self.device, "threads": self.threads}
         with runtime(**{name: value for name, value in changes.items() if value is not None}):
             yield
 

@@ -25,14 +25,14 @@ class Rows:
         Names of all columns of a TSV or CSV file without a header.
     strict
         Stop at the first invalid row.
-    longest
-        Maximum number of characters of a text.
+    max_length
+        Characters of a text; a row with a longer one is invalid.
     """
 
     group: ClassVar[str] = "Input"
     fields: Annotated[str | None, Option(metavar="A,B,...")] = None
     strict: bool = False
-    longest: int = 100_000
+    max_length: int = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,6 @@ class Shards:
         Also write the errors that metrics mark, as JSON in columns METRIC.spans.
     shards
         Format of the output files.
-    part_rows
-        Rows per output file.
     """
 
     group: ClassVar[str] = "Output"
@@ -75,7 +73,6 @@ class Shards:
     resume: bool = False
     spans: bool = False
     shards: Literal["parquet", "jsonl"] = "parquet"
-    part_rows: int = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,23 +81,17 @@ class Workers:
 
     Attributes
     ----------
-    engine
-        Run on this machine or on Ray.
+    ray
+        Run on Ray: HOST:PORT of a cluster, auto, or local (default: processes of this machine).
     workers
         Processes or Ray actors (default: automatic).
-    address
-        Address of a Ray cluster, or auto (default: a local one).
-    worker_cpus
-        CPUs per actor.
     worker_gpus
         GPUs per actor, such as 0.25.
     """
 
     group: ClassVar[str] = "Runtime"
-    engine: Literal["local", "ray"] = "local"
+    ray: Annotated[str | None, Option(metavar="HOST:PORT")] = None
     workers: int | None = None
-    address: Annotated[str | None, Option(metavar="HOST:PORT")] = None
-    worker_cpus: float = 1
     worker_gpus: float = 0
 
 
@@ -128,7 +119,7 @@ def score_corpus_files(
     tertium corpus pairs.jsonl.gz -m chrf -o scored
     tertium corpus 'data/*.parquet' -m chrf tertium-small -o scored --keep 'tertium-small >= 0.7'
     tertium corpus data -m chrf -o scored --resume
-    tertium corpus data -m tertium-small -o scored --engine ray --address auto --workers 8
+    tertium corpus data -m tertium-small -o scored --ray auto --workers 8
 
     Notes
     -----
@@ -143,18 +134,16 @@ def score_corpus_files(
         inputs,
         _load_metrics(metrics, languages),
         output.output,
-        engine=workers.engine,
+        engine="ray" if workers.ray else "local",
         keep=output.keep,
         resume=output.resume,
         strict=rows.strict,
         fields=rows.fields.split(",") if rows.fields else None,
         shards=output.shards,
-        longest=rows.longest,
-        part_rows=output.part_rows,
+        longest=rows.max_length,
         spans=output.spans,
         workers=workers.workers,
-        address=workers.address,
-        cpus=workers.worker_cpus,
+        address=None if workers.ray == "local" else workers.ray,
         gpus=workers.worker_gpus,
     )
 

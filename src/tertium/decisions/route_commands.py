@@ -43,8 +43,6 @@ class Promise:
         Human score of a good translation (default: 80 for ESA and DA, -1 MQM).
     bad_score
         Human score below which it is bad (default: 50 for ESA and DA, -10 MQM).
-    allow_major
-        Good translations may have a major error.
     """
 
     group: ClassVar[str] = "Statistics"
@@ -53,7 +51,6 @@ class Promise:
     alpha: Share = 0.05
     good_score: float | None = None
     bad_score: float | None = None
-    allow_major: bool = False
 
 
 def fit_route_to_files(

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from tertium.core.options import Compute, InFiles, Option
 from tertium.decisions.worst import WorstSegments, worst
+from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.localization.inputs import Inputs
 from tertium.metrics.judge.server_options import JudgeServer
 
-Limit = Annotated[int | None, Option(metavar="N", group="Output")]
+LABELS = ("language", "document")
+
+
+def parse_limits(texts: Sequence[str]) -> dict[str, int]:
+    """Parse the values of --per.
+
+    >>> parse_limits(["language=20", "document=5"])
+    {'language': 20, 'document': 5}
+    """
+    limits: dict[str, int] = {}
+    for text in texts:
+        name, _, count = text.partition("=")
+        if name not in LABELS or not count.isdecimal():
+            raise UsageError(f"--per {text}: expected language=N or document=N")
+        limits[name] = int(count)
+    return limits
 
 
 def worst_of_files(
@@ -21,8 +38,7 @@ def worst_of_files(
     *,
     human: Annotated[InFiles, Option(group="Input")] = (),
     count: Annotated[int, Option("-n", "--count", group="Output")] = 50,
-    per_language: Limit = None,
-    per_document: Limit = None,
+    per: Annotated[tuple[str, ...], Option(metavar="NAME=N", group="Output")] = (),
 ) -> WorstSegments:
     """List the translations most in need of attention, over systems and languages.
 
@@ -32,15 +48,13 @@ def worst_of_files(
         Human scores of other translations, to fit the chance of a serious error.
     count
         Translations.
-    per_language
-        At most N translations of a language pair (default: any number).
-    per_document
-        At most N translations of a document (default: any number).
+    per
+        At most N translations of each language pair (language=20) or document (document=5).
 
     Examples
     --------
     tertium worst -s source.txt -t a.txt b.txt -r reference.txt -o worst.xlsx
-    tertium worst -t systems.jsonl -m tertium-multi -n 100 --per-language 20 -o worst.html
+    tertium worst -t systems.jsonl -m tertium-multi -n 100 --per language=20 -o worst.html
     tertium worst -t systems.jsonl -m chrf --human ratings.jsonl -o worst.csv worst.jsonl
 
     Notes
@@ -49,6 +63,7 @@ def worst_of_files(
     Then come critical findings of `tertium check`, then the highest chances of a serious error. A
     column lp (en-de) gives each row its own language pair.
     """
+    limits = parse_limits(per)
     texts = inputs.read()
     specs = metrics.metrics or default_metric(texts.testset, texts.target_language)
     loaded = metrics.load_specs(specs)
@@ -57,8 +72,8 @@ def worst_of_files(
         texts.testset,
         [metric.spec for metric in loaded],
         count=count,
-        per_language=per_language,
-        per_document=per_document,
+        per_language=limits.get("language"),
+        per_document=limits.get("document"),
         lp=inputs.language_pair,
         human=human or None,
     )

@@ -22,19 +22,6 @@ from tertium.evaluation.meta_commands import JudgedMetrics
 from tertium.evaluation.metric_choice import default_metric
 from tertium.metrics.judge.server_options import JudgeConnection
 
-ROUNDING = 1e-9  # the mean of .6, .9, .9 is slightly below .8
-
-
-def parse_share(text: str) -> float:
-    """Parse the value of --at-least."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise UsageError(f"{text!r} is not a number between 0 and 1")
-    return share
-
 
 def challenge_metrics(
     sets: Annotated[InFiles, Option(metavar="SET")] = (),
@@ -45,10 +32,9 @@ def challenge_metrics(
     compute: Compute,
     judge: JudgeConnection,
     display: Display,
-    phenomena: Annotated[Names, Option(group="Input")] = (),
+    select: Annotated[Names, Option(group="Input")] = (),
     lps: Annotated[LanguagePairs, Option(group="Input")] = (),
     rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
-    at_least: Annotated[float | None, Option(group="Statistics", parse=parse_share)] = None,
 ) -> View:
     """Count how often a metric prefers the better of two translations, by phenomenon.
 
@@ -56,21 +42,18 @@ def challenge_metrics(
     ----------
     sets
         Damage, or files of pairs.
-    phenomena
+    select
         Only these phenomena (default: all).
     lps
         Only these language pairs (default: all).
     rows
         Rows of the table.
-    at_least
-        Exit with code 1 if the mean accuracy of a metric is below X (0 to 1).
 
     Examples
     --------
     tertium meta challenge damage -m chrf bleu
-    tertium meta challenge damage -m tertium-multi --phenomena number negation --lps en-de de-en
+    tertium meta challenge damage -m tertium-multi --select number negation --lps en-de de-en
     tertium meta challenge aces.tsv -m chrf -o accuracy.svg
-    tertium meta challenge damage -m chrf --at-least 0.8
 
     Notes
     -----
@@ -81,26 +64,21 @@ def challenge_metrics(
     paths = output.paths(ChallengeStudy)
     if not sets:
         raise UsageError(
-            "no SET: give `damage` or files of pairs before -m, --phenomena and --lps, which take "
+            "no SET: give `damage` or files of pairs before -m, --select and --lps, which take "
             "all following words"
         )
     pairs = join_challenges([read_challenge(file) for file in sets])
     if not metrics.metrics:
         specs = default_metric(pairs.testset(), metrics.target_language or "")
         metrics = replace(metrics, metrics=tuple(specs))
-    study = challenge(pairs, metrics.load_judged(), by=rows, phenomena=phenomena, lps=lps)
+    study = challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)
     has_notes = display.format in ("text", "md", "latex")
     warnings = [] if has_notes else study.warning_lines()
-    threshold = at_least or 0.0
-    means = zip(study.names, study.mean, strict=True)
-    failed = [name for name, mean in means if mean < threshold - ROUNDING]
-    warnings += [f"{name}: mean accuracy below {threshold:g}" for name in failed]
     decimals = 1 if display.width is None else display.width
     return View(
         result=study,
         printed=study.tables(decimals=decimals, warnings=not display.quiet),
         warnings=warnings,
         warns_aside=True,
-        code=int(bool(failed)),
         files=[(study, path) for path in paths],
     )

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 from tertium.core.options import (
     Compute,
     Display,
-    InFile,
     InFiles,
     LanguagePairs,
     Names,
@@ -20,7 +19,6 @@ from tertium.core.options import (
 )
 from tertium.core.result import Result, View, field_values, make_page
 from tertium.data.human_data_files import read_judgment_sets
-from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
 from tertium.evaluation.decisions import (
     Decisions,
@@ -30,19 +28,16 @@ from tertium.evaluation.decisions import (
     fit_difference_scales,
     rank_metrics,
 )
-from tertium.evaluation.diagnostics.run import run_diagnostics
+from tertium.evaluation.diagnostics.run import DiagnosticReport, run_diagnostics
 from tertium.evaluation.error_analysis import analyse
 from tertium.evaluation.error_spans import SpanStudy, compare_spans
 from tertium.evaluation.meta_evaluation import AgreementStudy, meta_evaluate
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.localization.inputs import LanguageOptions
 from tertium.meta.agreement import Grouping
-from tertium.meta.tasks import Level, ResampleUnit, Test, resolve_statistic
+from tertium.meta.tasks import Level, Test, resolve_statistic
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeConnection
-
-# Numbers that only some statistics use.
-STATISTIC_NUMBERS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,16 +139,8 @@ class Statistics(Significance):
         Also show results by domain, document, length, language or any column of the judgments.
     test
         Significance test of differences (default: auto, by statistic).
-    over
-        What the bootstrap resamples (default: by statistic).
-    confidence_level
-        Level of confidence intervals.
     resamples
         Resamples of tests and intervals, 0 for neither.
-    threshold
-        Minimum difference of DARR (default: 25).
-    tie_rate
-        Share of ties that tie-aware predicts.
     """
 
     statistic: Names = ()
@@ -161,19 +148,10 @@ class Statistics(Significance):
     grouping: Grouping | None = None
     by: Annotated[Names, Option(metavar="COLUMN")] = ()
     test: Test = "auto"
-    over: ResampleUnit | None = None
-    confidence_level: float = 0.95
-    threshold: float | None = None
-    tie_rate: float | None = None
 
     def __post_init__(self) -> None:
-        chosen = {resolve_statistic(name) for name in self.statistic}
-        for name, statistics in STATISTIC_NUMBERS.items():
-            if getattr(self, name) is not None and not chosen & statistics:
-                raise UsageError(
-                    f"--{name.replace('_', '-')} needs --statistic "
-                    f"{' or '.join(sorted(statistics))}: give it, or omit the number"
-                )
+        for name in self.statistic:
+            resolve_statistic(name)  # fail before files are read
 
     def options(self) -> dict[str, Any]:
         """Return the options that are given, as arguments of `meta_evaluate`."""
@@ -191,8 +169,7 @@ def evaluate_metrics(
     display: Display,
     *,
     confidence: Annotated[bool, Option(group="Statistics")] = False,
-    diagnostics: Annotated[bool, Option(group="Statistics")] = False,
-    p_values: Annotated[bool, Option(group="Output")] = False,
+    pairs: Annotated[bool, Option(group="Output")] = False,
 ) -> View:
     """Measure how well metrics agree with human judgments, and whether they differ.
 
@@ -200,9 +177,7 @@ def evaluate_metrics(
     ----------
     confidence
         Show confidence intervals.
-    diagnostics
-        Also run diagnostics: baselines, chance, bad outputs, length and more.
-    p_values
+    pairs
         Also show p-values of all pairs (in TSV only these).
 
     Examples
@@ -220,25 +195,17 @@ def evaluate_metrics(
     paths = output.paths(AgreementStudy)
     if confidence and not statistics.resamples:
         raise UsageError("--confidence needs resamples, but --resamples is 0")
-    if p_values and (statistics.test == "none" or not statistics.resamples):
+    if pairs and (statistics.test == "none" or not statistics.resamples):
         reason = "--test none disables it" if statistics.test == "none" else "--resamples is 0"
-        raise UsageError(f"--p-values needs a significance test, but {reason}")
-    tables = {"--confidence": confidence, "--p-values": p_values, "--by": bool(statistics.by)}
-    if diagnostics and display.format in ("tsv", "csv") and any(tables.values()):
-        other = next(option for option, value in tables.items() if value)
-        raise UsageError(
-            f"-f {display.format} prints one table: give either --diagnostics or {other}"
-        )
+        raise UsageError(f"--pairs needs a significance test, but {reason}")
     study = meta_evaluate(
         inputs.human, metrics.load_judged(), **inputs.options(), **statistics.options()
     )
-    if diagnostics:
-        study = replace(study, diagnostics=run_diagnostics(study, seed=statistics.seed))
     has_charts = display.format == "text"
     view = View(
         result=study,
-        printed=study.tables(intervals=confidence, p_values=p_values, chart=has_charts),
-        table=study.file_table(intervals=confidence, p_values=p_values),
+        printed=study.tables(intervals=confidence, p_values=pairs, chart=has_charts),
+        table=study.file_table(intervals=confidence, p_values=pairs),
         warnings=() if display.format == "json" else None,
         warns_aside=True,
     )
@@ -250,6 +217,34 @@ def _file_content(study: AgreementStudy, view: View, path: str) -> Result:
     if path.endswith(".html"):
         return make_page("agreement", study)
     return study if path.endswith(".svg") else view
+
+
+def diagnose_metrics(
+    inputs: ScoredInputs,
+    metrics: JudgedMetrics,
+    tests: Significance,
+    output: Output,
+    compute: Compute,
+    judge: JudgeConnection,
+    display: Display,
+) -> View:
+    """Run diagnostics of metrics: baselines, chance, bad outputs, length and more.
+
+    Examples
+    --------
+    tertium meta diagnostics --human judgments.jsonl -m bleu chrf
+    tertium meta diagnostics --human judgments.jsonl -m tertium-multi -o diagnostics.html
+    """
+    paths = output.paths(DiagnosticReport)
+    study = meta_evaluate(inputs.human, metrics.load_judged(), **inputs.options(), resamples=0)
+    report = run_diagnostics(study, seed=tests.seed)
+    return View(
+        result=report,
+        printed=report.tables(chart=display.format == "text"),
+        warnings=report.skipped_lines(),
+        warns_aside=True,
+        files=[(report, path) for path in paths],
+    )
 
 
 def rank_by_protocol(
@@ -352,9 +347,7 @@ def find_metric_disagreement(
     *,
     human: Annotated[InFiles, Option(group="Input")],
     gold: Annotated[str, Option(group="Input")] = "",
-    vocabulary: Annotated[InFile | None, Option(group="Input")] = None,
-    share: Annotated[float, Option(group="Statistics")] = 0.2,
-    examples: Annotated[int, Option(group="Output")] = 0,
+    count: Annotated[int, Option("-n", "--count", group="Output")] = 0,
 ) -> View:
     """Compare two metrics on the translations with the best human scores.
 
@@ -364,39 +357,27 @@ def find_metric_disagreement(
         Translations with human scores.
     gold
         Human scores to use: a name in a folder (mqm) or a column of a file.
-    vocabulary
-        Known words, one per line (default: the words of all references).
-    share
-        Share of translations that count as best.
-    examples
-        Show N examples of each.
+    count
+        Examples of each kind to show.
 
     Examples
     --------
     tertium meta disagreement --human da/wmt16/*-en.jsonl.gz -m svr chrf
-    tertium meta disagreement --human mine.tsv -m esim bleu --share 0.1 --examples 3
+    tertium meta disagreement --human mine.tsv -m esim bleu --count 3
 
     Notes
     -----
-    Of the best translations by human score (--share of each language pair), the table counts those
-    that only one metric rates high (the same share of its own scores), by word overlap with the
-    reference, by unknown words (not in --vocabulary) and by length.
+    Of the best translations by human score (a fifth of each language pair), the table counts those
+    that only one metric rates high (in the best fifth of its own scores), by word overlap with the
+    reference, by unknown words (not in the references) and by length.
     """
-    if examples < 0:
-        raise UsageError(f"--examples {examples}: expected 0 or more")
-    if examples and display.format not in ("text", "json"):
-        raise UsageError(f"--examples needs -f text or json, got -f {display.format}")
+    if count < 0:
+        raise UsageError(f"--count {count}: expected 0 or more")
+    if count and display.format not in ("text", "json"):
+        raise UsageError(f"--count needs -f text or json, got -f {display.format}")
     if len(metrics.metrics) != 2:
         option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
         raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
     first, second = metrics.load_judged()
-    words = {line.strip().lower() for line in read_lines(vocabulary)} if vocabulary else None
-    analysis = analyse(
-        read_judgment_sets(human, gold),
-        first,
-        second,
-        share=share,
-        vocabulary=words,
-        example_count=examples,
-    )
+    analysis = analyse(read_judgment_sets(human, gold), first, second, example_count=count)
     return View(result=analysis, warns_aside=True)

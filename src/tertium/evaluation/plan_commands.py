@@ -62,8 +62,6 @@ class DesignOptions:
         Raters who judge each segment.
     systems
         Number of systems (default: those of -t, or 2).
-    seconds
-        Seconds for one judgment (default: by protocol).
     pilot
         Judgments to estimate the variance from.
     """
@@ -76,7 +74,6 @@ class DesignOptions:
     alpha: float = 0.05
     raters_per_segment: int = 1
     systems: int | None = None
-    seconds: float | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
     @property
@@ -97,7 +94,6 @@ class DesignOptions:
             documents=testset.documents if testset and method == "documents" else (),
             power=self.power,
             alpha=self.alpha,
-            seconds=self.seconds,
         )
 
 
@@ -131,7 +127,7 @@ class CampaignOptions:
         Instructions for raters, as text.
     terms
         Glossary to show: .csv, .tsv (source, target) or .tbx.
-    name
+    title
         Name of the campaign (default: by -o).
     seed
         Random seed.
@@ -152,7 +148,7 @@ class CampaignOptions:
     suspicions: Annotated[str | None, Option(metavar="METRIC")] = None
     instructions: InFile | None = None
     terms: InFile | None = None
-    name: str = ""
+    title: Annotated[str, Option(metavar="TEXT")] = ""
     seed: Annotated[int, Option(group="Statistics")] = 12345
     tool: Tool = "tertium"
 
@@ -177,7 +173,7 @@ class CampaignOptions:
                 context_size=self.context,
                 instructions=instructions,
                 glossary=self._read_glossary(texts),
-                name=self.name or Path(file).stem,
+                name=self.title or Path(file).stem,
                 source_language=texts.source_language,
                 target_language=texts.target_language,
             )

@@ -16,7 +16,7 @@ from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.judge.server_options import JudgeConnection
 
 RankerName = Annotated[
-    str | None, Option("-m", "--ranker", "--model", metavar="RANKER", group="Metrics")
+    str | None, Option("-m", "--metrics", "--model", metavar="RANKER", group="Metrics")
 ]
 
 

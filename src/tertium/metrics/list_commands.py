@@ -38,30 +38,25 @@ logger = logging.getLogger(__name__)
 def list_metrics(
     metric: Annotated[str | None, Option(metavar="METRIC")] = None,
     /,
-    *,
-    all: Annotated[bool, Option(group="Metrics")] = False,
 ) -> Listing:
     """List the recommended metrics, or show one metric with its fields.
 
     Parameters
     ----------
     metric
-        Metric or ranker to describe, by its name or its folder.
-    all
-        List all metrics and rankers.
+        Metric or ranker to describe, by its name or its folder, or `all` to list all of them.
 
     Examples
     --------
     tertium list
-    tertium list --all
+    tertium list all
     tertium list bleu
     tertium list models/mine
     """
-    if metric and all:
-        raise UsageError(f"--all lists all metrics: omit it, or omit {metric}")
-    if metric:
+    lists_all = metric == "all"
+    if metric and not lists_all:
         return _describe_metric(metric)
-    if all:
+    if lists_all:
         records = [_summarize(name) for name in (*METRICS, *RANKERS)]
         notes = [f"{alias} is an alias of {spec}" for alias, spec in ALIASES.items()]
         notes.append("rankers compare two translations: tertium rank -m NAME")
@@ -69,12 +64,12 @@ def list_metrics(
         names = [name for name in RECOMMENDED if name in METRICS]
         records = [{**_summarize(name), "summary": RECOMMENDED[name]} for name in names]
         total = len([*METRICS, *RANKERS])
-        notes = [f"`tertium list --all` shows all {total} metrics and rankers"]
+        notes = [f"`tertium list all` shows all {total} metrics and rankers"]
     columns = [
         Column("metric"),
         Column("needs"),
         Column("better"),
-        Column("summary" if all else "use it for", "summary"),
+        Column("summary" if lists_all else "use it for", "summary"),
     ]
     return Listing(table=Table(columns, records, notes=notes), json=records)
 

@@ -162,7 +162,7 @@ def test_options_without_effect_and_removed_ones_raise_an_error(
     assert main([*command, "--top-layers", "2"]) == 2
     assert "--top-layers was removed: use --adapt head" in capsys.readouterr().err
     assert main([*command, "--adapt", "layers"]) == 2
-    assert "'layers' (known: head, scale)" in capsys.readouterr().err
+    assert "invalid choice: 'layers' (choose from 'head', 'scale')" in capsys.readouterr().err
 
 
 def test_command_reports_cross_validation(

@@ -27,7 +27,7 @@ def report_files(
     challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = (),
     checks: Annotated[bool, Option(group="Metrics")] = False,
     title: Annotated[str, Option(group="Output", metavar="TEXT")] = "",
-    explain: Annotated[int, Option(group="Output")] = 8,
+    count: Annotated[int, Option("-n", "--count", group="Output")] = 8,
     explain_with: Annotated[str | None, Option(group="Output", metavar="METRIC")] = None,
 ) -> View:
     """Write a self-contained HTML page that shows how systems and metrics differ.
@@ -42,7 +42,7 @@ def report_files(
         Also show errors that can be found without a model, as `tertium check` does.
     title
         Title of the page (default: the names of the systems).
-    explain
+    count
         Segments to explain.
     explain_with
         Explain them with this metric, such as a judge (default: all metrics that can).
@@ -51,7 +51,7 @@ def report_files(
     --------
     tertium report -t a.txt b.txt -r reference.txt -o report.html
     tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
-    tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
+    tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --count 20
     tertium report -t systems.jsonl -m bleu chrf --by domain --challenge damage
 
     Notes
@@ -73,7 +73,7 @@ def report_files(
         texts.testset,
         loaded,
         human=human,
-        explain=explain,
+        explain=count,
         explain_with=explainer,
         title=title,
         by=column_names(tests.by),
