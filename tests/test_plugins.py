@@ -397,7 +397,8 @@ def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
     install(site, "broken", "[tertium.metrics]\nworse = broken:Metric\n", "raise RuntimeError\n")
     code = (
         f"import sys; sys.path.insert(0, {str(site)!r}); import tertium.cli; "
-        "tertium.cli.describe_commands(); tertium.load_metric('chrf'); tertium.load_metric('bleu'); "
+        "tertium.cli.describe_commands(); "
+        "tertium.load_metric('chrf'); tertium.load_metric('bleu'); "
         "from tertium.registry import METRICS; assert 'worse' in METRICS; "
         "assert 'broken' not in sys.modules"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cli import COMMANDS, main
+from tertium.cli import FIRST_WORDS, main
 
 TRY = """
 source completion
@@ -37,7 +37,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("words", "beginning", "expected"),
     [
-        ("tertium", "", " ".join(COMMANDS)),
+        ("tertium", "", " ".join(FIRST_WORDS)),
         ("tertium", "sc", "score"),
         ("tertium setup", "", "install cache completion"),
         ("tertium setup cache", "", "clear limit"),
@@ -50,7 +50,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("tertium train", "es", "esim"),
         ("tertium train esim", "--ep", "--epochs"),
         ("tertium train bleu-r", "--ep", ""),
-        ("tertium no-such-command", "", " ".join(COMMANDS)),
+        ("tertium no-such-command", "", " ".join(FIRST_WORDS)),
     ],
 )
 def test_bash_completes_commands_options_and_values(

@@ -76,7 +76,7 @@ LINES = {
         ("score", "-o x.doc", "x.doc: expected a name that ends in .tsv, .csv, .jsonl, .parquet"),
         ("score", "-o x", "x: expected a name that ends in .tsv"),
         ("score", "-o x.svg", "x.svg: expected a name that ends in .tsv"),
-        ("score", "-o spans:x.jsonl", "writes no spans, but scores:, results:"),
+        ("score", "-o spans:x.jsonl", "chrf cannot mark error spans; add a metric that can"),
         ("spans", "-o x.jsonl", ".jsonl files hold scores or spans; give -o scores:x.jsonl or"),
         ("spans", "-o spans:x.xlsx", "x.xlsx: expected a name that ends in .jsonl, .tsv"),
         ("spans", "-o scores:x.html", "x.html: expected a name that ends in .tsv, .csv"),

@@ -116,7 +116,7 @@ def _floats(cells: list[str]) -> list[float]:
 
 
 def written_files_equal_library(trial: Trial) -> int:
-    """`score -o` in every format and `--to-json` write the library's own numbers."""
+    """`score -o` writes the library's own numbers in every format."""
     evaluation, suffix = trial.evaluation, choose_by_seed(trial, FILE_SUFFIXES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
@@ -129,8 +129,7 @@ def written_files_equal_library(trial: Trial) -> int:
             trial.subject.spec,
             "-q",
             "-o",
-            file,
-            "--to-json",
+            f"scores:{file}",
             saved,
         ]
     )
@@ -141,10 +140,10 @@ def written_files_equal_library(trial: Trial) -> int:
     )
     values = [float(record["score"]) for record in records]
     require(values == frame["score"].tolist(), f"{suffix}: the scores differ")
-    require(
-        json.loads(saved.read_text("utf-8")) == after_json_round_trip(evaluation.records()),
-        "--to-json: the records differ",
-    )
+    stored = json.loads(saved.read_text("utf-8"))
+    for record in stored:
+        del record["inputs"]  # a hash of the texts
+    require(stored == after_json_round_trip(evaluation.records()), ".json: the records differ")
     return len(trial.segments)
 
 
@@ -253,7 +252,7 @@ def reports_are_well_formed(trial: Trial) -> int:
     command = (
         ["report", "--explain", 2, "--resamples", RESAMPLES, "-o"]
         if has_several_systems
-        else ["score", "--report"]
+        else ["score", "-o"]
     )
     run_successfully([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))

@@ -318,23 +318,22 @@ def test_score_writes_predicted_error_spans(
     TESTSET.write(tmp_path / "set.jsonl")
     argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
     lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
-    assert main([*argv, "suspicious", "--to-spans", str(lines)]) == 0
+    assert main([*argv, "suspicious", "-o", f"spans:{lines}"]) == 0
     (actual,) = read_human_data(lines)
     assert actual.error_annotations()["B", "1"].spans == (Span(1, 4, severity="major"),)
-    assert main([*argv, "suspicious", "--to-spans", str(table)]) == 0
+    assert main([*argv, "suspicious", "-o", f"spans:{table}"]) == 0
     header, *rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
     assert header[:3] == ["metric", "system", "segment"]
     assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
     capsys.readouterr()
-    assert main([*argv, "--to-spans", str(lines)]) == 2
-    expected = "--to-spans: chrf cannot mark error spans; add a metric that can"
+    assert main([*argv, "-o", f"spans:{lines}"]) == 2
+    expected = "-o spans: chrf cannot mark error spans; add a metric that can"
     assert expected in capsys.readouterr().err
-    for option in ("--to-spans", "-o"):
+    for kind, endings in (("spans:", ".jsonl, .tsv, .csv"), ("", ".tsv, .csv, .jsonl")):
         # no name of a pipe says which kind of table is meant
         for file in (str(tmp_path / "errors.txt"), "/dev/stdout"):
-            assert main([*argv, "suspicious", option, file]) == 2
-            expected = f"{file}: expected a name that ends in .json, .jsonl, .tsv, .csv"
-            assert expected in capsys.readouterr().err
+            assert main([*argv, "suspicious", "-o", f"{kind}{file}"]) == 2
+            assert f"{file}: expected a name that ends in {endings}" in capsys.readouterr().err
 
 
 def test_marks_without_a_score_are_written_and_shown(
@@ -348,10 +347,9 @@ def test_marks_without_a_score_are_written_and_shown(
     TESTSET.write(tmp_path / "set.jsonl")
     lines, page = tmp_path / "errors.jsonl", tmp_path / "page.html"
     options = ["-t", str(tmp_path / "set.jsonl"), "-q", "-m", "suspicious"]
-    assert (
-        main(["score", *options, "--to-spans", str(lines), "--to-json", str(tmp_path / "j")]) == 0
-    )
-    for text in (*lines.read_text(encoding="utf-8").splitlines(), (tmp_path / "j").read_text()):
+    records = tmp_path / "scores.json"
+    assert main(["score", *options, "-o", f"spans:{lines}", str(records)]) == 0
+    for text in (*lines.read_text(encoding="utf-8").splitlines(), records.read_text()):
         json.loads(text, parse_constant=pytest.fail)  # JSON has neither NaN nor Infinity
     assert main(["report", *options, "-o", str(page)]) == 0
     assert '">–</td>' in page.read_text(encoding="utf-8")
@@ -396,7 +394,7 @@ def test_marked_errors_are_the_same_in_every_table(
     ):
         file = tmp_path / f"errors.{ending}"
         call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
-        assert main([*call, "--to-spans", str(file)]) == 0
+        assert main([*call, "-o", f"spans:{file}"]) == 0
         frames.append(read(file).astype(object).fillna("").astype(str))
     assert len(frames[0])
     assert frames[0].equals(frames[1])

@@ -12,6 +12,7 @@ from typing import Any
 
 from tertium.atomic import PathLike, write_text
 from tertium.data.delimited_tables import check_unique_columns, parse_table, read_table
+from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
 from tertium.data.text_files import (
     STDIN,
     check_record,
@@ -33,6 +34,7 @@ Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in mem
 Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of some fields
 JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
 RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
+TEXT_ALIASES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 _PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
 _JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
@@ -133,28 +135,34 @@ def parse_fields(values: Sequence[str]) -> Fields | None:
     """
     if not values:
         return None
-    columns = dict(value.split("=", 1) for value in values if "=" in value)
-    if not columns and len(values) == 1:
+    if len(values) == 1 and "=" not in values[0]:
         return values[0].split(",")
-    if len(columns) < len(values):
-        raise UsageError(
-            f"--fields {' '.join(values)}: expected NAME=COLUMN for each field, such as "
-            "hypothesis=output, or A,B,... for a file without a header"
-        )
+    columns: dict[str, str] = {}
+    for value in values:
+        name, _, column = value.partition("=")
+        if not name or not column:
+            raise UsageError(
+                f"--fields {value}: expected NAME=COLUMN for each field, such as "
+                "hypothesis=output, or A,B,... for a file without a header"
+            )
+        if name in columns:
+            raise UsageError(f"--fields {name} is given twice: name it once")
+        columns[name] = column
     return columns
 
 
 def _rename_columns(
     rows: Iterator[tuple[str, dict[str, Any]]], fields: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read each field from its column; other columns keep their names."""
+    """Read each field from its column only; columns that are no field keep their names."""
+    aliases = [name for names in TEXT_ALIASES if {*names} & {*fields} for name in names]
     for where, record in rows:
         for column in fields.values():
             if column not in record:
                 raise DataError(
                     f"{where}: no column {column!r} (--fields); columns are {', '.join(record)}"
                 )
-        used = {*fields, *fields.values()}
+        used = {*fields, *fields.values(), *aliases}
         renamed = {name: value for name, value in record.items() if name not in used}
         yield where, {**{name: record[column] for name, column in fields.items()}, **renamed}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from tertium.core.options import Compute, Display, FileKind, Option, Output
+from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, format_number, make_page
 from tertium.errors import UsageError
 from tertium.evaluation.comparison import (
@@ -196,7 +196,7 @@ def score_files(
     if view.document_level and not texts.testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     loaded = metrics.load(texts, default_metric)
-    files = output.split(_score_kinds(loaded))
+    files = output.split(_score_kinds(loaded, output))
     judge.stop_dry_run((texts.testset, loaded))
     evaluation = score(
         texts.testset,
@@ -236,7 +236,7 @@ def _check_view(
         )
 
 
-def _score_kinds(metrics: Sequence[Metric]) -> dict[str, FileKind]:
+def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKind]:
     """Return the kinds of files; error spans only if a metric marks errors."""
     kinds = {
         "scores": FileKind(Evaluation, SCORE_FILES),
@@ -244,6 +244,12 @@ def _score_kinds(metrics: Sequence[Metric]) -> dict[str, FileKind]:
     }
     if any(metric.can_mark_errors for metric in metrics):
         kinds["spans"] = FileKind(MarkedErrors, SPAN_FILES)
+    elif any(split_kind(text)[0] == "spans" for text in output.output):
+        names = ", ".join(metric.spec for metric in metrics)
+        raise UsageError(
+            f"-o spans: {names} cannot mark error spans; add a metric that can, such as "
+            "tertium-multi"
+        )
     return kinds
 
 
