@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tertium.cli import COMMAND_GROUPS, FUNCTIONS, load_command, make_parser, related_commands
-from tertium.cli.arguments import list_arguments
+from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
+from tertium.cli.arguments import describe_command, list_arguments, parameter_types
 from tertium.cli.parser import GROUPS, CommandParser
-from tertium.cli.run import make_parser as make_command_parser
+from tertium.cli.run import make_parser
+from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 INTRODUCTION = """\
@@ -39,25 +40,16 @@ Row = tuple[str, str, str]  # option, meaning, default
 
 
 def command_parsers() -> dict[str, CommandParser]:
-    """Return the parser of each command, of one word or two, with all its options."""
-    actions = make_parser()._actions
-    (subparsers,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
-    parsers: dict[str, CommandParser] = {}
-    for command in (name for names in COMMAND_GROUPS.values() for name in names):
-        if command in subparsers.choices:
-            parsers[command] = subparsers.choices[command]
-            parsers[command].add_all_options()
-        for name in FUNCTIONS:
-            if name.split()[0] == command:
-                parsers[name] = find_parser(name)
-    return parsers
+    """Return the parser of each command."""
+    return {name: find_parser(name) for name in COMMANDS}
 
 
-def find_parser(name: str) -> CommandParser:
-    """Return the parser of a command that is a function."""
+def find_parser(name: str, words: Sequence[str] = ()) -> CommandParser:
+    """Return the parser of a command, given the words after it."""
     function = load_command(name)
-    forms = related_commands(name)
-    return make_command_parser(name, function, list_arguments(function), forms)
+    types = parameter_types(function, words)
+    docstring, arguments = describe_command(function, types), list_arguments(function, types)
+    return make_parser(name, docstring, arguments, related_commands(name))
 
 
 def make_page() -> str:
@@ -78,17 +70,31 @@ def make_page() -> str:
             lines.append(f"| {option} | {listing} | {meaning} | {default} |")
     for command, parser in parsers.items():
         lines += ["", *_describe_command(command, parser, users)]
+        if command == "train":
+            lines += ["", *_list_training_options()]
     return "\n".join(lines) + "\n"
+
+
+def _list_training_options() -> list[str]:
+    """Return a table of the training options of all metrics."""
+    users: dict[Row, list[str]] = {}
+    for cls in trainable_classes():
+        for title, row in _option_rows(find_parser("train", [cls.name])):
+            if title == "Training" and "--recipe" not in row[0]:
+                users.setdefault(row, []).append(cls.name)
+    lines = _header("option", "metrics", "meaning", "default")
+    for (option, meaning, default), names in sorted(users.items(), key=_sort_key):
+        lines.append(f"| {option} | {', '.join(names)} | {meaning} | {default} |")
+    return lines
 
 
 def _list_commands(parsers: Mapping[str, CommandParser]) -> list[str]:
     lines = ["## Commands", "", *_header("command", "purpose")]
     for title, commands in COMMAND_GROUPS.items():
         lines.append(f"| **{title}** | |")
-        for name, parser in parsers.items():
-            if name.split()[0] in commands:
-                anchor = f"tertium {name}".replace(" ", "-")
-                lines.append(f"| [`{name}`](#{anchor}) | {_purpose(parser)} |")
+        for name in commands:
+            anchor = f"tertium {name}".replace(" ", "-")
+            lines.append(f"| [`{name}`](#{anchor}) | {_purpose(parsers[name])} |")
     return lines
 
 

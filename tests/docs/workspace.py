@@ -19,8 +19,8 @@ from papers.command import make_parser as make_parser_of_papers
 from tests.docs.cli_reference import find_parser
 from tests.docs.pages import ROOT
 
-from tertium.cli import FUNCTIONS, load_command, main, make_parser
-from tertium.cli.arguments import build_values, list_arguments
+from tertium.cli import find_command, load_command, main
+from tertium.cli.arguments import build_values, list_arguments, parameter_types
 from tertium.errors import UsageError
 
 EXAMPLES = ROOT / "examples"
@@ -141,15 +141,15 @@ def parse_command(command: str) -> None:
 
 
 def parse_arguments(words: list[str]) -> None:
-    """Parse the words after `tertium`, and build the options of a command that is a function."""
-    for length in (2, 1):
-        name = " ".join(words[:length])
-        if name in FUNCTIONS:
-            function = load_command(name)
-            parsed = find_parser(name).parse_args(words[length:])
-            build_values(function, list_arguments(function), parsed)
-            return
-    make_parser().parse_args(words)
+    """Parse the words after `tertium`, and build the options of the command."""
+    if words in (["--help"], ["--version"]):
+        return
+    name = find_command(words)
+    arguments = words[len(name.split()) :]
+    function = load_command(name)
+    types = parameter_types(function, arguments)
+    parsed = find_parser(name, arguments).parse_args(arguments)
+    build_values(types, list_arguments(function, types), parsed)
 
 
 def check_other(words: list[str]) -> None:

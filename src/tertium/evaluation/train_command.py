@@ -45,7 +45,7 @@ class TrainingFiles:
 
     Attributes
     ----------
-    train
+    human
         Translations with human scores to train on.
     preferences
         Human comparisons to train on.
@@ -60,7 +60,7 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    train: Annotated[InFiles, Option("--train", "--human")] = ()
+    human: Annotated[InFiles, Option("--train", "--human")] = ()
     preferences: InFiles = ()
     dev: InFiles = ()
     dev_preferences: InFiles = ()
@@ -68,9 +68,9 @@ class TrainingFiles:
     gold: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.train and not self.preferences:
+        if not self.human and not self.preferences:
             raise UsageError("no training data: give --train FILE... or --preferences FILE...")
-        if self.gold is not None and not self.train:
+        if self.gold is not None and not self.human:
             raise UsageError(f"--gold {self.gold} needs --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
@@ -231,7 +231,7 @@ def train_on_files(
     if recipe != RECIPE and has_one_recipe(plan.cls):
         logger.warning("%s has one recipe: %s is the same as %s", plan.cls.name, recipe, RECIPE)
     with _explain_interrupts(output):
-        data = files.read_scores(files.train)
+        data = files.read_scores(files.human)
         is_blend = _combines_metrics(plan.cls)
         if is_blend:
             data = scored_sets = _score_sets(files, plan.settings)
@@ -308,7 +308,7 @@ def _score_sets(files: TrainingFiles, settings: Mapping[str, Any]) -> list[Judgm
 
     if not settings.get("metrics"):
         raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.train, files.gold or ""), settings["metrics"])
+    return attach_scores(read_judgment_sets(files.human, files.gold or ""), settings["metrics"])
 
 
 def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
