@@ -81,10 +81,14 @@ SCRIPTS: dict[str, str] = {
     "rank": f"""
         rank {TEXT} -m chrf {FORMATS}
         rank {TEXT} -m chrf -sl -f {{text,tsv,json}}
-        rank {TEXT} --to-json ranked.json --report ranked.html
+        rank {TEXT} -sl -o ranked.json
+        rank {TEXT} -m chrf -o ranked.{{tsv,html}}
         rank -s src.txt -t a.txt b.txt -m tertium-multi
-        rank --nbest -t candidates.jsonl -m chrf
+        rank candidates candidates.jsonl -m chrf -f {{text,tsv,json}}
+        rank candidates candidates.jsonl -m chrf -o sorted.jsonl -q
         rank -t a.txt -r r1.txt -m chrf
+        rank --nbest -t candidates.jsonl -m chrf
+        rank {TEXT} --to-json ranked.json
     """,
     "check": f"""
         check -s src.txt -t c.txt {FORMATS}
@@ -98,13 +102,14 @@ SCRIPTS: dict[str, str] = {
         check -s src.txt -t a.txt b.txt --select numbers --max-length 80
         check -s src.txt -t a.txt --ignore numbers --terms terms.csv --do-not-translate names.txt
         check app.xliff --summary -q
+        check --list-checks
         check -t a.txt
         check -s src.txt -t a.txt --select nothing
     """,
     "explain": """
         explain -m {tertium-small,bertscore,wmd,sentsim,mt-rte-r} -t c.txt -r r1.txt --segment 3
         explain -m tertium-multi -s src.txt -t c.txt --segment 3
-        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f json
+        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
         explain -m pairwise -t a.txt c.txt -r r1.txt --segment 2
         explain -m chrf -t a.txt c.txt -r r1.txt --segment 2 -f json
         explain --text -r "The blue car stopped." -t "The red car stopped."
@@ -170,6 +175,7 @@ SCRIPTS: dict[str, str] = {
         train blend:metrics=chrf+bleu --train judgments.jsonl -o models/blend
         train chrf --train judgments.jsonl -o models/chrf
         train bleu-r -o models/none
+        train bleu-r --train judgments.jsonl -o models/none --epochs 3
     """,
     "meta": """
         meta --human judgments.jsonl -m bleu chrf {FORMATS}
@@ -192,11 +198,6 @@ SCRIPTS: dict[str, str] = {
         meta disagreement --human judgments.jsonl -m bleu
         challenge damage -m chrf
         analyse judgments.jsonl -m bleu chrf
-    """.replace("{FORMATS}", FORMATS),
-    "data": """
-        data --data human {FORMATS}
-        data da/wmt16 --data human -f {text,json}
-        data da/wmt99 --data human
     """.replace("{FORMATS}", FORMATS),
     "plan": """
         plan --protocol esa --difference 3 {FORMATS}
@@ -225,21 +226,23 @@ SCRIPTS: dict[str, str] = {
         list chrf {FORMATS}
         list {bleu,tertium-multi,pairwise,judge,blend}
         list nothing
+        list checks {FORMATS}
+        list citations bleu
+        list citations chrf meteor pairwise tertium-multi
+        list citations nothing
+        list data --data human {FORMATS}
+        list data da/wmt16 --data human -f {text,json}
+        list data da/wmt99 --data human
+        {cite,data,models} chrf
     """.replace("{FORMATS}", FORMATS),
-    "models": """
-        models install nothing
-    """,
-    "cite": """
-        cite bleu
-        cite chrf meteor pairwise tertium-multi
-        cite nothing
-    """,
-    "cache": """
-        cache info
-        cache limit 1G
-        cache clear rows
+    "setup": """
+        setup install nothing
+        setup cache
+        setup cache limit 1G
+        setup cache clear rows
+        setup cache clear
+        setup cache limit nothing
         cache clear
-        cache limit nothing
     """,
     "general": """
         --version
@@ -361,7 +364,7 @@ def run(arguments: Sequence[str], shown: dict[str, str]) -> None:
 def test_output_of_commands(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if name == "cache":  # an empty one
+    if name == "setup":  # an empty cache
         monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path_factory.mktemp("empty-cache")))
     transcript = Transcript()
     for command in expand(SCRIPTS[name]):

@@ -45,7 +45,7 @@ class TrainingFiles:
 
     Attributes
     ----------
-    train
+    human
         Translations with human scores, or human comparisons, to train on.
     dev
         Translations with human scores, or human comparisons, for model selection.
@@ -56,13 +56,13 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    train: Annotated[InFiles, Option("--train", "--human")] = ()
+    human: Annotated[InFiles, Option("--train", "--human")] = ()
     dev: InFiles = ()
     held_out: InFiles = ()
     gold: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.train:
+        if not self.human:
             raise UsageError("no training data: give --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
@@ -223,7 +223,7 @@ def train_on_files(
     if recipe != RECIPE and has_one_recipe(plan.cls):
         logger.warning("%s has one recipe: %s is the same as %s", plan.cls.name, recipe, RECIPE)
     with _explain_interrupts(output):
-        data = files.read_scores(files.train)
+        data = files.read_scores(files.human)
         is_blend = _combines_metrics(plan.cls)
         if is_blend:
             data = scored_sets = _score_sets(files, plan.settings)
@@ -300,7 +300,7 @@ def _score_sets(files: TrainingFiles, settings: Mapping[str, Any]) -> list[Judgm
 
     if not settings.get("metrics"):
         raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.train, files.gold or ""), settings["metrics"])
+    return attach_scores(read_judgment_sets(files.human, files.gold or ""), settings["metrics"])
 
 
 def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
