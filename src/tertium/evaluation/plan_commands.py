@@ -235,10 +235,10 @@ def plan_evaluation(
         segments = campaign.segments or (plan.segments if plan else 0)
         if not segments:
             raise UsageError("how many segments? give --difference, --time or --segments")
-        made = campaign.make(texts, segments, design, path)
-        write_any_campaign(made, path, campaign.tool)
-        results.append(made)
-        record |= {"campaign": made.id, "file": path}
+        new_campaign = campaign.make(texts, segments, design, path)
+        write_any_campaign(new_campaign, path, campaign.tool)
+        results.append(new_campaign)
+        record |= {"campaign": new_campaign.id, "file": path}
         warnings += _warn_of_size(segments, len(texts.testset), plan)
     return View(
         result=results[0],
