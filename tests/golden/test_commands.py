@@ -222,7 +222,7 @@ SCRIPTS: dict[str, str] = {
     """,
     "list": """
         list {FORMATS}
-        list --all {FORMATS}
+        list all {FORMATS}
         list chrf {FORMATS}
         list {bleu,tertium-multi,pairwise,judge,blend}
         list nothing
