@@ -30,8 +30,8 @@ import torch
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, measure, sum_measurements
 from tertium.arrays import IntArray
+from tertium.cache import vector_cache
 from tertium.cache.vector_cache import clear_memory
-from tertium.cache.vector_store import open_vector_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
 from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
@@ -225,9 +225,7 @@ def cache_folder(folder: Path | None) -> Iterator[None]:
 
 def flush_cache(value: Any) -> Any:
     """Return the value after all pending cache writes."""
-    store = open_vector_store()
-    if store is not None:
-        store.flush()
+    vector_cache.flush()
     return value
 
 

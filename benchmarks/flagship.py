@@ -19,8 +19,8 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, measure
+from tertium.cache import vector_cache
 from tertium.cache.vector_cache import clear_memory
-from tertium.cache.vector_store import open_vector_store
 from tertium.encoders import load_encoder
 from tertium.execution import runtime
 from tertium.metrics.flagship.tertium_small import TertiumSmall
@@ -57,9 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
             clear_memory()
             new = measure(partial(metric.score, rows))
             print_speed(f"tertium-small {precision}, new", new, count, baseline)
-            store = open_vector_store()
-            if store is not None:
-                store.flush()
+            vector_cache.flush()
             clear_memory()
             warm = measure(partial(metric.score, rows))
             print_speed(f"tertium-small {precision}, warm", warm, count, baseline)

@@ -17,7 +17,6 @@ from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.execution import runtime
-from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.registry import METRICS
 from tertium.segment import Segment
 
@@ -55,13 +54,11 @@ SHARED_FEATURES = {
 MODEL_CACHES = {
     "tertium.encoders.transformer_encoder": ("_load_network", "_load_tokenizer"),
     "tertium.encoders.encoder": ("_load",),
-    "tertium.metrics.heads.metric": ("_scorer",),
 }
 for module, names in MODEL_CACHES.items():
     for name in names:
         load = getattr(importlib.import_module(module), name).__wrapped__
-        enlarge = cache_by_checkpoint if "heads" in module else functools.lru_cache
-        setattr(importlib.import_module(module), name, enlarge(maxsize=64)(load))
+        setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(load))
 
 # On a GPU, batch composition may change the last bits: tests run on the CPU by default.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")

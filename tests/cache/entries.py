@@ -5,14 +5,41 @@ This module imports no test library, so that a subprocess starts quickly.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from tertium.cache.database import CacheEntry
-from tertium.cache.vector_store import VectorStore
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import CacheEntry, decode_entry, encode_entry
 
-__all__ = ["Path", "VectorStore", "are_all_correct", "are_equal", "make_entry", "make_texts"]
+__all__ = [
+    "Path",
+    "Store",
+    "are_all_correct",
+    "are_equal",
+    "make_entry",
+    "make_texts",
+    "read_entries",
+    "write_entries",
+    "write_texts",
+]
+
+
+def write_entries(store: Store, kind: str, entries: Mapping[str, CacheEntry]) -> None:
+    store.write(kind, {text: encode_entry(entry, text) for text, entry in entries.items()})
+
+
+def write_texts(store: Store, texts: Iterable[str]) -> None:
+    """Store the entries of texts as those of "model"."""
+    write_entries(store, "model", {text: make_entry(text) for text in texts})
+
+
+def read_entries(store: Store, kind: str, texts: Iterable[str]) -> dict[str, CacheEntry]:
+    """Read entries; damaged ones are left out."""
+    stored = store.read(kind, texts).items()
+    decoded = {text: decode_entry(value, text) for text, value in stored}
+    return {text: entry for text, entry in decoded.items() if entry is not None}
 
 
 def make_entry(text: str, dim: int = 32) -> CacheEntry:

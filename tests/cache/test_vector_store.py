@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,12 +17,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from tests.cache.entries import are_all_correct, are_equal, make_entry, make_texts
+from tests.cache.entries import (
+    are_all_correct,
+    are_equal,
+    make_entry,
+    make_texts,
+    read_entries,
+    write_entries,
+    write_texts,
+)
 
-from tertium.cache import database
-from tertium.cache import vector_store as cache
-from tertium.cache.database import CacheEntry, KeyHasher, decode_entry, encode_entry
-from tertium.cache.vector_store import VectorStore, open_vector_store, store_size_limit
+from tertium.cache import store as database
+from tertium.cache import vector_cache as cache
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import (
+    CacheEntry,
+    decode_entry,
+    encode_entry,
+    get_entries,
+    open_vector_store,
+    put_entries,
+    store_size_limit,
+)
 from tertium.errors import DataError, UsageError
 from tertium.execution import runtime
 
@@ -37,15 +52,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[VectorStore]:
-    store = VectorStore(path, 64 * MEGABYTE)
-    yield store
-    store.close()
+def store(path: Path) -> Store:
+    return Store(path, 64 * MEGABYTE)
 
 
 def fill_store(path: Path, count: int = 200, limit: int = 64 * MEGABYTE) -> None:
-    store = VectorStore(path, limit)
-    store.write("model", {text: make_entry(text) for text in make_texts(count)})
+    store = Store(path, limit)
+    write_texts(store, make_texts(count))
     store.close()
 
 
@@ -66,12 +79,10 @@ def test_an_entry_round_trips_exactly(
     else:
         with np.errstate(over="ignore"):
             matrix = matrix.astype(kind).astype(np.float32)  # type: ignore[call-overload]
-    word = st.text(st.characters(exclude_characters="\0"), max_size=4)
+    word = st.text(max_size=4)
     tokens = tuple(data.draw(word) for _ in matrix)
-    digest = bytes(range(24))
-    row = encode_entry(CacheEntry(matrix, tokens, truncated), digest)
-    assert row is not None
-    entry = decode_entry(row, digest)
+    row = encode_entry(CacheEntry(matrix, tokens, truncated), "text")
+    entry = decode_entry(row, "text")
     assert entry is not None
     assert entry.matrix.tobytes() == matrix.tobytes()
     assert (entry.matrix.shape, entry.tokens, entry.truncated) == (matrix.shape, tokens, truncated)
@@ -81,8 +92,7 @@ def test_half_precision_takes_half_the_bytes() -> None:
     matrix = np.random.default_rng(0).normal(size=(20, 64)).astype(np.float32)
     rounded = (matrix.view(np.uint32) & 0xFFFF0000).view(np.float32)
     sizes = [
-        len(encode_entry(CacheEntry(m, ("x",) * 20, False), bytes(24)) or b"")
-        for m in (matrix, rounded)
+        len(encode_entry(CacheEntry(m, ("x",) * 20, False), "text")) for m in (matrix, rounded)
     ]
     assert sizes[0] > 20 * 64 * 4
     assert sizes[1] < 20 * 64 * 2 + 200
@@ -90,43 +100,41 @@ def test_half_precision_takes_half_the_bytes() -> None:
 
 def test_a_sentence_vector_round_trips() -> None:
     vector = np.arange(5, dtype=np.float32) / 7
-    row = encode_entry(CacheEntry(vector, (), False), bytes(24))
-    assert row is not None
-    entry = decode_entry(row, bytes(24))
+    entry = decode_entry(encode_entry(CacheEntry(vector, (), False), "text"), "text")
     assert entry is not None
     assert np.array_equal(entry.matrix, vector)
 
 
 def test_a_damaged_or_mismatched_entry_decodes_to_none() -> None:
-    row = encode_entry(make_entry("a cat sat"), bytes(24))
-    assert row is not None
-    assert decode_entry(row, bytes(23) + b"\1") is None
-    assert decode_entry(row[:-1], bytes(24)) is None
+    row = encode_entry(make_entry("a cat sat"), "a cat sat")
+    assert decode_entry(row, "a dog sat") is None
+    assert decode_entry(row[:-1], "a cat sat") is None
     for offset in range(0, len(row), 7):
         damaged = bytearray(row)
         damaged[offset] ^= 0x10
-        assert decode_entry(bytes(damaged), bytes(24)) is None
+        assert decode_entry(bytes(damaged), "a cat sat") is None
 
 
-def test_keys_differ_by_fingerprint_and_text() -> None:
+def test_keys_differ_by_kind_and_text(store: Store) -> None:
     texts = ["a", "b", "", "é", "e\u0301", "\ud800"]
-    keys = [KeyHasher(name)(text) for name in ("m@4", "m@6") for text in texts]
-    assert len(set(keys)) == len(keys)
+    for kind in ("m@4", "m@6"):
+        store.write(kind, {text: ascii(kind + text).encode() for text in texts})
+    for kind in ("m@4", "m@6"):
+        assert store.read(kind, texts) == {text: ascii(kind + text).encode() for text in texts}
 
 
 # Reading and writing
 
 
-def test_read_returns_what_was_written(store: VectorStore) -> None:
+def test_read_returns_what_was_written(store: Store) -> None:
     entries = {text: make_entry(text) for text in make_texts(700)}
-    assert store.read("model", list(entries)) == {}
-    store.write("model", entries)
-    store.flush()
-    stored = store.read("model", [*entries, "unknown"])
+    assert read_entries(store, "model", list(entries)) == {}
+    write_entries(store, "model", entries)
+    stored = read_entries(store, "model", [*entries, "unknown"])
     assert set(stored) == set(entries)
     assert are_all_correct(stored)
-    assert store.read("other model", list(entries)) == {}
-    assert store.info().texts == {"model": 700}
+    assert read_entries(store, "other model", list(entries)) == {}
+    assert store.count() == {"model": 700}
 
 
 def test_another_process_reads_the_store(path: Path) -> None:
@@ -135,7 +143,7 @@ def test_another_process_reads_the_store(path: Path) -> None:
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.cache.entries import *
-entries = VectorStore(Path({str(path)!r}), 1 << 26).read("model", make_texts(30))
+entries = read_entries(Store(Path({str(path)!r}), 1 << 26), "model", make_texts(30))
 assert are_all_correct(entries)
 print(len(entries))
 """
@@ -148,10 +156,9 @@ def test_processes_write_at_the_same_time(path: Path) -> None:
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.cache.entries import *
-store = VectorStore(Path({str(path)!r}), 1 << 28)
+store = Store(Path({str(path)!r}), 1 << 28)
 for start in range(0, 400, 100):
-    store.write("model", {{t: make_entry(t) for t in make_texts(150, start + int(sys.argv[1]))}})
-store.close()
+    write_texts(store, make_texts(150, start + int(sys.argv[1])))
 print(store.is_usable)
 """
     workers = [
@@ -161,11 +168,10 @@ print(store.is_usable)
         for n in range(4)
     ]
     assert [worker.communicate(timeout=120)[0].strip() for worker in workers] == ["True"] * 4
-    store = VectorStore(path, 1 << 28)
-    entries = store.read("model", make_texts(600))
+    store = Store(path, 1 << 28)
+    entries = read_entries(store, "model", make_texts(600))
     assert len(entries) == 600
     assert are_all_correct(entries)
-    store.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs Linux or macOS: it forks")
@@ -173,16 +179,19 @@ def test_a_fork_opens_its_own_connection(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     store = open_vector_store()
     assert store is not None
-    store.write("model", {"a cat": make_entry("a cat")})
-    store.flush()
-    assert store.read("model", ["a cat"])
+    write_texts(store, ["a cat"])
+    assert read_entries(store, "model", ["a cat"])
     child = os.fork()
     if child == 0:
         other = open_vector_store()
-        sound = other is not None and other is not store and bool(other.read("model", ["a cat"]))
+        sound = (
+            other is not None
+            and other is not store
+            and bool(read_entries(other, "model", ["a cat"]))
+        )
         os._exit(0 if sound else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.read("model", ["a cat"])
+    assert read_entries(store, "model", ["a cat"])
 
 
 # The size limit
@@ -192,7 +201,7 @@ def test_least_recently_used_entries_are_evicted_first(path: Path) -> None:
     size = 2_500_000
     for age, start in ((3000, 0), (2000, 1000), (1000, 2000)):
         fill_store_at(path, make_texts(1000, start), time.time() - age, size)
-    entries = VectorStore(path, size).read("model", make_texts(3000))
+    entries = read_entries(Store(path, size), "model", make_texts(3000))
     left = [sum(text in entries for text in make_texts(1000, start)) for start in (0, 1000, 2000)]
     assert left[0] == 0 < left[1] < left[2] == 1000
     assert database.file_bytes(path) <= 1.3 * size
@@ -202,18 +211,18 @@ def fill_store_at(path: Path, texts: list[str], when: float, limit: int) -> None
     """Write entries with a process start time of `when`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: when)
-        store = VectorStore(path, limit)
-        store.write("model", {text: make_entry(text) for text in texts})
+        store = Store(path, limit)
+        write_texts(store, texts)
         store.close()
 
 
 def test_a_run_larger_than_the_store_keeps_its_first_entries(path: Path) -> None:
     limit = 2 * MEGABYTE
-    store = VectorStore(path, limit)
+    store = Store(path, limit)
     for start in range(0, 3000, 500):
-        store.write("model", {text: make_entry(text) for text in make_texts(500, start)})
+        write_texts(store, make_texts(500, start))
     store.close()
-    entries = VectorStore(path, limit).read("model", make_texts(3000))
+    entries = read_entries(Store(path, limit), "model", make_texts(3000))
     assert len(entries) > 1000
     assert set(entries) == set(make_texts(len(entries)))
     assert database.file_bytes(path) <= 1.3 * limit
@@ -223,25 +232,24 @@ def test_a_file_above_a_lower_limit_shrinks_during_use(path: Path) -> None:
     fill_store_at(path, make_texts(3000), when=1e9, limit=64 * MEGABYTE)
     before, limit = database.file_bytes(path), 2 * MEGABYTE
     assert before > limit
-    store = VectorStore(path, limit)
+    store = Store(path, limit)
     for start in range(5000, 5200, 20):
-        store.write("model", {text: make_entry(text) for text in make_texts(20, start)})
-        store.flush()
+        write_texts(store, make_texts(20, start))
     store.close()
     assert path.stat().st_size <= limit
-    assert len(VectorStore(path, limit).read("model", make_texts(200, 5000))) == 200
+    assert len(read_entries(Store(path, limit), "model", make_texts(200, 5000))) == 200
 
 
 def test_concurrent_eviction_frees_no_more_than_one(path: Path) -> None:
     limit = 2 * MEGABYTE
     fill_store_at(path, make_texts(3000), when=1e9, limit=64 * MEGABYTE)
-    one, other = VectorStore(path, limit), VectorStore(path, limit)
+    one, other = Store(path, limit), Store(path, limit)
     goal = int(0.8 * limit)
-    with closing(database.connect(path)) as first, closing(database.connect(path)) as second:
+    with closing(database._connect(path)) as first, closing(database._connect(path)) as second:
         one._evict(first, goal)
-        left = database.used_bytes(second)
+        left = database._used_bytes(second)
         other._evict(second, goal)
-        assert database.used_bytes(second) == left
+        assert database._used_bytes(second) == left
     assert goal // 2 < left <= goal
 
 
@@ -249,14 +257,12 @@ def test_reading_an_entry_protects_it_from_eviction(path: Path) -> None:
     limit = 2_500_000
     fill_store_at(path, make_texts(1000), time.time() - 90_000, limit)
     fill_store_at(path, make_texts(1000, 1000), time.time() - 80_000, limit)
-    reader = VectorStore(path, limit)
-    reader.read("model", make_texts(1000))
-    reader.close()
-    later = VectorStore(path, limit)
+    reader = Store(path, limit)
+    read_entries(reader, "model", make_texts(1000))
+    later = Store(path, limit)
     later._started = time.time() + 1
-    later.write("model", {text: make_entry(text) for text in make_texts(500, 2000)})
-    later.close()
-    entries = VectorStore(path, limit).read("model", make_texts(3000))
+    write_texts(later, make_texts(500, 2000))
+    entries = read_entries(Store(path, limit), "model", make_texts(3000))
     assert all(text in entries for text in make_texts(1000))
     assert not all(text in entries for text in make_texts(1000, 1000))
 
@@ -298,17 +304,15 @@ def test_no_store_if_disabled_or_not_writable(
 
 def check_store_is_disabled(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Check that reading and writing raise nothing and warn exactly once."""
-    store = VectorStore(path, 64 * MEGABYTE)
+    store = Store(path, 64 * MEGABYTE)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert are_all_correct(store.read("model", make_texts(300)))
-            store.write("model", {text: make_entry(text) for text in make_texts(10, 900)})
-            store.flush()
+            assert are_all_correct(read_entries(store, "model", make_texts(300)))
+            write_texts(store, make_texts(10, 900))
     assert not store.is_usable
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 1
     assert "is not used" in warnings[0]
-    store.close()
 
 
 def test_a_file_that_is_not_a_database(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -316,8 +320,8 @@ def test_a_file_that_is_not_a_database(path: Path, caplog: pytest.LogCaptureFixt
     path.write_bytes(b"this is not a database" * 1000)
     check_store_is_disabled(path, caplog)
     with pytest.raises(DataError, match="tertium setup cache clear"):
-        VectorStore(path, MEGABYTE).info()
-    assert VectorStore(path, MEGABYTE).clear() == 22_000
+        Store(path, MEGABYTE).count()
+    assert Store(path, MEGABYTE).clear() == 22_000
     assert not path.exists()
 
 
@@ -331,9 +335,9 @@ def test_a_store_that_another_process_creates_concurrently(path: Path) -> None:
     path.parent.mkdir()
     late = sqlite3.connect(path, isolation_level=None)
     assert late.execute("PRAGMA application_id").fetchone() == (0,)
-    database.connect(path).close()
-    database._create_tables(late, timeout=1.0)
-    assert late.execute("SELECT count(*) FROM vectors").fetchone() == (0,)
+    database._connect(path).close()
+    database._prepare_file(late)
+    assert late.execute("SELECT count(*) FROM entries").fetchone() == (0,)
     late.close()
 
 
@@ -346,24 +350,23 @@ def test_a_database_of_another_program(path: Path, caplog: pytest.LogCaptureFixt
     before = path.read_bytes()
     check_store_is_disabled(path, caplog)
     with pytest.raises(DataError, match="made by another program"):
-        VectorStore(path, MEGABYTE).clear()
+        Store(path, MEGABYTE).clear()
     assert path.read_bytes() == before
 
 
 def test_a_locked_file(
     path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "WRITER_TIMEOUT", 0.1)
-    monkeypatch.setattr(database.connect, "__kwdefaults__", {"timeout": 0.1})
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.1)
     fill_store(path)
     other = sqlite3.connect(path)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
-    other.execute("INSERT INTO spaces VALUES (1, 'other')")
+    other.execute("DELETE FROM entries WHERE entry > 1000")
     check_store_is_disabled(path, caplog)
     other.rollback()
     other.close()
-    assert len(VectorStore(path, MEGABYTE).read("model", make_texts(200))) == 200
+    assert len(read_entries(Store(path, MEGABYTE), "model", make_texts(200))) == 200
 
 
 def test_a_full_disk(path: Path) -> None:
@@ -375,22 +378,20 @@ sys.path.insert(0, {str(ROOT)!r})
 from tests.cache.entries import *
 size = Path({str(path)!r}).stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40_000, size + 40_000))
-store = VectorStore(Path({str(path)!r}), 1 << 30)
+store = Store(Path({str(path)!r}), 1 << 30)
 for start in range(1000, 4000, 1000):
-    store.write("model", {{t: make_entry(t) for t in make_texts(1000, start)}})
-    store.flush()
-entries = store.read("model", make_texts(4000))
+    write_texts(store, make_texts(1000, start))
+entries = read_entries(store, "model", make_texts(4000))
 assert are_all_correct(entries)
 print(store.is_usable)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (result.stdout.strip(), result.returncode) == ("False", 0), result.stderr
     assert result.stderr.count("is not used") == 1
-    store = VectorStore(path, 64 * MEGABYTE)
-    entries = store.read("model", make_texts(4000))
+    store = Store(path, 64 * MEGABYTE)
+    entries = read_entries(store, "model", make_texts(4000))
     assert set(make_texts(100)) <= set(entries)
     assert are_all_correct(entries)
-    store.close()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -401,41 +402,41 @@ def test_flipped_bytes_never_give_a_wrong_vector(path: Path, seed: int) -> None:
     for offset in rng.integers(0, len(damaged), size=40):
         damaged[offset] ^= int(rng.integers(1, 256))
     path.write_bytes(bytes(damaged))
-    store = VectorStore(path, 64 * MEGABYTE)
-    assert are_all_correct(store.read("model", make_texts(300)))
-    store.write("model", {text: make_entry(text) for text in make_texts(300)})
-    store.flush()
-    assert are_all_correct(store.read("model", make_texts(300)))
-    store.close()
+    store = Store(path, 64 * MEGABYTE)
+    assert are_all_correct(read_entries(store, "model", make_texts(300)))
+    write_texts(store, make_texts(300))
+    assert are_all_correct(read_entries(store, "model", make_texts(300)))
 
 
-def test_a_damaged_entry_is_stored_again(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    fill_store(path, 50)
-    database_file = sqlite3.connect(path)
-    database_file.execute("UPDATE vectors SET data = zeroblob(length(data)) WHERE vector <= 7")
-    database_file.commit()
-    database_file.close()
-    store = VectorStore(path, 64 * MEGABYTE)
-    entries = store.read("model", make_texts(50))
-    assert len(entries) == 43
+def test_a_damaged_entry_is_stored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
+    entries = {text: make_entry(text) for text in make_texts(50)}
+    put_entries("model", entries)
+    cache.flush()
+    with closing(sqlite3.connect(tmp_path / cache.FILE)) as database_file, database_file:
+        database_file.execute("UPDATE entries SET value = zeroblob(length(value)) WHERE entry <= 7")
+    cache.clear_memory()
+    assert len(get_entries("model", list(entries))) == 43
     assert "7 damaged entries" in caplog.text
-    store.write("model", {text: make_entry(text) for text in make_texts(50)})
-    store.flush()
-    entries = store.read("model", make_texts(50))
-    assert len(entries) == 50
-    assert are_all_correct(entries)
-    store.close()
+    put_entries("model", entries)
+    cache.flush()
+    cache.clear_memory()
+    stored = get_entries("model", list(entries))
+    assert len(stored) == 50
+    assert are_all_correct(stored)
 
 
 WRITER = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.cache.entries import *
-store = VectorStore(Path(sys.argv[1]), 1 << 30)
+store = Store(Path(sys.argv[1]), 1 << 30)
 start = 0
 print("writing", flush=True)
 while True:
-    store.write("model", {{t: make_entry(t) for t in make_texts(60, start)}})
+    write_texts(store, make_texts(60, start))
     start += 60
     if start == 600:
         print("ready", flush=True)
@@ -458,15 +459,15 @@ def test_a_killed_writer_leaves_a_usable_store(path: Path, delay: float) -> None
                 writer.stdout.readline()
             writer.send_signal(signal.SIGKILL)
             writer.wait()
-        store = VectorStore(path, 1 << 30)
-        entries = store.read("model", make_texts(20_000))
+        store = Store(path, 1 << 30)
+        entries = read_entries(store, "model", make_texts(20_000))
         assert store.is_usable
         assert len(entries) > 300 or not delay  # two chunks before the pending one
         assert are_all_correct(entries)
-        store.write("after", {text: make_entry(text) for text in make_texts(10)})
+        write_entries(store, "after", {text: make_entry(text) for text in make_texts(10)})
         store.close()
         assert store.is_usable
-        assert len(VectorStore(path, 1 << 30).read("after", make_texts(10))) == 10
+        assert len(read_entries(Store(path, 1 << 30), "after", make_texts(10))) == 10
         check = sqlite3.connect(path)
         assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         check.close()
@@ -474,10 +475,8 @@ def test_a_killed_writer_leaves_a_usable_store(path: Path, delay: float) -> None
 
 def test_clearing_empties_the_store(path: Path) -> None:
     fill_store(path)
-    store = VectorStore(path, 64 * MEGABYTE)
+    store = Store(path, 64 * MEGABYTE)
     assert store.clear() > 100_000
-    assert store.info().texts == {}
-    store.write("model", {"a cat": make_entry("a cat")})
-    store.flush()
-    assert are_equal(store.read("model", ["a cat"])["a cat"], make_entry("a cat"))
-    store.close()
+    assert store.count() == {}
+    write_texts(store, ["a cat"])
+    assert are_equal(read_entries(store, "model", ["a cat"])["a cat"], make_entry("a cat"))

@@ -15,9 +15,9 @@ from tertium.evaluation import explaining
 from tertium.metrics.base.explanation import Explanation, FeatureAttribution, Link, TextComparison
 
 BLUE = [
-    "--reference-text",
+    "-r",
     "The blue car stopped in front of the shop.",
-    "--translation-text",
+    "-t",
     "The red car stopped.",
 ]
 
@@ -53,7 +53,7 @@ def test_pieces_with_low_similarity_are_unmatched() -> None:
 
 def test_explanation_names_unmatched_words(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", "tertium-small", *BLUE]) == 0
+    assert main(["explain", "--text", "-m", "tertium-small", *BLUE]) == 0
     printed = capsys.readouterr().out
     missing = next(line for line in printed.splitlines() if "in the translation" in line)
     assert "front" in missing
@@ -62,17 +62,17 @@ def test_explanation_names_unmatched_words(capsys: pytest.CaptureFixture[str]) -
 
 def test_explanation_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", "tertium-small", *BLUE, "-f", "json"]) == 0
+    assert main(["explain", "--text", "-m", "tertium-small", *BLUE, "-f", "json"]) == 0
     [comparison] = json.loads(capsys.readouterr().out)["comparisons"]
     assert comparison["hypothesis_pieces"] == ["the", "red", "car", "stopped", "."]
 
 
 def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    both = ["-m", "bertscore:encoder=toy", "--reference-text", "", "--translation-text", "a cat"]
-    assert main(["explain", *both]) == 0
+    both = ["-m", "bertscore:encoder=toy", "-r", "", "-t", "a cat"]
+    assert main(["explain", "--text", *both]) == 0
     assert capsys.readouterr().err == "tertium: warning: empty reference\n"
-    assert main(["explain", *both, "-f", "json"]) == 0
+    assert main(["explain", "--text", *both, "-f", "json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["warnings"] == ["empty reference"]
     assert printed.err == "tertium: warning: empty reference\n"
@@ -80,13 +80,14 @@ def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None
         main(
             [
                 "explain",
+                "--text",
                 "-m",
                 "chrf",
-                "--reference-text",
+                "-r",
                 "a cat",
-                "--translation-text",
+                "-t",
                 "",
-                "--translation-text",
+                "-t",
                 "a",
             ]
         )
@@ -96,10 +97,10 @@ def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_missing_input_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
-    sides = (("--source-text", "reference", "-r"), ("--reference-text", "source", "-s"))
+    sides = (("-s", "reference", "-r"), ("-r", "source", "-s"))
     for option, side, missing in sides:
         metric = f"sss:encoder=toy,against={side}"
-        assert main(["explain", "-m", metric, option, "a", "--translation-text", "a"]) == 2
+        assert main(["explain", "--text", "-m", metric, option, "a", "-t", "a"]) == 2
         assert f" has none: give {missing}, a column" in capsys.readouterr().err
 
 
@@ -114,13 +115,13 @@ def test_long_texts_are_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     words = [f"w{n}" for n in range(900)]
     other_words = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]
-    texts = ["--reference-text", " ".join(words), "--translation-text", " ".join(other_words)]
-    assert main(["explain", "-m", "bertscore:encoder=toy", *texts]) == 0
+    texts = ["-r", " ".join(words), "-t", " ".join(other_words)]
+    assert main(["explain", "--text", "-m", "bertscore:encoder=toy", *texts]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) < 400
     assert ", and 15 more" in printed  # of 30
     assert " … " in printed
-    assert main(["explain", "-m", "chrf", *texts, "--translation-text", "w0"]) == 0
+    assert main(["explain", "--text", "-m", "chrf", *texts, "-t", "w0"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) < 400
 
 
@@ -130,11 +131,12 @@ def test_transport_plan_is_sorted_by_distance(capsys: pytest.CaptureFixture[str]
         main(
             [
                 "explain",
+                "--text",
                 "-m",
                 "wmd",
-                "--reference-text",
+                "-r",
                 "the blue car",
-                "--translation-text",
+                "-t",
                 "the red car",
             ]
         )
@@ -150,9 +152,10 @@ def test_source_is_used_without_a_reference(capsys: pytest.CaptureFixture[str]) 
         main(
             [
                 "explain",
-                "--source-text",
+                "--text",
+                "-s",
                 "Das blaue Auto hielt an.",
-                "--translation-text",
+                "-t",
                 "The red car stopped.",
             ]
         )
@@ -170,9 +173,10 @@ def test_other_languages_use_a_multilingual_metric(
     pytest.importorskip("torch")
     command = [
         "explain",
-        "--reference-text",
+        "--text",
+        "-r",
         "Синяя машина остановилась.",
-        "--translation-text",
+        "-t",
         "Красная машина остановилась.",
     ]
     assert main(command) == 0
@@ -197,8 +201,8 @@ def test_one_segment_of_files_is_explained_like_its_texts(
     command = ["explain", "-m", "ter-r", "-f", "json", "-t", files["ours"], "-r", files["ref"]]
     assert main([*command, "--segment", "2"]) == 0
     from_files = capsys.readouterr().out
-    texts = ["--translation-text", "The red car stopped."]
-    texts += ["--reference-text", "The blue car stopped."]
+    texts = ["-t", "The red car stopped."]
+    texts += ["-r", "The blue car stopped."]
     assert main([*command[:5], *texts]) == 0
     assert capsys.readouterr().out == from_files
 
@@ -225,10 +229,10 @@ def test_several_files_are_compared(
         (["-t", "{ours}", "-s", "Ein"], "Ein: no such file; give a sentence with --source-text"),
         (["-t", "{ours}", "-r", "{ref}"], "2 segments: choose one with --segment N"),
         (["-t", "{ours}", "-r", "{ref}", "--segment", "3"], "--segment 3: expected 1 to 2"),
-        (["-t", "{ours}", "--reference-text", "x"], "either files (-s, -t, -r) or texts"),
-        (["--translation-text", "x", "-r", "{ref}"], "-r is for files"),
-        (["--translation-text", "x", "--segment", "1"], "--segment is for files"),
-        (["--reference-text", "x"], "no translation: give --translation-text TEXT, or -t FILE"),
+        (["-t", "{ours}", "-r", "x"], "either files (-s, -t, -r) or texts"),
+        (["-t", "x", "-r", "{ref}"], "-r is for files"),
+        (["-t", "x", "--segment", "1"], "--segment is for files"),
+        (["-r", "x"], "no translation: give --translation-text TEXT, or -t FILE"),
     ],
 )
 def test_files_given_as_texts_are_errors_and_vice_versa(
@@ -239,7 +243,7 @@ def test_files_given_as_texts_are_errors_and_vice_versa(
 
 
 def test_nothing_to_compare_with_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "--translation-text", "The red car stopped."]) != 0
+    assert main(["explain", "--text", "-t", "The red car stopped."]) != 0
     assert "give --reference-text or --source-text" in capsys.readouterr().err
 
 
@@ -249,11 +253,12 @@ def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[s
         main(
             [
                 "explain",
+                "--text",
                 "-m",
                 "tertium-small",
-                "--source-text",
+                "-s",
                 "Halt.",
-                "--translation-text",
+                "-t",
                 "Stop.",
             ]
         )
@@ -267,11 +272,12 @@ def test_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) 
         main(
             [
                 "explain",
-                "--translation-text",
+                "--text",
+                "-t",
                 "x",
-                "--reference-text",
+                "-r",
                 "y",
-                "--reference-text",
+                "-r",
                 "gr\udcfcn",
             ]
         )
@@ -285,7 +291,7 @@ def test_library_returns_the_printed_explanation(
     metric: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", metric, *BLUE, "-f", "json"]) == 0
+    assert main(["explain", "--text", "-m", metric, *BLUE, "-f", "json"]) == 0
     segment = tertium.Segment(BLUE[3], references=(BLUE[1],))
     explained = tertium.explain(segment, metric=metric)
     assert isinstance(explained, tertium.Explanation)
@@ -297,13 +303,14 @@ def test_library_returns_the_printed_explanation(
 def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         "explain",
+        "--text",
         "-m",
         "chrf",
-        "--reference-text",
+        "-r",
         "a cat sat",
-        "--translation-text",
+        "-t",
         "a cat sits",
-        "--translation-text",
+        "-t",
         "a dog",
     ]
     assert main([*command, "-f", "json"]) == 0
@@ -317,7 +324,7 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_ranker_needs_two_translations(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-m", "pairwise", *BLUE]) == 2
+    assert main(["explain", "--text", "-m", "pairwise", *BLUE]) == 2
     assert "pairwise compares translations: give two or more" in capsys.readouterr().err
 
 
@@ -326,14 +333,15 @@ def test_best_reference_is_named(
 ) -> None:
     command = [
         "explain",
+        "--text",
         "-m",
         "bleu-r",
-        "--translation-text",
+        "-t",
         "the cat sat",
-        "--reference-text",
+        "-r",
         "the cat sat down",
     ]
-    assert main([*command, "--reference-text", "a dog"]) == 0
+    assert main([*command, "-r", "a dog"]) == 0
     assert (
         capsys.readouterr().out.splitlines()[1] == "compared with the reference 'the cat sat down'"
     )
@@ -360,9 +368,10 @@ def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         main(
             [
                 "explain",
-                "--reference-text",
+                "--text",
+                "-r",
                 "Hello world",
-                "--translation-text",
+                "-t",
                 "",
                 "-m",
                 "tertium-small",

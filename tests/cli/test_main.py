@@ -96,7 +96,7 @@ def test_unwritable_output_fails_early(
     [
         ([*SCORE[:3], "-m", "pairwise"], "pairwise is a ranker"),
         (
-            ["explain", "--translation-text", "a", "--reference-text", "b", "-m", "pairwise"],
+            ["explain", "--text", "-t", "a", "-r", "b", "-m", "pairwise"],
             "give two or more",
         ),
         ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics with spaces, not commas: bleu chrf"),
@@ -109,7 +109,7 @@ def test_unwritable_output_fails_early(
         ([*DISAGREEMENT[:2], "-m", "chrf", "bleu"], "required: --human"),
         (["analyse", "x.tsv", "-m", "chrf", "bleu"], "use `tertium meta disagreement --human"),
         (
-            ["explain", "--translation-text", "a", "--reference-text", "b", "--top", "-3"],
+            ["explain", "--text", "-t", "a", "-r", "b", "--top", "-3"],
             "--top -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tertium.cache.cached_files import CACHE_KINDS
-from tertium.cache.database import CacheEntry
-from tertium.cache.vector_store import FILE, VectorStore
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import FILE, CacheEntry, encode_entry
 from tertium.cli import main
 
 
@@ -61,9 +61,9 @@ def test_removed_commands_name_their_replacement(
 @pytest.fixture
 def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    store = VectorStore(tmp_path / FILE, 1 << 30)
+    store = Store(tmp_path / FILE, 1 << 30)
     part = CacheEntry(np.ones((1, 4), dtype=np.float32), ("a",), False)
-    store.write("transformer-2:abcdef:tokens:4:fp32", {"a": part})
+    store.write("transformer-2:abcdef:tokens:4:fp32", {"a": encode_entry(part, "a")})
     store.close()
     return tmp_path
 
@@ -91,10 +91,10 @@ def every_kind(filled: Path) -> Path:
         (
             "analyses-1-en-3.8.sqlite",
             "answers-1.sqlite",
-            f"rows/chrf-{digest[:12]}.npz",
+            "rows-1.sqlite",
             f"indexes/wordnet-{digest}.npz",
             f"word-vectors/{2 * digest}.npy",
-            "hashes.json",
+            "hashes-1.sqlite",
             f"reproduce/{digest}/config.json",
             f"rows/.tertium-{digest}.part",
             "rows/mine.npz",
@@ -120,8 +120,8 @@ def test_each_kind_of_cached_file_is_listed_and_cleared(
     assert "not written by tertium, ignored" in capsys.readouterr().out
     assert main(["setup", "cache", "clear", "rows", "trained"]) == 0
     names = {p.name for p in every_kind.rglob("*") if p.is_file()}
-    assert {"mine.npz", "notes.txt", "hashes.json", FILE} <= names
-    assert not {"config.json", "chrf-0123456789ab.npz"} & names
+    assert {"mine.npz", "notes.txt", "hashes-1.sqlite", FILE} <= names
+    assert not {"config.json", "rows-1.sqlite"} & names
     assert main(["setup", "cache", "clear"]) == 0
     left = {p.name for p in every_kind.rglob("*") if p.is_file()}
     assert left == {"mine.npz", "notes.txt"}
@@ -134,8 +134,8 @@ def test_limit_removes_vectors_and_then_the_oldest_files(
     assert "0.0 MB freed" in capsys.readouterr().out
     assert main(["setup", "cache", "limit", "4000"]) == 0
     names = {p.name for p in every_kind.rglob("*") if p.is_file()}
-    assert not {"analyses-1-en-3.8.sqlite", "chrf-0123456789ab.npz"} & names
-    assert {"hashes.json", "config.json", "mine.npz", "notes.txt"} <= names
+    assert not {"analyses-1-en-3.8.sqlite", "rows-1.sqlite"} & names
+    assert {"hashes-1.sqlite", "config.json", "mine.npz", "notes.txt"} <= names
     assert FILE not in names
     assert main(["setup", "cache", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out.split("freed", 1)[1].split("\n", 1)[1])["texts"] == {}
@@ -169,7 +169,7 @@ def test_unwritable_cache_is_an_error(
     filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)
-    monkeypatch.setattr("tertium.cache.vector_store.os.access", lambda path, mode: False)
+    monkeypatch.setattr("tertium.cache.store.os.access", lambda path, mode: False)
     assert main(["setup", "cache"]) == 2
     assert "is not writable; set TERTIUM_CACHE to another folder" in capsys.readouterr().err
 

@@ -73,7 +73,7 @@ def test_head_is_trained_logged_and_used(
             files["train"],
             "--dev",
             files["dev"],
-            "--preferences",
+            "--train",
             files["preferences"],
             "--epochs",
             "2",
@@ -184,18 +184,18 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["esim:encoder=toi", "--train", "{train}"], "unknown encoder 'toi'"),
         (["esim:encoder=toy", "--train", "{train}", "--epochs", "0"], "epochs=0"),
         (["esim:encoder=toy", "--train", "missing.tsv"], "missing.tsv"),
-        (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
-        (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
-        (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
+        (["svr:encoders=toy", "--train", "{preferences}"], "comparison"),
+        (["bleu-r", "--train", "{train}", "--train", "{preferences}"], "cannot use"),
+        (["bleu-r", "--train", "{train}", "--dev", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--epochs", "3"], "unrecognized arguments: --epochs 3"),
         (["bleu-r", "--train", "{train}", "--strenths", "3"], "did you mean --strengths"),
         (
-            ["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"],
+            ["esim:encoder=toy", "--train", "{preferences}", "--epochs", "3"],
             "does not use --epochs",
         ),
         (["esim:encoder=toy", "--train", "{train}", "--items", "3", "--mixed"], "--items, --mixed"),
         (
-            ["pairwise:features=bleu", "--preferences", "{preferences}", "--kendall-rate", ".1"],
+            ["pairwise:features=bleu", "--train", "{preferences}", "--kendall-rate", ".1"],
             "pairwise does not use --kendall-rate with these settings",
         ),
         (["svr:encoders=toy", "--train", "{train}", "--c", "many"], "c=many is not a number"),
@@ -305,7 +305,7 @@ def test_gold_selects_the_score_column(
     assert "- data: train adequacy 16" in (Path(files["out"]) / "README.md").read_text()
     assert main([*plain, "--gold", "fluency", "-o", str(tmp_path / "b")]) == 2
     assert "no score (looked for fluency; found " in capsys.readouterr().err
-    alone = ["train", "pairwise", "--preferences", files["preferences"], "-o", str(tmp_path / "c")]
+    alone = ["train", "pairwise", "--train", files["preferences"], "-o", str(tmp_path / "c")]
     assert main([*alone, "--gold", "adequacy"]) == 2
     assert "--gold adequacy needs --train FILE" in capsys.readouterr().err
     analyse = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
@@ -457,9 +457,9 @@ def test_comparisons_and_named_options_reach_a_ranker(
         [
             "train",
             "pairwise:features=chrf,cost=logistic+kendall",
-            "--preferences",
+            "--train",
             files["preferences"],
-            "--dev-preferences",
+            "--dev",
             str(dev),
             "--kendall-rate",
             "0.5",
@@ -475,8 +475,8 @@ def test_comparisons_and_named_options_reach_a_ranker(
     options = json.loads((Path(files["out"]) / "config.json").read_text())["training"]["options"]
     assert (options["kendall_rate"], options["decay"], options["order"]) == (0.5, 0.1, "given")
     assert (options["batch_size"], options["rate"]) == (100, 0.1)  # the recipe's
-    assert main(["train", "pairwise", "--preferences", files["preferences"], "-o", "x"]) == 2
-    assert "give some with dev= or --dev-preferences" in capsys.readouterr().err
+    assert main(["train", "pairwise", "--train", files["preferences"], "-o", "x"]) == 2
+    assert "give some with dev= or --dev" in capsys.readouterr().err
 
 
 def write_ratings(file: Path, *, scores: bool = False) -> Path:

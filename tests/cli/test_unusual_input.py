@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tertium.cache.cached_files import cached_file_hash, hash_file
-from tertium.cache.vector_store import FILE
+from tertium.cache.vector_cache import FILE
 from tertium.cli import main
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_references, read_score

@@ -14,6 +14,7 @@ from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
 from tertium.cli.arguments import describe_command, list_arguments, parameter_types
 from tertium.cli.parser import GROUPS, CommandParser
 from tertium.cli.run import make_parser
+from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 INTRODUCTION = """\
@@ -44,11 +45,11 @@ def command_parsers() -> dict[str, CommandParser]:
 
 
 def find_parser(name: str, words: Sequence[str] = ()) -> CommandParser:
-    """Return the parser of a command; the words after the name may add options to it."""
+    """Return the parser of a command, given the words after it."""
     function = load_command(name)
     types = parameter_types(function, words)
-    arguments = list_arguments(function, types)
-    return make_parser(name, describe_command(function, types), arguments, related_commands(name))
+    docstring, arguments = describe_command(function, types), list_arguments(function, types)
+    return make_parser(name, docstring, arguments, related_commands(name))
 
 
 def make_page() -> str:
@@ -69,7 +70,22 @@ def make_page() -> str:
             lines.append(f"| {option} | {listing} | {meaning} | {default} |")
     for command, parser in parsers.items():
         lines += ["", *_describe_command(command, parser, users)]
+        if command == "train":
+            lines += ["", *_list_training_options()]
     return "\n".join(lines) + "\n"
+
+
+def _list_training_options() -> list[str]:
+    """Return a table of the training options of all metrics."""
+    users: dict[Row, list[str]] = {}
+    for cls in trainable_classes():
+        for title, row in _option_rows(find_parser("train", [cls.name])):
+            if title == "Training" and "--recipe" not in row[0]:
+                users.setdefault(row, []).append(cls.name)
+    lines = _header("option", "metrics", "meaning", "default")
+    for (option, meaning, default), names in sorted(users.items(), key=_sort_key):
+        lines.append(f"| {option} | {', '.join(names)} | {meaning} | {default} |")
+    return lines
 
 
 def _list_commands(parsers: Mapping[str, CommandParser]) -> list[str]:

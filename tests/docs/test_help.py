@@ -40,7 +40,8 @@ def test_numbers_show_their_default(parser: CommandParser) -> None:
 
 @pytest.mark.parametrize("command", ["", *PARSERS])
 def test_help_has_examples_that_parse(command: str) -> None:
-    examples = find_examples(PARSERS[command].format_help() if command else describe_commands())
+    text = PARSERS[command].format_help() if command else describe_commands()
+    examples = find_examples(text)
     assert 1 <= len(examples) <= 5
     assert not command or any(f"{line} ".startswith(f"tertium {command} ") for line in examples)
     for example in examples:

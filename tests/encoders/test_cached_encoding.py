@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tertium.cache import vector_cache
 from tertium.cache.vector_cache import clear_memory
-from tertium.cache.vector_store import open_vector_store
 from tertium.encoders import (
     Chunk,
     Embeddings,
@@ -134,9 +134,7 @@ def test_vectors_missing_in_memory_are_read_from_disk(
     left, right = many_systems()
     first, second = CountingEncoder(), CountingEncoder()
     cold = compare_pairs(first, left, right, overlap)
-    store = open_vector_store()
-    assert store is not None
-    store.flush()
+    vector_cache.flush()
     clear_memory()
     warm = compare_pairs(second, left, right, overlap)
     assert not second.seen

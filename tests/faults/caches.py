@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.faults.children import Report, run
 from tests.faults.kills import SCORED, _score_with_cache, _uninterrupted, texts
 
-from tertium.cache.vector_store import FILE
+from tertium.cache.vector_cache import FILE
 
 FULL_DISK_BYTES = 256 << 10  # too small for the cache
 Damage = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
@@ -159,6 +159,8 @@ def filled_cache_files() -> dict[str, bytes]:
     """Return the files of a cache that a process has filled."""
     with tempfile.TemporaryDirectory() as folder:
         _scores(Path(folder))
+        with contextlib.closing(sqlite3.connect(Path(folder) / FILE)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the process ended abruptly
         return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 

@@ -19,7 +19,9 @@ from papers.ledger import Ledger
 from papers.table import Figure, PaperTable, Row
 from tests.faults.children import Report, run
 
-from tertium.cache.vector_store import FILE, VectorStore
+from tertium.cache import vector_cache
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import FILE
 from tertium.data.tables import write_parquet
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
@@ -94,8 +96,8 @@ class Scoring(Job):
         self._score(self.new, self.folder, report)
 
     def check(self, reported: Sequence[str]) -> None:
-        store = VectorStore(self.folder / FILE, 1 << 30)
-        assert sum(store.info().texts.values()) >= self.finished, "rows of a finished run are lost"
+        store = Store(self.folder / FILE, 1 << 30)
+        assert sum(store.count().values()) >= self.finished, "rows of a finished run are lost"
         result = json.loads(run(functools.partial(self._score, self.new, self.folder)).answer)
         assert result["scores"] == _uninterrupted()[0], "different scores after a kill"
 
@@ -107,13 +109,11 @@ class Scoring(Job):
 def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, Any]:
     os.environ["TERTIUM_CACHE"] = str(folder)
     scores = [load_metric(m).score(segments).segments.tolist() for m in ("tertium-small", "chrf")]
-    from tertium.cache.vector_store import open_vector_store
+    from tertium.cache.vector_cache import open_vector_store
 
+    vector_cache.flush()
     store = open_vector_store()
-    rows = 0
-    if store is not None:
-        store.flush()
-        rows = sum(store.info().texts.values()) if store.is_usable else 0
+    rows = sum(store.count().values()) if store and store.is_usable else 0
     return {"scores": scores, "rows": rows}
 
 

@@ -81,10 +81,14 @@ SCRIPTS: dict[str, str] = {
     "rank": f"""
         rank {TEXT} -m chrf {FORMATS}
         rank {TEXT} -m chrf -sl -f {{text,tsv,json}}
-        rank {TEXT} --to-json ranked.json --report ranked.html
+        rank {TEXT} -sl -o ranked.json
+        rank {TEXT} -m chrf -o ranked.{{tsv,html}}
         rank -s src.txt -t a.txt b.txt -m tertium-multi
-        rank --nbest -t candidates.jsonl -m chrf
+        rank candidates candidates.jsonl -m chrf -f {{text,tsv,json}}
+        rank candidates candidates.jsonl -m chrf -o sorted.jsonl -q
         rank -t a.txt -r r1.txt -m chrf
+        rank --nbest -t candidates.jsonl -m chrf
+        rank {TEXT} --to-json ranked.json
     """,
     "check": f"""
         check -s src.txt -t c.txt {FORMATS}
@@ -98,23 +102,24 @@ SCRIPTS: dict[str, str] = {
         check -s src.txt -t a.txt b.txt --select numbers --max-length 80
         check -s src.txt -t a.txt --ignore numbers --terms terms.csv --do-not-translate names.txt
         check app.xliff --summary -q
+        check --list-checks
         check -t a.txt
         check -s src.txt -t a.txt --select nothing
     """,
     "explain": """
         explain -m {tertium-small,bertscore,wmd,sentsim,mt-rte-r} -t c.txt -r r1.txt --segment 3
         explain -m tertium-multi -s src.txt -t c.txt --segment 3
-        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f json
+        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
         explain -m pairwise -t a.txt c.txt -r r1.txt --segment 2
         explain -m chrf -t a.txt c.txt -r r1.txt --segment 2 -f json
-        explain --reference-text "The blue car stopped." --translation-text "The red car stopped."
+        explain --text -r "The blue car stopped." -t "The red car stopped."
         explain -m chrf -t a.txt -r r1.txt --segment 3
         explain -m bertscore -t a.txt -r r1.txt --segment 99
     """,
     "report": f"""
         report {ALL_TEXT} -m bleu chrf -o one.html
         report {ALL_TEXT} -m chrf --human ratings.csv --names good fair poor -o human.html
-        report {ALL_TEXT} -m chrf tertium-small --explain 3 -o explained.html
+        report {ALL_TEXT} -m chrf tertium-small --count 3 -o explained.html
         report {TEXT} -m chrf bleu --ranker chrf -o ranker.html
         report -t a.txt
     """,
@@ -165,38 +170,34 @@ SCRIPTS: dict[str, str] = {
         score -t a.txt -r r1.txt -m models/bleu-r
         list models/bleu-r
         train bleu-r --train judgments.jsonl -o models/bleu-r
-        train pairwise:features=bleucomp+chrf --preferences pairs.jsonl -o models/ranker
-        train pairwise:features=bleucomp+chrf --preferences preferences.tsv -o models/none
+        train pairwise:features=bleucomp+chrf --train pairs.jsonl -o models/ranker
+        train pairwise:features=bleucomp+chrf --train preferences.tsv -o models/none
         train blend:metrics=chrf+bleu --train judgments.jsonl -o models/blend
         train chrf --train judgments.jsonl -o models/chrf
         train bleu-r -o models/none
+        train bleu-r --train judgments.jsonl -o models/none --epochs 3
     """,
     "meta": """
         meta --human judgments.jsonl -m bleu chrf {FORMATS}
         meta --human judgments.jsonl -m bleu chrf --statistic pearson kendall --grouping item
-        meta --human judgments.jsonl -m bleu chrf --level segment system --p-values -f {text,tsv}
+        meta --human judgments.jsonl -m bleu chrf --level segment system --pairs -f {text,tsv}
         meta --human judgments.jsonl -m bleu chrf --confidence --resamples 100 --standardize
         meta --human judgments.jsonl -m chrf bleu -o meta.json meta.svg
         meta --human judgments.jsonl -m chrf bleu -o meta.html
-        meta --human judgments.jsonl -m chrf bleu --diagnostics
+        meta diagnostics --human judgments.jsonl -m chrf bleu
         meta thresholds --human judgments.jsonl -m chrf bleu
         meta decisions --good-score 70 --human judgments.jsonl -m chrf bleu
         meta --human ratings.csv --scores scores.tsv
         meta --human missing.csv -m chrf
         meta challenge damage -m chrf bleu --lps de-en {FORMATS}
-        meta challenge damage -m chrf --lps de-en --phenomena number negation --at-least 0.9
+        meta challenge damage -m chrf --lps de-en --select number negation
         meta challenge damage -m chrf bleu --lps en-de -o chart.svg
         meta challenge damage -m chrf --lps xx-yy
         meta disagreement --human judgments.jsonl -m bleu chrf {FORMATS}
-        meta disagreement --human judgments.jsonl -m bleu chrf --share 0.3 --examples 2
+        meta disagreement --human judgments.jsonl -m bleu chrf --count 2
         meta disagreement --human judgments.jsonl -m bleu
         challenge damage -m chrf
         analyse judgments.jsonl -m bleu chrf
-    """.replace("{FORMATS}", FORMATS),
-    "data": """
-        data --data human {FORMATS}
-        data da/wmt16 --data human -f {text,json}
-        data da/wmt99 --data human
     """.replace("{FORMATS}", FORMATS),
     "plan": """
         plan --protocol esa --difference 3 {FORMATS}
@@ -225,21 +226,23 @@ SCRIPTS: dict[str, str] = {
         list chrf {FORMATS}
         list {bleu,tertium-multi,pairwise,judge,blend}
         list nothing
+        list checks {FORMATS}
+        list citations bleu
+        list citations chrf meteor pairwise tertium-multi
+        list citations nothing
+        list data --data human {FORMATS}
+        list data da/wmt16 --data human -f {text,json}
+        list data da/wmt99 --data human
+        {cite,data,models} chrf
     """.replace("{FORMATS}", FORMATS),
-    "models": """
-        models install nothing
-    """,
-    "cite": """
-        cite bleu
-        cite chrf meteor pairwise tertium-multi
-        cite nothing
-    """,
-    "cache": """
-        cache info
-        cache limit 1G
-        cache clear rows
+    "setup": """
+        setup install nothing
+        setup cache
+        setup cache limit 1G
+        setup cache clear rows
+        setup cache clear
+        setup cache limit nothing
         cache clear
-        cache limit nothing
     """,
     "general": """
         --version
@@ -361,7 +364,7 @@ def run(arguments: Sequence[str], shown: dict[str, str]) -> None:
 def test_output_of_commands(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if name == "cache":  # an empty one
+    if name == "setup":  # an empty cache
         monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path_factory.mktemp("empty-cache")))
     transcript = Transcript()
     for command in expand(SCRIPTS[name]):

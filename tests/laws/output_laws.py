@@ -220,11 +220,12 @@ def explanations_are_valid(trial: Trial) -> int:
         require_safe_fragment(explanation._repr_html_())
         call = [
             "explain",
+            "--text",
             "-m",
             trial.subject.spec,
-            f"--translation-text={segment.hypothesis}",
-            f"--source-text={segment.source}",
-            *(f"--reference-text={reference}" for reference in segment.references),
+            f"--translations={segment.hypothesis}",
+            f"--sources={segment.source}",
+            *(f"--references={reference}" for reference in segment.references),
         ]
         require(
             run_successfully([*call, "-f", "json"]).json

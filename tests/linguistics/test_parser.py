@@ -158,7 +158,7 @@ def test_store_returns_stored_analyses(tmp_path: Path) -> None:
 
 
 def test_unusable_store_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "analyses-1-bad.sqlite").write_bytes(b"this is not a database" * 100)
+    (tmp_path / "analyses-2-bad.sqlite").write_bytes(b"this is not a database" * 100)
     store = AnalysisStore("bad", tmp_path)
     store.put([make_analysis("a")])
     assert store.get(["a"]) == {}

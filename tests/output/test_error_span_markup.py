@@ -354,12 +354,7 @@ def test_marks_without_a_score_are_written_and_shown(
     assert main(["report", *options, "-o", str(page)]) == 0
     assert '">–</td>' in page.read_text(encoding="utf-8")
     capsys.readouterr()
-    assert (
-        main(
-            ["explain", "-m", "suspicious", "--translation-text", "a cat", "--reference-text", "x"]
-        )
-        == 0
-    )
+    assert main(["explain", "--text", "-m", "suspicious", "-t", "a cat", "-r", "x"]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("suspicious: –\n")
     assert printed.err == "tertium: warning: score is not a number\n"
@@ -410,12 +405,12 @@ def test_explain_prints_error_spans(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
-    argv = ["explain", "-m", "suspicious", "--reference-text", "x"]
-    assert main([*argv, "--translation-text", "a cat sat"]) == 0
+    argv = ["explain", "--text", "-m", "suspicious", "-r", "x"]
+    assert main([*argv, "-t", "a cat sat"]) == 0
     displayed = capsys.readouterr().out
     assert "suspected errors: 1" in displayed
     assert "2-5" in displayed
-    assert main([*argv, "--translation-text", "a dog"]) == 0
+    assert main([*argv, "-t", "a dog"]) == 0
     assert "suspected errors: none" in capsys.readouterr().out
 
 

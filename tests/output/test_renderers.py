@@ -93,8 +93,8 @@ def test_printed_explanations_equal_the_command_output(
         pytest.importorskip("torch")
     segments = [Segment(text, references=("the cat sat down",)) for text in texts]
     explained = explain(*segments, metric=metric)
-    options = [option for text in texts for option in ("--translation-text", text)]
-    assert main(["explain", "-m", metric, "--reference-text", "the cat sat down", *options]) == 0
+    options = [option for text in texts for option in ("-t", text)]
+    assert main(["explain", "--text", "-m", metric, "-r", "the cat sat down", *options]) == 0
     printed = capsys.readouterr()
     assert str(explained) == (printed.out + printed.err.replace("tertium: ", "")).rstrip("\n")
     assert repr(explained).startswith("Explanation(metric=")

@@ -5,15 +5,14 @@ therefore list, limit and clear all of them. Files of no declared kind are left 
 
 Arrays built from a resource (a dictionary, a paraphrase table) are stored as one npz file. Its name
 contains a fingerprint of the source files, so changed sources lead to a new file. Rows computed
-from texts (`cached_rows`) are one npz file per name, with hashes of the keys; the name must include
-everything that determines the numbers. File hashes are cached by path, size and modification time.
-An unwritable folder costs time but raises no error; damaged files are rebuilt. Nothing is pickled.
+from texts (`cached_rows`) are stored by name, which must include everything that determines the
+numbers. File hashes are cached by path, size and modification time. An unwritable folder costs time
+but raises no error; damaged files are rebuilt. Nothing is pickled.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import re
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.atomic import PARTIAL_PREFIX, open_atomic
+from tertium.cache.store import SQLITE_SUFFIXES, database_files, open_store
 from tertium.errors import DataError, UsageError, WriteError
 from tertium.execution import current_runtime
 
@@ -38,11 +38,9 @@ Rows = NDArray[np.float32]
 Key = tuple[str, ...]
 Compute = Callable[[Sequence[int]], NDArray[np.floating]]
 
-SQLITE_SUFFIXES = ("-wal", "-shm")  # companion files of an SQLite database
-MIN_NEW_ROWS = 64  # fewer new rows are not written
-MAX_TABLE_BYTES = 1 << 30  # larger row files do not grow further
+MAX_ROWS_BYTES, MAX_HASHES_BYTES = 4 << 30, 16 << 20
+LAYOUT = "1"  # of the stores of rows and hashes; another layout uses another file
 SMALL_FILE_BYTES = 1 << 20  # smaller files are hashed again rather than looked up
-KEY_BYTES = 16
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +125,7 @@ ANALYSES = CacheKind(
 ANSWERS = CacheKind(
     name="answers", description="answers of LLM judges", place="answers-{}.sqlite", names=r"\d+"
 )
-ROWS = CacheKind(
-    name="rows", description="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}"
-)
+ROWS = CacheKind(name="rows", description="features", place="rows-{}.sqlite", names=r"\d+")
 INDEXES = CacheKind(
     name="indexes",
     description="indexes of dictionaries",
@@ -142,7 +138,9 @@ WORD_VECTORS = CacheKind(
     place="word-vectors/{}",
     names=r"[0-9a-f]{32}\.(?:npy|txt)",
 )
-HASHES = CacheKind(name="hashes", description="hashes of weights", place="{}.json", names="hashes")
+HASHES = CacheKind(
+    name="hashes", description="hashes of weights", place="hashes-{}.sqlite", names=r"\d+"
+)
 TRAINED = CacheKind(
     name="trained",
     description="models of published tables",
@@ -169,11 +167,6 @@ CACHE_KINDS = {
         LEFTOVERS,
     )
 }
-
-
-def database_files(path: Path) -> tuple[Path, ...]:
-    """Return a file and the companion files that it has if it is an SQLite database."""
-    return tuple(path.with_name(path.name + suffix) for suffix in ("", *SQLITE_SUFFIXES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,12 +287,11 @@ def cached_file_hash(file: Path) -> str:
     if status.st_size < SMALL_FILE_BYTES:
         return hash_file(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    path = HASHES.path("hashes")
-    if digest := _read_hashes(path).get(key):
-        return digest
+    store = open_store(HASHES.path(LAYOUT), MAX_HASHES_BYTES, log_level=logging.INFO)
+    if stored := store.read("sha256", [key]):
+        return stored[key].decode()
     digest = hash_file(file)
-    hashes = {**_read_hashes(path), key: digest}  # read again: others may have added theirs
-    write_cache_file(path, lambda stream: stream.write(json.dumps(hashes).encode()))
+    store.write("sha256", {key: digest.encode()})
     return digest
 
 
@@ -309,18 +301,8 @@ def hash_file(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read_hashes(path: Path) -> dict[str, str]:
-    try:
-        hashes = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):  # the last for deeply nested JSON
-        return {}
-    if not isinstance(hashes, dict):
-        return {}
-    return {k: v for k, v in hashes.items() if isinstance(v, str) and len(v) == 64}
-
-
 def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
-    """Return a row for each key, (n, width), from the file of `name`; compute and add missing rows.
+    """Return a row for each key, (n, width), from the cache; compute and add missing rows.
 
     `compute` receives the indices of keys to compute, each distinct key once.
 
@@ -331,54 +313,18 @@ def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) ->
            [1.],
            [1.]], dtype=float32)
     """
-    path = _rows_path(name) if current_runtime().cache else None
-    positions, table = _read_rows(path, width)
-    hashes = [_hash_key(key) for key in keys]
-    missing: dict[bytes, int] = {}
-    for index, digest in enumerate(hashes):
-        if digest not in positions:
-            missing.setdefault(digest, index)
+    store = open_store(ROWS.path(LAYOUT), MAX_ROWS_BYTES, log_level=logging.INFO)
+    texts = ["\0".join(key) for key in keys]
+    is_cached = current_runtime().cache
+    rows = store.read(name, texts) if is_cached else {}
+    rows = {text: row for text, row in rows.items() if len(row) == 4 * width}
+    missing = {text: index for index, text in enumerate(texts) if text not in rows}
     if missing:
-        new_rows = np.asarray(compute(list(missing.values())), dtype=np.float32)
-        added = dict(zip(missing, range(len(missing)), strict=True))
-        new_table = new_rows.reshape(len(missing), width)
-        positions, table = _merge_rows((positions, table), (added, new_table))
-        if path is not None and len(missing) >= MIN_NEW_ROWS:
-            # Another process may have added rows during the computation: keep them.
-            positions, table = _merge_rows((positions, table), _read_rows(path, width))
-            if table.nbytes < MAX_TABLE_BYTES:
-                key_bytes = np.frombuffer(b"".join(positions), np.uint8)
-                write_arrays(path, {"keys": key_bytes, "rows": table})
-    return table[np.array([positions[digest] for digest in hashes], dtype=np.int64)]
-
-
-def _merge_rows(
-    stored: tuple[dict[bytes, int], Rows], other: tuple[dict[bytes, int], Rows]
-) -> tuple[dict[bytes, int], Rows]:
-    """Append the rows of keys that are not stored yet."""
-    positions, table = stored
-    new = [(digest, row) for digest, row in other[0].items() if digest not in positions]
-    added = {digest: len(positions) + n for n, (digest, _) in enumerate(new)}
-    return {**positions, **added}, np.vstack([table, other[1][[row for _, row in new]]])
-
-
-def _rows_path(name: str) -> Path:
-    readable = "".join(c if c.isalnum() or c in "-." else "_" for c in name)[:60]
-    digest = hashlib.sha256(name.encode()).hexdigest()[:12]
-    return ROWS.path(f"{readable}-{digest}")
-
-
-def _hash_key(key: Key) -> bytes:
-    text = "\0".join(key).encode("utf-8", errors="surrogatepass")
-    return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
-
-
-def _read_rows(path: Path | None, width: int) -> tuple[dict[bytes, int], Rows]:
-    """Read the row index of each key hash, and the rows; both are empty without a valid file."""
-    stored = read_arrays(path) if path is not None else None
-    if stored is not None and {"keys", "rows"} <= set(stored):
-        hashes, rows = stored["keys"].tobytes(), stored["rows"].astype(np.float32, copy=False)
-        if rows.shape == (len(hashes) // KEY_BYTES, width):
-            starts = range(0, KEY_BYTES * len(rows), KEY_BYTES)
-            return {hashes[s : s + KEY_BYTES]: n for n, s in enumerate(starts)}, rows
-    return {}, np.zeros((0, width), dtype=np.float32)
+        computed = np.asarray(compute(list(missing.values())), dtype="<f4")
+        values = computed.reshape(len(missing), width)
+        new = {text: row.tobytes() for text, row in zip(missing, values, strict=True)}
+        rows |= new
+        if is_cached:
+            store.write(name, new)
+    joined = b"".join(rows[text] for text in texts)
+    return np.frombuffer(joined, "<f4").reshape(len(texts), width).copy()

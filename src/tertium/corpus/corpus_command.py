@@ -65,6 +65,8 @@ class Shards:
         Also write the errors that metrics mark, as JSON in columns METRIC.spans.
     shards
         Format of the output files.
+    part_rows
+        Rows per output file.
     """
 
     group: ClassVar[str] = "Output"
@@ -73,6 +75,7 @@ class Shards:
     resume: bool = False
     spans: bool = False
     shards: Literal["parquet", "jsonl"] = "parquet"
+    part_rows: int = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +144,7 @@ def score_corpus_files(
         fields=rows.fields.split(",") if rows.fields else None,
         shards=output.shards,
         longest=rows.max_length,
+        part_rows=output.part_rows,
         spans=output.spans,
         workers=workers.workers,
         address=None if workers.ray == "local" else workers.ray,

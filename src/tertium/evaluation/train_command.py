@@ -45,14 +45,10 @@ class TrainingFiles:
 
     Attributes
     ----------
-    train
-        Translations with human scores to train on.
-    preferences
-        Human comparisons to train on.
+    human
+        Translations with human scores, or human comparisons, to train on.
     dev
-        Translations with human scores for model selection.
-    dev_preferences
-        Human comparisons for model selection.
+        Translations with human scores, or human comparisons, for model selection.
     held_out
         Test sets whose references must not be trained on.
     gold
@@ -60,18 +56,14 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    train: Annotated[InFiles, Option("--train", "--human")] = ()
-    preferences: InFiles = ()
+    human: Annotated[InFiles, Option("--train", "--human")] = ()
     dev: InFiles = ()
-    dev_preferences: InFiles = ()
     held_out: InFiles = ()
     gold: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.train and not self.preferences:
-            raise UsageError("no training data: give --train FILE... or --preferences FILE...")
-        if self.gold is not None and not self.train:
-            raise UsageError(f"--gold {self.gold} needs --train FILE...")
+        if not self.human:
+            raise UsageError("no training data: give --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
         """Read files if `gold` chooses among their scores; otherwise return their names."""
@@ -208,16 +200,16 @@ def train_on_files(
     --------
     tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
     tertium train bleu-r --recipe published --train mine.tsv -o models/published
-    tertium train pairwise --preferences comparisons.tsv --dev-preferences dev.tsv -o models/ranker
+    tertium train pairwise --train comparisons.tsv --dev dev.tsv -o models/ranker
     tertium score -t ours.txt -r reference.txt -m models/esim
 
     Notes
     -----
     METRIC is a name, with settings as in a spec (esim:encoder=mpnet). Each metric has its own
     training options: `tertium train METRIC --help` shows them with their defaults. --train and
-    --dev are files with one translation and its human score per row (JSONL, TSV, CSV).
-    --preferences are files with one comparison per row, with the texts in the row or in a
-    .texts.jsonl file next to them. With both, training starts with comparisons. Segments that share
+    --dev are files with one translation and its human score per row (JSONL, TSV, CSV), or with one
+    comparison per row, with the texts in the row or in a .texts.jsonl file next to them. With both,
+    training starts with comparisons. Segments that share
     a reference with --dev or --held-out are not used for training. Run the same command again to
     continue an interrupted training.
     """
@@ -231,14 +223,14 @@ def train_on_files(
     if recipe != RECIPE and has_one_recipe(plan.cls):
         logger.warning("%s has one recipe: %s is the same as %s", plan.cls.name, recipe, RECIPE)
     with _explain_interrupts(output):
-        data = files.read_scores(files.train)
+        data = files.read_scores(files.human)
         is_blend = _combines_metrics(plan.cls)
         if is_blend:
             data = scored_sets = _score_sets(files, plan.settings)
         trained = train(
             spec,
-            [*data, *files.preferences],
-            dev=[*files.read_scores(files.dev), *files.dev_preferences],
+            data,
+            dev=files.read_scores(files.dev),
             held_out=files.held_out,
             recipe=recipe,
             folder=output,
@@ -308,7 +300,7 @@ def _score_sets(files: TrainingFiles, settings: Mapping[str, Any]) -> list[Judgm
 
     if not settings.get("metrics"):
         raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.train, files.gold or ""), settings["metrics"])
+    return attach_scores(read_judgment_sets(files.human, files.gold or ""), settings["metrics"])
 
 
 def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:

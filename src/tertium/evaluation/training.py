@@ -16,7 +16,7 @@ from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
-from tertium.models.checkpoint import CONFIG, PREVIOUS_WEIGHTS, WEIGHTS
+from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
     TrainingData,
@@ -203,7 +203,7 @@ def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool 
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
     trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    incomplete = (PARTIAL_PATTERN, WEIGHTS, PREVIOUS_WEIGHTS)  # left by a killed process
+    incomplete = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # left by a killed process
     files = folder.iterdir() if folder.is_dir() else ()
     other_files = [file for file in files if not any(map(file.match, incomplete))]
     if other_files and not (trained or interrupted):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tertium.cache.cached_files import ANALYSES
-from tertium.cache.database import ByteStore
+from tertium.cache.store import Store, open_store
 from tertium.errors import DataError
 
-LAYOUT_VERSION = 1  # increase it when analyses change and the parser does not
-MAX_STORED_ANALYSES = 400_000  # about 300 MB
+LAYOUT_VERSION = 2  # increase it when analyses change and the parser does not
+MAX_STORED_BYTES = 512 << 20  # about 400,000 analyses
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +99,24 @@ class AnalysisStore:
 
     def __init__(self, parser: str, folder: Path | None = None) -> None:
         path = ANALYSES.path(f"{LAYOUT_VERSION}-{parser}")
-        path = folder / path.name if folder else path
-        self._rows = ByteStore(path, ANALYSES.name, MAX_STORED_ANALYSES)
+        self._path = folder / path.name if folder else path
+
+    @property
+    def _store(self) -> Store:
+        return open_store(self._path, MAX_STORED_BYTES, log_level=logging.INFO)
 
     def get(self, texts: Iterable[str]) -> dict[str, Analysis]:
         """Return the stored analyses of these texts."""
         analyses: dict[str, Analysis] = {}
-        for text, row in self._rows.get(texts).items():
+        for text, row in self._store.read(ANALYSES.name, texts).items():
             with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
                 analyses[text] = deserialize_analysis(text, zlib.decompress(row).decode())
         return analyses
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Store analyses."""
-        rows = {a.text: serialize_analysis(a).encode("utf-8", errors="replace") for a in analyses}
-        self._rows.put({text: zlib.compress(row, 1) for text, row in rows.items()})
+        rows = {}
+        for analysis in analyses:
+            row = serialize_analysis(analysis).encode("utf-8", errors="replace")
+            rows[analysis.text] = zlib.compress(row, 1)
+        self._store.write(ANALYSES.name, rows)

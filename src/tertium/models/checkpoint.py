@@ -1,7 +1,7 @@
 """Read and write trained models: folders with `config.json` and `weights.safetensors`.
 
-Both files are written to temporary files and renamed, the configuration last and with the sha256
-of its weights, so a folder is either complete or refused. Arrays that fit half precision are
+The configuration contains the sha256 of its weights, which get their final name after it, so a
+folder has the previous or the new model, or is refused. Arrays that fit half precision are
 stored in half and computed in single precision. A missing number is NaN in memory and null in
 JSON. Settings are checked against their dataclass (`tertium.schema`) and weights for finite
 numbers. Bundled models are such folders in the package `tertium_models`.
@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ import numpy as np
 from tertium.atomic import open_atomic, write_text
 from tertium.cache.cached_files import hash_file
 from tertium.data.record_files import missing_to_null
-from tertium.errors import DataError, MissingResourceError, ModelError
+from tertium.errors import MissingResourceError, ModelError
 from tertium.models.array_checks import Array, check_finite, check_names
 from tertium.schema import Sha256, read_dataclass, read_json_object
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-PREVIOUS_WEIGHTS = ".older.weights.safetensors"  # name of weights while they are replaced
+NEXT_WEIGHTS = ".next.weights.safetensors"  # name of weights until their configuration is written
 WEIGHTS_HASH = "weights_sha256"
 PACKAGE = "tertium_models"  # contains the bundled models
 HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weights)"
@@ -206,33 +206,12 @@ def _compact(array: Array) -> Array:
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write weights and configuration, which contains the hash of the weights.
 
-    An interrupted write leaves the previous model intact under a second name.
+    An interrupted write leaves the previous model or the new one.
     """
-    previous = _keep_previous(folder)
-    try:
-        digest = write_arrays(folder / WEIGHTS, arrays)
-    except DataError:
-        if previous and previous.samefile(folder / WEIGHTS):  # nothing was replaced
-            previous.unlink()
-        raise
+    digest = write_arrays(folder / NEXT_WEIGHTS, arrays)
     text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
     write_text(folder / CONFIG, text + "\n")
-    if previous:
-        previous.unlink(missing_ok=True)
-
-
-def _keep_previous(folder: Path) -> Path | None:
-    """Link the current weights of a valid folder to a second name; None without such weights."""
-    previous, file = folder / PREVIOUS_WEIGHTS, folder / WEIGHTS
-    try:
-        expected = read_config(folder).get(WEIGHTS_HASH)
-        if previous.is_file() and hash_file(previous) == expected:
-            return previous  # left by an interrupted write
-        previous.unlink(missing_ok=True)
-        previous.hardlink_to(file)
-    except (ModelError, OSError):  # no valid model, or a file system without hard links
-        return None
-    return previous
+    (folder / NEXT_WEIGHTS).replace(folder / WEIGHTS)
 
 
 def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
@@ -242,14 +221,11 @@ def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
     """
     from safetensors.numpy import load
 
-    file = folder / WEIGHTS
-    with suppress(OSError):  # an interrupted write: the configuration is still the previous one
-        content = (folder / PREVIOUS_WEIGHTS).read_bytes()
-        if expected == hashlib.sha256(content).hexdigest():
-            file = folder / PREVIOUS_WEIGHTS
+    file = folder / NEXT_WEIGHTS  # left by an interrupted write
+    if not file.is_file() or hash_file(file) != expected:
+        file = folder / WEIGHTS
     with _explain_damage(file):
-        if file.name == WEIGHTS:
-            content = file.read_bytes()
+        content = file.read_bytes()
         arrays: dict[str, Array] = load(content)
     if expected is not None and (actual := hashlib.sha256(content).hexdigest()) != expected:
         raise ModelError(

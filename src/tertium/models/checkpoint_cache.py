@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from functools import wraps
-from threading import RLock
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from tertium.models.checkpoint import Checkpoint
 
 T = TypeVar("T")
 
 
-def cache_by_checkpoint(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Cache the results for recent checkpoints, like `lru_cache`, without keeping these alive.
+def cache_by_checkpoint(function: Callable[..., T]) -> Callable[..., T]:
+    """Cache the results of a function of a checkpoint, without keeping the checkpoint alive.
 
-    The first argument of the function is the checkpoint; its result is dropped with it. Results and
-    other arguments must not refer to the checkpoint.
+    The first argument of the function is the checkpoint; its results are dropped with it. Results
+    and other arguments must not refer to the checkpoint.
     """
+    results: WeakKeyDictionary[Checkpoint, dict[Any, T]] = WeakKeyDictionary()
 
-    def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        results: dict[Any, T] = {}
-        finalizers: dict[Any, weakref.finalize[Any, Any]] = {}
-        lock = RLock()  # garbage collection may call `drop` at any time
+    @wraps(function)
+    def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
+        by_arguments = results.setdefault(checkpoint, {})
+        if arguments not in by_arguments:
+            by_arguments[arguments] = function(checkpoint, *arguments)
+        return by_arguments[arguments]
 
-        def drop(key: Any) -> None:
-            with lock:
-                results.pop(key, None)
-                finalizers.pop(key).detach()
-
-        @wraps(function)
-        def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
-            key = (id(checkpoint), *arguments)
-            with lock:
-                if key in results:
-                    results[key] = results.pop(key)  # the most recent one is last
-                    return results[key]
-            result = function(checkpoint, *arguments)
-            with lock:
-                results[key] = result
-                if key not in finalizers:
-                    finalizers[key] = weakref.finalize(checkpoint, drop, key)
-                while len(results) > maxsize:
-                    drop(next(iter(results)))
-            return result
-
-        return cached
-
-    return decorate
+    return cached

@@ -14,7 +14,6 @@ from tertium.models.checkpoint import Checkpoint
 
 CARD = "README.md"
 MARKER = "<!-- generated when the model was saved; delete this line to keep your own edits -->"
-OLD_MARKER = "<!-- written when the model was saved;"  # of models saved by earlier versions
 MAX_SETTING_CHARACTERS = 200
 
 CARD_TEXT = """\
@@ -55,7 +54,7 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
 def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
     """Write the card of a folder, unless it was written by hand."""
     file = folder / CARD
-    if not file.is_file() or file.read_text(encoding="utf-8").startswith((MARKER, OLD_MARKER)):
+    if not file.is_file() or file.read_text(encoding="utf-8").startswith(MARKER):
         write_text(file, card_text(title, checkpoint))
 
 

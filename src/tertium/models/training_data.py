@@ -166,7 +166,7 @@ def check_accepted_data(
     """Raise if there is no training data, or data of a kind that the model cannot use."""
     labels = {
         "scores": "human scores (--train, a JudgmentSet)",
-        "comparisons": "comparisons (--preferences, a RankingSet)",
+        "comparisons": "comparisons (--train, a RankingSet)",
     }
     for kind, label in labels.items():
         if kind not in accepted and (getattr(sets, kind) or getattr(dev, kind)):

@@ -758,7 +758,7 @@ def test_an_interrupt_loses_no_answer(
 def test_damaged_answers_in_the_cache_are_requested_again(server: FakeServer, usage: Usage) -> None:
     JUDGE.score(SEGMENTS)
     (question,) = JUDGE._questions(SEGMENTS[0])
-    answer_store._store().put({question.key: b"damaged"})
+    answer_store._store().write("answers", {question.key: b"damaged"})
     (other,) = JUDGE._questions(SEGMENTS[1])
     broken = answer_store.StoredAnswer('{"score": 500}', "tiny", 1, 1)
     answer_store.put_answer(other.key, broken)

@@ -383,7 +383,7 @@ def test_signature_has_model_and_parser() -> None:
 
 
 def test_explain_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "--reference-text", PIRATES, "--translation-text", KIDNAPPED]) == 0
+    assert main(["explain", "--text", "-r", PIRATES, "-t", KIDNAPPED]) == 0
     text = capsys.readouterr().out
     assert "the hypothesis drops the agent 'by pirates'" in text
     assert "does the reference entail the translation? yes" in text
@@ -391,9 +391,9 @@ def test_explain_as_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--reference-text", PIRATES, "--reference-text", VIRUS, "-f", "json"]
-    arguments += ["--translation-text", KIDNAPPED]
-    assert main(["explain", *arguments]) == 0
+    arguments = ["-r", PIRATES, "-r", VIRUS, "-f", "json"]
+    arguments += ["-t", KIDNAPPED]
+    assert main(["explain", "--text", *arguments]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["reference"] == PIRATES
     assert record["follows"] == {"forward": True, "backward": False}
@@ -401,7 +401,7 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain_rejects_a_metric_without_explanations(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-m", "bleu", "--reference-text", "a", "--translation-text", "b"]) == 2
+    assert main(["explain", "--text", "-m", "bleu", "-r", "a", "-t", "b"]) == 2
     assert "cannot explain" in capsys.readouterr().err
 
 

@@ -14,8 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.cache.database import CacheEntry
-from tertium.cache.vector_cache import get_entries, put_entries
+from tertium.cache.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.encoders.encoder import TextReader
 from tertium.errors import UnsupportedLanguageError
 from tertium.execution import Precision

@@ -59,7 +59,7 @@ class PairHead(FrozenEncoderMetric):
     train_examples: ClassVar[str] = """\
   tertium train {name} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{name}
   tertium train {name} --recipe published --train mine.tsv --dev dev.tsv -o models/published
-  tertium train {name}:encoder=mpnet --preferences rankings/wmt16/*-en.judgements.tsv.gz \\
+  tertium train {name}:encoder=mpnet --train rankings/wmt16/*-en.judgements.tsv.gz \\
       --train mine.tsv --dev da/wmt15/*-en.jsonl.gz -o models/mine
 """
 
@@ -137,7 +137,7 @@ def load_scorer(metric: PairHead) -> HeadScorer:
     return _scorer(metric.checkpoint, device, metric.encoder, metric.location)
 
 
-@cache_by_checkpoint(maxsize=4)
+@cache_by_checkpoint
 def _scorer(checkpoint: Checkpoint, device: str, encoder: Encoder, location: str) -> HeadScorer:
     from tertium.metrics.heads.networks import restore_network
     from tertium.metrics.heads.scoring import HeadScorer

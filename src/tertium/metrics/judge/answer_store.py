@@ -13,14 +13,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from tertium.cache.cached_files import ANSWERS
-from tertium.cache.database import ByteStore
+from tertium.cache.store import Store, open_store
 from tertium.execution import current_runtime
 
-FORMAT_VERSION = 1
-MAX_STORED_ANSWERS = 20_000_000
+FORMAT_VERSION = 2
+MAX_STORED_BYTES = 16 << 30
 MAX_ANSWERS_IN_MEMORY = 200_000
 
 logger = logging.getLogger(__name__)
@@ -50,7 +49,7 @@ def get_answers(keys: Iterable[str]) -> dict[str, StoredAnswer]:
     for key in _not_on_disk & {*stored}:
         put_answer(key, stored[key])
     missing = [key for key in wanted_keys if key not in stored]
-    for key, row in (_store().get(missing) if missing else {}).items():
+    for key, row in (_store().read(ANSWERS.name, missing) if missing else {}).items():
         answer = _decode(row)
         if answer is not None:
             stored[key] = answer
@@ -65,7 +64,7 @@ def put_answer(key: str, answer: StoredAnswer) -> None:
     if not current_runtime().cache:
         _not_on_disk.add(key)
         return
-    if _store().put({key: json.dumps(asdict(answer), ensure_ascii=False).encode()}):
+    if _store().write(ANSWERS.name, {key: json.dumps(asdict(answer), ensure_ascii=False).encode()}):
         _not_on_disk.discard(key)
     else:
         _not_on_disk.add(key)
@@ -103,13 +102,8 @@ def _warn_not_cached(path: str) -> None:
     logger.warning("warning: %s cannot be written: another run requests the answers again", path)
 
 
-def _store() -> ByteStore:
-    return _open_store(ANSWERS.path(str(FORMAT_VERSION)))
-
-
-@lru_cache(maxsize=4)
-def _open_store(path: Path) -> ByteStore:
-    return ByteStore(path, ANSWERS.name, MAX_STORED_ANSWERS)
+def _store() -> Store:
+    return open_store(ANSWERS.path(str(FORMAT_VERSION)), MAX_STORED_BYTES, log_level=logging.INFO)
 
 
 def _decode(row: bytes) -> StoredAnswer | None:

@@ -108,7 +108,7 @@ def as_checkpoint(
     )
 
 
-@cache_by_checkpoint(maxsize=8)
+@cache_by_checkpoint
 def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) -> PairwiseModel:
     """Restore a model from a checkpoint; raise `ModelError` if parts do not fit."""
     folder, arrays = Path(where), checkpoint.arrays

@@ -82,11 +82,11 @@ class Pairwise(TrainedModel, Ranker):
     recipes = lazy_attribute("tertium.metrics.pairwise.options:RECIPES")
     accepted_data: ClassVar[tuple[str, ...]] = ("comparisons",)
     train_examples: ClassVar[str] = """\
-  tertium train {name} --preferences rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
-      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
+  tertium train {name} --train rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
+      --dev rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
   tertium train {name}:cost=logistic --recipe published --rate .3 --epochs 200 --patience 40 \\
-      --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
-      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/published
+      --train rankings/wmt11/*-en.judgements.tsv.gz \\
+      --dev rankings/wmt13/*-en.judgements.tsv.gz -o models/published
 """
 
     vectors: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ class Pairwise(TrainedModel, Ranker):
         return {part: model for part, model in ids.items() if model}
 
 
-@cache_by_checkpoint(maxsize=8)
+@cache_by_checkpoint
 def _warn_about_changed_metrics(checkpoint: Checkpoint, where: str) -> None:
     """Warn once if a feature now uses another model than in training."""
     for name, expected in checkpoint.config.get("metrics", {}).items():

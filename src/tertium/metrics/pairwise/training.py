@@ -210,7 +210,7 @@ def train_on_job(job: TrainingJob) -> Checkpoint:
     if not job.dev.comparisons:
         raise UsageError(
             f"{job.settings.name} selects its epoch on dev comparisons: give some with dev= or "
-            "--dev-preferences"
+            "--dev"
         )
     options, held_out = job.options, job.dev.comparisons
     if 0 < options.choose_on < sum(map(len, held_out)):

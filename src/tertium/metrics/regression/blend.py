@@ -520,7 +520,7 @@ class Blend(Trainable):
         )
 
 
-@cache_by_checkpoint(maxsize=16)
+@cache_by_checkpoint
 def _load_blend(checkpoint: Checkpoint, location: str) -> BlendModel:
     """Load and check the weights of a checkpoint."""
     config = parse_config(BlendConfig, checkpoint, location)

@@ -328,7 +328,7 @@ def _build_checkpoint(
     )
 
 
-@cache_by_checkpoint(maxsize=16)
+@cache_by_checkpoint
 def _load_fitted(checkpoint: Checkpoint, location: str) -> FittedRegression:
     """Load and check the regression of a checkpoint."""
     features = parse_config(RegressionConfig, checkpoint, location).features

@@ -255,7 +255,7 @@ def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str
     return np.hstack(vectors)[index]
 
 
-@cache_by_checkpoint(maxsize=2)  # tens of megabytes each; takes most of the time of a short call
+@cache_by_checkpoint
 def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, FloatArray]:
     """Return rounded features of the support vectors, (s, 4 sides d), and their squared norms."""
     vectors = checkpoint.arrays["vectors"]
