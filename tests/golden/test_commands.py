@@ -143,8 +143,8 @@ SCRIPTS: dict[str, str] = {
         gate {GATE} -m tertium-small --margin human=5%
         gate {GATE} -m chrf --margin chrf=9 --undecided {{pass,fail}}
         score -s src.txt -t a.txt -r r1.txt -m chrf checks -o stored.json -q
-        gate --baseline stored.json --candidate b.txt -s src.txt -m checks --margin checks=5
-        gate --baseline stored.json --candidate b.txt -r r1.txt -m chrf --margin chrf=5
+        gate --baseline stored.json --candidate b.txt -s src.txt -r r1.txt -m checks --margin checks=5
+        gate --baseline stored.json --candidate b.txt -s src.txt -r r1.txt -m chrf --margin chrf=5
         gate calibrate --baseline long-a.txt --candidate long-b.txt -r long-r.txt -m chrf bleu
         gate {GATE} -m chrf
     """,
