@@ -54,7 +54,7 @@ def test_report_has_scores_human_scores_and_explanations(
             "bertscore:encoder=toy",
             "--human",
             str(EXAMPLES / "ratings.csv"),
-            "--explain",
+            "--count",
             "2",
             "-o",
             str(page),
@@ -79,7 +79,7 @@ def test_report_has_scores_human_scores_and_explanations(
 
 def test_agreement_uses_seed_and_alpha(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    people = ["--human", str(EXAMPLES / "ratings.csv"), "--explain", "0", "-o", str(page)]
+    people = ["--human", str(EXAMPLES / "ratings.csv"), "--count", "0", "-o", str(page)]
     options = ["-m", "chrf", "ter", "--seed", "7", "--alpha", "0.01", "--paired-bs-n", "100"]
     assert main(["report", *INPUTS, *options, *people]) == 0
     agreement = page.read_text(encoding="utf-8").partition('id="agreement-with-human-scores"')[2]
@@ -136,7 +136,7 @@ def test_preferences_count_as_human_scores(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["-o", "no/such/folder/page.html"], "the folder no/such/folder does not exist"),
-        (["--explain", "-1"], "expected zero or more"),
+        (["--count", "-1"], "expected zero or more"),
         (["--human", str(EXAMPLES / "documents.txt")], ""),
         (["--ranker", "chrf"], "--ranker was removed: use `tertium rank`"),
         (["--curves", "x.json"], "--curves was removed: reports show no learning curves"),
@@ -160,10 +160,18 @@ def test_invalid_report_options_are_errors(
 )
 def test_slices_use_the_requested_test(arguments: list[str], message: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    options = ["--by", "length", "--explain", "0", *arguments, "-q", "-o", str(page)]
+    options = ["--by", "length", "--count", "0", *arguments, "-q", "-o", str(page)]
     assert main(["report", *INPUTS, "-m", "chrf", *options]) == 0
     sliced = page.read_text(encoding="utf-8").partition("by length")[2]
     assert f"p: difference to good, {message}" in sliced
+
+
+def test_slices_of_score_are_tested_on_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    options = ["--by", "length", "-q", "-o", str(page)]
+    assert main(["score", *INPUTS, "-m", "chrf", *options]) == 0
+    sliced = page.read_text(encoding="utf-8").partition("by length")[2]
+    assert "p: difference to good, paired randomization, two-sided" in sliced
 
 
 def test_one_column_or_set_needs_no_list() -> None:
@@ -178,7 +186,7 @@ def test_metric_without_support_is_left_out_of_challenge(
 ) -> None:
     """tertium-small knows English alone, and `damage` has ten languages' pairs."""
     page = tmp_path / "page.html"
-    call = ["report", *INPUTS, "--challenge", "damage", "--explain", "0", "-o", str(page)]
+    call = ["report", *INPUTS, "--challenge", "damage", "--count", "0", "-o", str(page)]
     assert main([*call, "--paired-bs-n", "20", "-m", "chrf", "tertium-small"]) == 0
     assert "tertium-small cannot score challenge set damage: tertium-small needs" in caplog.text
     section = page.read_text(encoding="utf-8").partition('id="challenge-study"')[2]
@@ -228,7 +236,7 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
 
 def test_rank_names_what_writes_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", "x.html"]) == 2
-    advice = "--report was removed: use `tertium compare -o FILE.html` or -f json"
+    advice = "--report was removed: use -o FILE.html"
     assert advice in capsys.readouterr().err
 
 
