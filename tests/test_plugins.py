@@ -162,7 +162,7 @@ def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[s
     segment = Segment("a cat sat", None, ("the cat",))
     assert metric.score([segment]).system == pytest.approx(7 / 9)
     assert load_ranker("longer").prefer([segment], [Segment("a", None, ("the cat",))]) == [1]
-    assert main(["list", "--all"]) == 0
+    assert main(["list", "all"]) == 0
     # The module has two metrics, so each is described by its own docstring.
     assert "LengthRatio: min(h, r) / max(h, r)" in capsys.readouterr().out
     assert main(["list", "length-ratio"]) == 0
@@ -375,7 +375,7 @@ def test_a_broken_plugin_raises_a_one_line_error_and_affects_nothing_else(
         load_metric("odd")
     with pytest.raises(MissingResourceError, match=r"^metric 'needy' of needy 1.0 needs scikit"):
         load_metric("needy")
-    assert main(["list", "--all"]) == 0
+    assert main(["list", "all"]) == 0
     listed = capsys.readouterr().out
     assert "cannot be loaded: metric 'worse' of broken 1.0" in listed
     assert " bleu " in listed

@@ -51,9 +51,9 @@ def test_list_shows_recommended_metrics_and_all_on_request(run: Any) -> None:
     recommended = json.loads(run("list", "-f", "json"))
     assert [record["metric"] for record in recommended] == [*RECOMMENDED]
     assert [record["summary"] for record in recommended] == [*RECOMMENDED.values()]
-    names = {record["metric"] for record in json.loads(run("list", "--all", "-f", "json"))}
+    names = {record["metric"] for record in json.loads(run("list", "all", "-f", "json"))}
     assert {*METRICS, "pairwise"} <= names
-    assert "tertium list --all" in run("list")
+    assert "tertium list all" in run("list")
 
 
 def test_standard_input_is_a_system(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:

@@ -301,7 +301,7 @@ def test_a_report_can_explain_with_a_judge_and_score_with_other_metrics(
     server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = (*SYSTEMS, "-r", "theirs.txt", "-m", "chrf", "-q", "-o", "page.html")
-    judge = ("--explain", "1", "--explain-with", "judge:model=tiny,against=source")
+    judge = ("--count", "1", "--explain-with", "judge:model=tiny,against=source")
     languages = ("--source-language", "de", "--target-language", "en")
     assert main(["report", *files, *judge, *languages]) == 0
     assert len(server.requests) == 2, "one segment of two systems"

@@ -24,13 +24,12 @@ DISAGREEMENT = ["meta", "disagreement", "--human", str(EXAMPLES / "ratings.csv")
 def test_unknown_commands_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scor"]) == 2
     message = capsys.readouterr().err
-    assert all(name in message for name in ("did you mean 'score'", "cite"))
+    assert all(name in message for name in ("did you mean 'score'", "compare"))
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"tertium {__version__}\n")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tertium {__version__}\n"
 
 
 def test_list_options_can_be_repeated() -> None:
@@ -109,8 +108,8 @@ def test_unwritable_output_fails_early(
         ([*DISAGREEMENT[:2], "-m", "chrf", "bleu"], "required: --human"),
         (["analyse", "x.tsv", "-m", "chrf", "bleu"], "use `tertium meta disagreement --human"),
         (
-            ["explain", "--text", "-t", "a", "-r", "b", "--top", "-3"],
-            "--top -3",
+            ["explain", "--text", "-t", "a", "-r", "b", "--count", "-3"],
+            "--count -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
         (
@@ -156,7 +155,7 @@ def test_invalid_cache_size_is_an_error(
         ("score -t a --statistics", "--statistics was removed: give `gate --baseline`"),
         ("compare -t a b --report x.html", "--report was removed: use -o FILE.html"),
         ("check -t a -f sarif", "-f sarif was removed: use -o FILE.sarif"),
-        ("check -t a --format=sarif", "--format sarif was removed: use -o FILE.sarif"),
+        ("check -t a --format=sarif", "-f sarif was removed: use -o FILE.sarif"),
         ("check --list-checks", "--list-checks was removed: use `tertium list checks`"),
         ("gate --junit x.xml", "--junit was removed: use -o FILE.xml"),
         ("gate --sarif x.sarif", "--sarif was removed: use -o FILE.sarif"),

@@ -144,7 +144,7 @@ def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
         "bertscore:encoder=toy",
         "--human",
         RATINGS,
-        "--explain",
+        "--count",
         "2",
         "--resamples",
         "50",

@@ -79,7 +79,7 @@ def test_narrow_terminal_shows_all_columns(width: int) -> None:
 def test_narrow_terminal_lists_all_metrics(width: int) -> None:
     from tertium.registry import METRICS
 
-    text = _plain_output(width, "list", "--all")
+    text = _plain_output(width, "list", "all")
     for name in METRICS:
         assert re.search(rf"(?m)^ ?{name}\s", text), name
     assert {"references", "higher", "lower"} <= set(text.split())

@@ -60,6 +60,6 @@ def test_formats(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_options(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["worst", *files, "-o", "w.txt"]) == 2
     assert "w.txt: expected a name that ends in .json, .jsonl, .tsv" in capsys.readouterr().err
-    assert main(["worst", *files, "--per-document", "2"]) == 2
+    assert main(["worst", *files, "--per", "document=2"]) == 2
     assert "needs document names" in capsys.readouterr().err
     assert main(["worst", *files, "-o", "src.txt"]) == 2

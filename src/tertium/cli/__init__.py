@@ -247,6 +247,8 @@ def find_command(words: Sequence[str]) -> str:
     for form in forms:
         if form.split()[1] in words:
             raise UsageError(f"write `tertium {form}` first, then its options")
+    if words[1:] and not words[1].startswith("-"):
+        raise UnknownNameError("command", " ".join(words[:2]), forms)
     listing = " or ".join(f"`tertium {form}`" for form in forms)
     raise UsageError(f"`tertium {words[0]}` is not a command: give {listing}")
 
