@@ -41,7 +41,7 @@ def test_the_first_start_prints_all_links(
 ) -> None:
     serve_nothing(monkeypatch)
     links = campaign_file.with_name("links.tsv")
-    assert main(["annotate", str(campaign_file), "--port", "0", "-o", str(links)]) == 0
+    assert main(["annotate", str(campaign_file), "--listen", "127.0.0.1:0", "-o", str(links)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in rows] == ["manager", "anna", "ben", "chloé"]
     assert rows == [line.split("\t") for line in links.read_text("utf-8").splitlines()]
@@ -49,12 +49,12 @@ def test_the_first_start_prints_all_links(
     assert "/manager#" in rows[0][1]
     assert all(link.startswith("http://127.0.0.1:") for _, link in rows)
     before = links.read_bytes()
-    assert main(["annotate", str(campaign_file), "--port", "0", "-o", str(links)]) == 0
+    assert main(["annotate", str(campaign_file), "--listen", "127.0.0.1:0", "-o", str(links)]) == 0
     assert links.read_bytes() == before
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "links printed earlier stay valid (--new-links replaces them)" in captured.err
-    assert main(["annotate", str(campaign_file), "--port", "0", "--new-links"]) == 0
+    assert main(["annotate", str(campaign_file), "--listen", "127.0.0.1:0", "--new-links"]) == 0
     again = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in again] == [name for name, _ in rows]
     assert not {link for _, link in again} & {link for _, link in rows}
@@ -84,12 +84,21 @@ def test_judgments_are_written_and_read_by_the_other_commands(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--port", "70000"], "--port 70000: expected a number from 0 to 65535"),
-        (["--host", "256.1.1.1"], "cannot listen on 256.1.1.1"),
-        (["--port", "0", "--database", "other.db"], "holds the answers of another campaign"),
-        (["--port", "0", "--database", "text.db"], "not a usable database"),
-        (["--port", "0", "--database", "no/such/folder.db"], "the folder no/such does not exist"),
-        (["--port", "0", "-o", "no/such/links.tsv"], "the folder no/such does not exist"),
+        (["--listen", "127.0.0.1:70000"], "expected HOST:PORT with a port from 0 to 65535"),
+        (["--listen", "256.1.1.1"], "cannot listen on 256.1.1.1"),
+        (
+            ["--listen", "127.0.0.1:0", "--answers", "other.db"],
+            "holds the answers of another campaign",
+        ),
+        (["--listen", "127.0.0.1:0", "--answers", "text.db"], "not a usable database"),
+        (
+            ["--listen", "127.0.0.1:0", "--answers", "no/such/folder.db"],
+            "the folder no/such does not exist",
+        ),
+        (
+            ["--listen", "127.0.0.1:0", "-o", "no/such/links.tsv"],
+            "the folder no/such does not exist",
+        ),
         (["-o", "judgments.jsonl"], "judgments.jsonl: expected a name that ends in .tsv"),
         (["--links", "links.tsv"], "--links was removed: use -o FILE.tsv"),
     ],

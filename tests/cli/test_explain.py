@@ -203,7 +203,7 @@ def test_one_segment_of_files_is_explained_like_its_texts(
     from_files = capsys.readouterr().out
     texts = ["-t", "The red car stopped."]
     texts += ["-r", "The blue car stopped."]
-    assert main([*command[:5], *texts]) == 0
+    assert main([*command[:5], "--text", *texts]) == 0
     assert capsys.readouterr().out == from_files
 
 
@@ -220,19 +220,14 @@ def test_several_files_are_compared(
     [
         (
             ["-t", "A cat sat.", "-r", "{ref}"],
-            "A cat sat.: no such file; give a sentence with --tr",
+            "A cat sat.: no such file; give --text if -t, -s and -r are sentences",
         ),
-        (
-            ["-t", "{ours}", "-r", "A cat."],
-            "A cat.: no such file; give a sentence with --reference",
-        ),
-        (["-t", "{ours}", "-s", "Ein"], "Ein: no such file; give a sentence with --source-text"),
+        (["-t", "{ours}", "-r", "A cat."], "A cat.: no such file; give --text"),
+        (["-t", "{ours}", "-s", "Ein"], "Ein: no such file; give --text"),
         (["-t", "{ours}", "-r", "{ref}"], "2 segments: choose one with --segment N"),
         (["-t", "{ours}", "-r", "{ref}", "--segment", "3"], "--segment 3: expected 1 to 2"),
-        (["-t", "{ours}", "-r", "x"], "either files (-s, -t, -r) or texts"),
-        (["-t", "x", "-r", "{ref}"], "-r is for files"),
-        (["-t", "x", "--segment", "1"], "--segment is for files"),
-        (["-r", "x"], "no translation: give --translation-text TEXT, or -t FILE"),
+        (["--text", "-t", "x", "-r", "y", "--segment", "1"], "--segment is for files"),
+        (["--text", "-r", "x"], "no translation: give it with -t TEXT"),
     ],
 )
 def test_files_given_as_texts_are_errors_and_vice_versa(
@@ -244,7 +239,7 @@ def test_files_given_as_texts_are_errors_and_vice_versa(
 
 def test_nothing_to_compare_with_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--text", "-t", "The red car stopped."]) != 0
-    assert "give --reference-text or --source-text" in capsys.readouterr().err
+    assert "give -r TEXT or -s TEXT" in capsys.readouterr().err
 
 
 def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +278,7 @@ def test_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) 
         )
         == 2
     )
-    assert "error: --reference-text: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
+    assert "error: -r: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("metric", ["bleu-r", "bertscore:encoder=toy"])

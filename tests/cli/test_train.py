@@ -305,10 +305,7 @@ def test_gold_selects_the_score_column(
     assert "- data: train adequacy 16" in (Path(files["out"]) / "README.md").read_text()
     assert main([*plain, "--gold", "fluency", "-o", str(tmp_path / "b")]) == 2
     assert "no score (looked for fluency; found " in capsys.readouterr().err
-    alone = ["train", "pairwise", "--train", files["preferences"], "-o", str(tmp_path / "c")]
-    assert main([*alone, "--gold", "adequacy"]) == 2
-    assert "--gold adequacy needs --train FILE" in capsys.readouterr().err
-    analyse = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
+    analyse = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "-f", "json", "--count", "4"]
     counts = []
     for gold in ([], ["--gold", "adequacy"]):
         assert main([*analyse, *gold]) == 0
@@ -346,22 +343,20 @@ def test_identical_recipes_are_reported(
 def test_disagreement_counts_what_only_one_metric_rates_high(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
+    arguments = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu"]
     assert main([*arguments, "-f", "json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert sum(counts["all"].values()) == 4
-    assert main([*arguments, "--examples", "1"]) == 0
+    assert main([*arguments, "--count", "1"]) == 0
     assert "only chrF" in capsys.readouterr().out
-    assert main([*arguments, "--examples", "2", "-f", "json"]) == 0
+    assert main([*arguments, "--count", "2", "-f", "json"]) == 0
     examples = json.loads(capsys.readouterr().out)["examples"]
     assert {name: len(scores_file) for name, scores_file in examples.items()} == {
         name: min(counts["all"][name], 2) for name in ("only first", "only second")
     }
-    for refused in (["--examples", "-1"], ["--examples", "1", "-f", "tsv"]):
+    for refused in (["--count", "-1"], ["--count", "1", "-f", "tsv"]):
         assert main([*arguments, *refused]) == 2
-        assert "--examples" in capsys.readouterr().err
-    assert main([*arguments[:-1], "0.01"]) == 2
-    assert "share 0.01 of 16 translations is empty" in capsys.readouterr().err
+        assert "--count" in capsys.readouterr().err
     assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
     assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2

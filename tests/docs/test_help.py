@@ -72,8 +72,8 @@ def test_option_sets_the_same_value_in_every_command() -> None:
             for option in action.option_strings:
                 destinations.setdefault(option, set()).add(name)
     different = {option for option, dests in destinations.items() if len(dests) > 1}
-    # one metric or several; human scores to train on
-    assert different == {"-m", "--metrics", "--model", "--human"}
+    # one metric or several
+    assert different == {"-m", "--metrics", "--model"}
 
 
 def test_reference_page_is_up_to_date() -> None:

@@ -305,7 +305,7 @@ def test_every_command_slices(
         "length",
         "-o",
         str(page),
-        "--explain",
+        "--count",
         "0",
     ]
     assert main(argv) == 0

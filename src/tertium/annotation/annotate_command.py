@@ -26,7 +26,7 @@ from tertium.core.result import Column, Result, Table, View
 from tertium.errors import UsageError
 from tertium.extras import require_modules
 
-MAX_PORT = 65535
+DEFAULT_PORT, MAX_PORT = 8000, 65535
 
 logger = logging.getLogger(__name__)
 
@@ -119,10 +119,10 @@ def annotate_campaign(
 def parse_address(text: str) -> tuple[str, int]:
     """Split the value of --listen into a host and a port.
 
-    >>> parse_address("127.0.0.1:8000")
-    ('127.0.0.1', 8000)
+    >>> parse_address("0.0.0.0:80"), parse_address("0.0.0.0")
+    (('0.0.0.0', 80), ('0.0.0.0', 8000))
     """
-    host, _, port = text.rpartition(":")
+    host, _, port = (text if ":" in text else f"{text}:{DEFAULT_PORT}").rpartition(":")
     if not host or not port.isdecimal() or int(port) > MAX_PORT:
         raise UsageError(f"--listen {text}: expected HOST:PORT with a port from 0 to {MAX_PORT}")
     return host, int(port)

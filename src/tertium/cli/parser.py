@@ -13,6 +13,7 @@ from tertium.errors import UsageError
 COMMAND_GROUP = "Options of this command"
 GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
+TEXT_OPTION = "--text"  # with it, options of files take texts, which may be empty
 # What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
     "explain --top": "use --count",
@@ -144,6 +145,7 @@ class CommandParser(OneLineErrorParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.stored_values = {}
         words = replace_underscores(args or ())
+        self.has_texts = TEXT_OPTION in words
         for option in (word.partition("=")[0] for word in words):
             if option.startswith("-") and option not in self._option_string_actions:
                 self._check_removed(option)  # before argparse reads it as an abbreviation
@@ -184,7 +186,8 @@ class CommandParser(OneLineErrorParser):
         return f"; give it after an option ({', '.join(options)})" if options else ""
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
-        if not text and action.metavar != TEXT and action.default != text:
+        may_be_empty = action.metavar == TEXT or action.default == text or self.has_texts
+        if not text and not may_be_empty:
             raise argparse.ArgumentError(action, "the value is empty (an unset variable?)")
         return super()._get_value(action, text)
 
