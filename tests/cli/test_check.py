@@ -25,6 +25,17 @@ def test_findings_are_listed(files: list[str], capsys: pytest.CaptureFixture[str
     assert "ours.txt: 2 findings, 50.0 % of segments are clean" in output.err
 
 
+def test_nothing_is_printed_if_nothing_is_found(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for style in ("text", "md"):
+        assert main(["check", *files, "--select", "empty", "-f", style]) == 0
+        output = capsys.readouterr()
+        assert output.out == ""
+    main(["check", *files, "--select", "empty", "-f", "tsv"])
+    assert capsys.readouterr().out.startswith("system\tsegment")
+
+
 def test_json_and_tsv_have_offsets(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", *files, "-f", "json"])
     record = json.loads(capsys.readouterr().out)

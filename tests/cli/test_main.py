@@ -24,7 +24,7 @@ DISAGREEMENT = ["meta", "disagreement", "--human", str(EXAMPLES / "ratings.csv")
 def test_unknown_commands_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scor"]) == 2
     message = capsys.readouterr().err
-    assert all(name in message for name in ("did you mean 'score'", "setup"))
+    assert all(name in message for name in ("did you mean 'score'", "compare"))
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_unwritable_output_fails_early(
         ([*DISAGREEMENT[:2], "-m", "chrf", "bleu"], "required: --human"),
         (["analyse", "x.tsv", "-m", "chrf", "bleu"], "use `tertium meta disagreement --human"),
         (
-            ["explain", "--text", "-t", "a", "-r", "b", "-n", "-3"],
+            ["explain", "--text", "-t", "a", "-r", "b", "--count", "-3"],
             "--count -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
@@ -141,3 +141,37 @@ def test_invalid_cache_size_is_an_error(
     monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
     assert main(["setup", "cache"]) == 2
     assert f"TERTIUM_CACHE_SIZE={size} is not a size" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "replacement"),
+    [
+        ("score -t a --to-json x.json", "--to-json was removed: use -o FILE.json"),
+        ("score -t a --to_json=x.json", "--to-json was removed: use -o FILE.json"),
+        ("score -t a --to-xlsx x.xlsx", "--to-xlsx was removed: use -o FILE.xlsx"),
+        ("score -t a --to-spans x.tsv", "--to-spans was removed: use -o spans:FILE"),
+        ("score -t a --report x.html", "--report was removed: use -o FILE.html"),
+        ("score -t a --excel", "--excel was removed: use -o FILE.xlsx, or -f csv"),
+        ("score -t a --statistics", "--statistics was removed: give `gate --baseline`"),
+        ("compare -t a b --report x.html", "--report was removed: use -o FILE.html"),
+        ("check -t a -f sarif", "-f sarif was removed: use -o FILE.sarif"),
+        ("check -t a --format=sarif", "-f sarif was removed: use -o FILE.sarif"),
+        ("check --list-checks", "--list-checks was removed: use `tertium list checks`"),
+        ("gate --junit x.xml", "--junit was removed: use -o FILE.xml"),
+        ("gate --sarif x.sarif", "--sarif was removed: use -o FILE.sarif"),
+        ("gate --markdown x.md", "--markdown was removed: use -f md >> FILE"),
+        ("gate --baseline a --candidate b calibrate", "write `tertium gate calibrate` first"),
+        ("gate calibrate --margin chrf=1", "--margin chrf=1; it is an option of `tertium gate`"),
+        ("gate calibrate --report x.html", "--report was removed: use -o FILE.html"),
+        ("route fit -t a", "-t a; it is an option of `tertium route apply`"),
+        ("route apply route.json -m chrf", "-m chrf; it is an option of `tertium route fit`"),
+        ("meta --human a --plot x.svg", "--plot was removed: use -o FILE.svg"),
+    ],
+)
+def test_removed_options_name_their_replacement(
+    command: str, replacement: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    error = capsys.readouterr().err
+    assert replacement in error
+    assert error.count("\n") == 1

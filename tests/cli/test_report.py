@@ -166,6 +166,14 @@ def test_slices_use_the_requested_test(arguments: list[str], message: str, tmp_p
     assert f"p: difference to good, {message}" in sliced
 
 
+def test_slices_of_score_are_tested_on_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    options = ["--by", "length", "-q", "-o", str(page)]
+    assert main(["score", *INPUTS, "-m", "chrf", *options]) == 0
+    sliced = page.read_text(encoding="utf-8").partition("by length")[2]
+    assert "p: difference to good, paired randomization, two-sided" in sliced
+
+
 def test_one_column_or_set_needs_no_list() -> None:
     testset = TestSet.from_records(EXAMPLES / "examples.jsonl")
     options: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
@@ -228,7 +236,7 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
 
 def test_rank_names_what_writes_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", "x.html"]) == 2
-    advice = "--report was removed: use `tertium compare -o FILE.html` or -f json"
+    advice = "--report was removed: use -o FILE.html"
     assert advice in capsys.readouterr().err
 
 

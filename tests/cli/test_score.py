@@ -257,7 +257,7 @@ def test_invalid_files_are_one_line_errors(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-o", "/no/such/dir/x.json"], "does not exist"),
         (
             ["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"],
-            "given twice, 'cpu' and 'cuda'; give it once",
+            "given twice, 'cpu' and 'cuda'",
         ),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "tpu"], "unknown device 'tpu'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cuda:x"], "unknown device 'cuda:x'"),
@@ -277,7 +277,7 @@ def test_invalid_calls_are_one_line_errors(
     ("arguments", "message"),
     [
         (["scor"], "unknown command 'scor': did you mean 'score'"),
-        ([], "required: COMMAND (see `tertium --help`)"),
+        ([], "no command: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)"),
         (["score"], "-t is missing: give system outputs"),
         (["score", "-t", "x", "-f", "xml"], "-f/--format: invalid choice: 'xml'"),
         (
@@ -286,7 +286,7 @@ def test_invalid_calls_are_one_line_errors(
         ),
         (
             ["train", "bleu-r", "mine.tsv", "-o", "m"],
-            "mine.tsv; give it after an option (--metrics, ",
+            "mine.tsv; give it after an option (",
         ),
         (["score", "-t", "x", "--xyzzy"], "unrecognized argument: --xyzzy (see `tertium score"),
         (

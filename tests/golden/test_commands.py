@@ -30,6 +30,7 @@ LINES = 6  # of each example file
 TEXT = "-t a.txt b.txt c.txt -r r1.txt r2.txt"
 ALL_TEXT = f"-s src.txt {TEXT} --documents docs.txt"
 GATE = "--baseline a.txt --candidate b.txt -r r1.txt"
+STORED = "gate --baseline stored.json --candidate b.txt -s src.txt -r r1.txt"
 FORMATS = "-f {text,tsv,json,md,latex}"
 HELP_VERSION = (3, 11)  # of Python, whose argparse wrote the help
 
@@ -143,8 +144,8 @@ SCRIPTS: dict[str, str] = {
         gate {GATE} -m tertium-small --margin human=5%
         gate {GATE} -m chrf --margin chrf=9 --undecided {{pass,fail}}
         score -s src.txt -t a.txt -r r1.txt -m chrf checks -o stored.json -q
-        gate --baseline stored.json --candidate b.txt -s src.txt -m checks --margin checks=5
-        gate --baseline stored.json --candidate b.txt -r r1.txt -m chrf --margin chrf=5
+        {STORED} -m checks --margin checks=5
+        {STORED} -m chrf --margin chrf=5
         gate calibrate --baseline long-a.txt --candidate long-b.txt -r long-r.txt -m chrf bleu
         gate {GATE} -m chrf
     """,

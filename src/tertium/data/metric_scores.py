@@ -4,7 +4,7 @@ NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEG
 .tsv .csv .jsonl .parquet         system and score; item for segment scores; metric and lp if there
                                   are several; higher_is_better if it is false; or a column for
                                   each metric, such as `chrF ↑` and `TER ↓`
-.json                             the output of `tertium score -f json` and `--to-json`
+.json                             the output of `tertium score -f json` and `-o FILE.json`
 """
 
 from __future__ import annotations

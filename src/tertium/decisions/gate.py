@@ -92,7 +92,7 @@ def gate(
     Parameters
     ----------
     baseline
-        Translations of the baseline, or a JSON file written by `tertium score --statistics`.
+        Translations of the baseline, or a JSON file written by `tertium score -o`.
     candidate
         Translations of the candidate.
     metrics

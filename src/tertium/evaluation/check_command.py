@@ -104,13 +104,15 @@ def check_files(
     if copies.write_back:
         write_back(checked.to_project(), report, copies.write_back)
     table = report.finding_table()
+    is_blank = not (summary or table.rows) and display.format in ("text", "md", "latex")
     is_failed = fail_on is not None and report.has_severity(fail_on)
     return View(
         result=report,
-        printed=report.tables() if summary or not table.rows else [table],
+        printed=report.tables() if summary else [table],
         table=report.tables()[0] if summary else table,
         json=report.records(with_findings=not summary),
         warnings=_notes(checked, report, shares=not summary and display.format == "text"),
+        bare="" if is_blank else None,
         warns_aside=True,
         code=int(is_failed),
         files=[(report, path) for path in paths],

@@ -217,7 +217,7 @@ def score_files(
         json=_unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
-        files=_pair_files(files, evaluation, loaded, results),
+        files=_pair_files(files, results, loaded, tests),
     )
 
 
@@ -255,16 +255,17 @@ def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKin
 
 def _pair_files(
     files: Mapping[str, Sequence[str]],
-    evaluation: Evaluation,
-    metrics: Sequence[Metric],
     results: SlicedResult,
+    metrics: Sequence[Metric],
+    tests: Tests,
 ) -> list[tuple[Result, str]]:
     """Return each file with the result that it holds; a page has significance tests."""
+    evaluation = results.results
     pairs: list[tuple[Result, str]] = [(evaluation, path) for path in files["scores"]]
     for path in files["results"]:
         if path.endswith(".html"):
-            tested = add_significance(evaluation)
-            page = make_page("scores", tested, metrics, slices=results.slices)
+            tested = add_significance(evaluation, seed=tests.seed)
+            page = make_page("scores", tested, metrics, slices=tests.slice(tested))
             pairs.append((page, path))
         else:
             pairs.append((results, path))
