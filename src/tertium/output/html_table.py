@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tertium.core.result import Cell, Column, Table
 from tertium.output.error_span_markup import render_line
-from tertium.output.markup import Markup, element, isolate_names, join, scrollable
+from tertium.output.markup import Markup, element, escape, isolate_names, join, scrollable
 
 
 def render_table(table: Table, *, sortable: bool = False, max_rows: int | None = None) -> Markup:
@@ -96,8 +96,10 @@ def _text(cell: Cell, column: Column) -> Markup:
     """Return the text of a cell; a narrow column has the range of a number below it."""
     if column.is_text:
         return element("bdi", cell.text)
-    number, *bounds = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
-    return join([number, *(element("span", f" {text}", class_="range") for text in bounds)])
+    parts = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
+    if len(parts) == 1:
+        return escape(cell.text)
+    return join([element("span", part, class_="range") for part in parts], " ")
 
 
 def _bar(length: float | None) -> str:
