@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.formats.metrics_task import SystemScores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UsageError
@@ -262,11 +261,6 @@ def test_split_by_language_pair(tmp_path: Path) -> None:
         "de-en": 2,
         "cs-en": 1,
     }
-
-
-def test_missing_system_scores_are_nan() -> None:
-    human = SystemScores(name="x", scores={"A": 1.0})
-    np.testing.assert_array_equal(human.of(["B", "A"]), [np.nan, 1.0])
 
 
 def test_translations_without_reference_are_dropped_and_counted(

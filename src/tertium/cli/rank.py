@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tertium.cli import inputs, output
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
-from tertium.data.record_files import missing_to_null
+from tertium.data.tables import missing_to_null
 from tertium.errors import UsageError
 
 if TYPE_CHECKING:

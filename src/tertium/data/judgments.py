@@ -8,15 +8,17 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
+from tertium.atomic import PathLike
 from tertium.data import records
 from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
 from tertium.data.human_data import UNREADABLE_ROW, HumanData, Texts, UnreadableRows, reasons
@@ -38,6 +40,8 @@ from tertium.spans import (
 logger = logging.getLogger(__name__)
 
 NO_REFERENCE = "no reference"
+Record = TypeVar("Record")
+Row = Mapping[str, Any] | str  # a record, or the reason to exclude it
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -273,6 +277,27 @@ def read_judgments(
     return collector.build(name or default_name(path, "judgments"), lp)
 
 
+def collect_published(
+    path: PathLike,
+    records: Iterable[tuple[str, Record]],
+    convert: Callable[[Record, str], Iterable[Row]],
+    lp: str = "",
+) -> JudgmentSet:
+    """Build a set from the records of a published file, of which each becomes several rows.
+
+    Records and rows that cannot be read are excluded and counted.
+    """
+    collector = JudgmentCollector()
+    for where, record in records:
+        rows: list[Row] = []
+        with collector.skip_unreadable():
+            rows = [*convert(record, where)]
+        for row in rows:
+            with collector.skip_unreadable():
+                collector.add(row, where)
+    return collector.build(default_name(path), lp)
+
+
 class JudgmentCollector:
     """Collects judgments row by row and counts excluded rows."""
 
@@ -294,8 +319,11 @@ class JudgmentCollector:
         self._distinct: set[Judgment] = set()
         self._labels: list[tuple[Judgment, Mapping[str, str]]] = []
 
-    def add(self, record: Mapping[str, Any], where: str) -> None:
-        """Add a row whose keys are lowercase."""
+    def add(self, record: Row, where: str) -> None:
+        """Add a row whose keys are lowercase, or count the reason to exclude it."""
+        if isinstance(record, str):
+            self.excluded_counts[record] += 1
+            return
         is_annotated = any(record.get(name) is not None for name in ANNOTATION_NAMES)
         if any(name in record for name in self.score_names):
             self._has_scores = True
@@ -326,15 +354,15 @@ class JudgmentCollector:
         self._label(record, judgment)
         self.add_judgment(judgment)
 
-    def add_published(self, record: Mapping[str, Any], where: str) -> None:
-        """Add a row of published data; a row that cannot be read is excluded and counted."""
+    @contextmanager
+    def skip_unreadable(self) -> Iterator[None]:
+        """Exclude and count a row that cannot be read."""
         try:
-            self.add(record, where)
+            yield
         except TertiumError as error:
             self.exclude_unreadable(error)
 
     def exclude_unreadable(self, error: TertiumError) -> None:
-        """Exclude and count a row that cannot be read."""
         self.unreadable.add(error)
         self.excluded_counts[UNREADABLE_ROW] += 1
 
