@@ -160,8 +160,8 @@ class Systems(Correlation):
         values = np.array([self._system_score(one) for one in scores])
         missing = {"no output": len(scored) - len(systems)} if len(scored) > len(systems) else {}
         excluded_counts = {**human.excluded_counts, **missing}
-        judged = np.array([scored[system] for system in systems])
-        return ColumnScores(judged, values, scores[0].signature, excluded_counts)
+        human_scores = np.array([scored[system] for system in systems])
+        return ColumnScores(human_scores, values, scores[0].signature, excluded_counts)
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())

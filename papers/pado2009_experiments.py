@@ -70,8 +70,8 @@ class TieAwareMetricsTask:
         rows = np.linspace(0, len(testset) - 1, self.segments).astype(int)
         scores = model.score([testset.segments(system)[n] for system in systems for n in rows])
         values = scores.oriented_segments.reshape(len(systems), len(rows))
-        judged = np.array([human[system] for system in systems])
-        agreement = tie_aware_spearman(judged, values, tie_rate=self.tie_rate)
+        human_scores = np.array([human[system] for system in systems])
+        agreement = tie_aware_spearman(human_scores, values, tie_rate=self.tie_rate)
         return Figure(value=100 * float(agreement), count=len(systems), signature=scores.signature)
 
 

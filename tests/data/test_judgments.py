@@ -248,7 +248,7 @@ def test_score_column_may_be_named_in_the_case_of_the_file(tmp_path: Path) -> No
 
 def test_values_of_another_length_raise() -> None:
     result = JudgmentSet(name="x", judgments=(judgment("A", "1", 1.0),))
-    with pytest.raises(LengthError, match="2 values for 1 judgments"):
+    with pytest.raises(LengthError, match="2 values for 1 translations"):
         result.to_score_matrix(np.zeros(2), "metric")
 
 

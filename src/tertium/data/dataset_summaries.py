@@ -125,10 +125,10 @@ def describe_task(folder: DatasetFolder, name: str, lp: str) -> Record:
     """Return the statistics of one language pair of a metrics task."""
     task = folder.metrics_task(name)
     outputs = lp in task.with_outputs
-    judged = task.system_scores(lp).table.systems if lp in task.system_level else ()
+    judged_systems = task.system_scores(lp).table.systems if lp in task.system_level else ()
     return {
         "lp": lp,
         "outputs": len(task.testset(lp).systems) if outputs else 0,
-        "judged systems": len(judged),
+        "judged systems": len(judged_systems),
         "judged segments": task.count_segments(lp),
     }

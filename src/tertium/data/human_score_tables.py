@@ -8,16 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.atomic import PathLike
-from tertium.data.human_data import HumanData, Texts
+from tertium.data.human_data import HumanData, Translation
 from tertium.data.record_files import default_name, read_records
 from tertium.data.records import get_text, lowercase_columns, read_language_pair, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import language_pair_in_path
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations
 
 
@@ -58,14 +56,15 @@ class HumanScoreTable(HumanData):
         scores = zip(self.table.systems, self.table.values[:, 0].tolist(), strict=True)
         return {system: value for system, value in scores if value == value}
 
-    def texts(self) -> Texts:
+    def rows(self, level: str = "segment") -> list[Translation]:
+        """Return all outputs, judged or not: some metrics read complete outputs."""
         if self.testset is None:
-            return {}
-        return {
-            (system, str(n + 1)): segment
+            return []
+        return [
+            (system, str(n), segment)
             for system in self.testset.systems
-            for n, segment in enumerate(self.testset.segments(system))
-        }
+            for n, segment in enumerate(self.testset.segments(system), start=1)
+        ]
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         if self.testset is None:
@@ -75,13 +74,6 @@ class HumanScoreTable(HumanData):
             name: {str(n): label for n, label in enumerate(labels, start=1)}
             for name, labels in {**self.testset.columns, **documents}.items()
         }
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        return [(system, segment) for (system, _), segment in self.texts().items()]
-
-    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        systems = tuple(self.testset.systems) if self.testset is not None else ()
-        return ScoreMatrix(name, systems, values.reshape(len(systems), -1))
 
 
 def read_system_scores(path: PathLike) -> list[HumanScoreTable]:
