@@ -66,9 +66,8 @@ class HumanData(ABC):
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         """Return (system, segment) for each translation to score; empty without texts."""
-        if not self.has_texts:
-            return []
-        return [(system, segment) for system, _, segment in self.rows(level)]
+        rows = [(system, segment) for system, _, segment in self.rows(level)]
+        return rows if any(segment.hypothesis for _, segment in rows) else []
 
     def split_system(self, system: str) -> tuple[str, ...]:
         """Return the systems that a judgment counts for at system level."""
@@ -80,7 +79,7 @@ class HumanData(ABC):
         if len(values) != len(rows):
             raise LengthError(f"{self.name}: {len(values)} values for {len(rows)} translations")
         split = self.split_system if level == "system" else lambda name: (name,)
-        grid = self.rows("system")  # with translations that only system scores use
+        grid = rows if level == "system" else self.rows("system")  # with unused systems
         systems = {part: 0 for name, _, _ in grid for part in split(name)}
         items = {item: 0 for _, item, _ in grid}
         for names in (systems, items):
