@@ -18,7 +18,7 @@ from tertium.core.result import Result, View
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.evaluation.campaign_planning import plan_campaign, plan_power
-from tertium.localization.inputs import Inputs, InputTexts
+from tertium.localization.inputs import InputFiles, InputTexts
 from tertium.metrics.judge.server_options import JudgeConnection
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
@@ -198,7 +198,7 @@ class CampaignOptions:
 
 
 def plan_evaluation(
-    inputs: Inputs,
+    inputs: InputFiles,
     design: DesignOptions,
     campaign: CampaignOptions,
     output: Output,
