@@ -18,7 +18,6 @@ CORE = {
     "arrays",
     "atomic",
     "core",
-    "display",
     "errors",
     "execution",
     "extras",
@@ -39,7 +38,6 @@ FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
-    "display": set(),
     "arrays": {"errors"},
     "core": {"arrays", "atomic", "errors", "execution", "extras", "frames", "segment", "spans"},
     "atomic": {"errors"},
@@ -51,7 +49,6 @@ ALLOWED: dict[str, set[str]] = {
     "schema": {"errors"},
     "execution": {"errors"},
     "segment": {"errors", "spans"},
-    "scores": {"arrays", "core", "errors", "display", "frames"},
     "spans": {"errors"},
     "cache": CORE,
     "text": CORE,

@@ -307,7 +307,7 @@ def test_a_report_can_explain_with_a_judge_and_score_with_other_metrics(
     assert len(server.requests) == 2, "one segment of two systems"
     assert "in German" in server.requests[0]["messages"][0]["content"]
     explained = read_page_data(Path("page.html"))
-    assert explained.count("reasons of the judge") == 2
+    assert explained.count(">reasons of the judge<") == 2
     assert explained.count(": the first word</li>") == 2
     assert "suspected errors: 1" in explained
     assert main(["report", *files, "--explain-with", "chrf"]) == 2
