@@ -16,7 +16,7 @@ from tertium.metrics.judge.server_options import JudgeConnection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class CorpusRows:
     """How rows are read.
 
     Attributes
@@ -102,7 +102,7 @@ def score_corpus_files(
     inputs: Annotated[tuple[str, ...], Option(metavar="INPUT")] = (),
     /,
     *,
-    rows: Rows,
+    rows: CorpusRows,
     metrics: CorpusMetrics,
     languages: LanguageOptions,
     output: Shards,
