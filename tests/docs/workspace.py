@@ -6,12 +6,14 @@ import contextlib
 import importlib.util
 import io
 import json
+import logging
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.__main__ import list_benchmarks as benchmark_names
@@ -22,6 +24,7 @@ from tests.docs.pages import ROOT
 from tertium.cli import find_command, load_command, main
 from tertium.cli.arguments import build_values, list_arguments, parameter_types
 from tertium.errors import UsageError
+from tertium.metrics.judge import server_options
 
 EXAMPLES = ROOT / "examples"
 ALIASES = {
@@ -105,7 +108,8 @@ def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | No
         check_other(words)
         return ""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    captured = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with captured[0], captured[1], show_usage(err, quiet="-q" in words):
         try:
             code = main(words[1:])
         except SystemExit as stopped:  # --help
@@ -125,6 +129,20 @@ def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | No
         shown.update({"stdout": printed, "stderr": err.getvalue()})
         shown["exit code"] = str(code) if code else ""
     return printed + err.getvalue()
+
+
+@contextlib.contextmanager
+def show_usage(stream: io.StringIO, *, quiet: bool) -> Iterator[None]:
+    """Write what a judge used to a stream, as a new process does: pytest has its own handlers."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("tertium: %(message)s"))
+    logger = logging.getLogger(server_options.__name__)
+    if not quiet:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def parse_command(command: str) -> None:

@@ -66,7 +66,7 @@ class Shards:
     shards
         Format of the output files.
     part_rows
-        RowOptions per output file.
+        Rows per output file.
     """
 
     group: ClassVar[str] = "Output"

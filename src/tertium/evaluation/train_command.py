@@ -96,7 +96,7 @@ def choose_options(words: Sequence[str]) -> type[Any]:
     )
 
 
-def _option_type(option: OptionDescription) -> Any:
+def _option_type(option: TrainingOption) -> Any:
     """Return the type of an option; without a value, the recipe decides."""
     if option.kind is bool:
         return Annotated[bool, Option(action=argparse.BooleanOptionalAction)]
