@@ -15,7 +15,7 @@ from tertium.metrics.pairwise.network import (
     GAMMA,
     Array,
     Cost,
-    Inputs,
+    PairInputs,
     PairwiseNetwork,
     Rows,
     Weights,
@@ -30,7 +30,7 @@ from tertium.metrics.pairwise.training import Comparisons, train_networks
 
 
 def cost_of(
-    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
+    weights: Weights, inputs: PairInputs, verdicts: Array, hidden: int, cost: Cost, decay: float
 ) -> float:
     """The mean cost of a batch with its L2 penalty, s = f(t_1, t_2, r), D = s - f(t_2, t_1, r).
 
@@ -49,7 +49,7 @@ def cost_of(
     return float(costs.mean()) + penalty
 
 
-def tiny() -> tuple[Weights, Inputs]:
+def tiny() -> tuple[Weights, PairInputs]:
     """One dimension, one node a group, one feature: every number below can be followed by hand."""
     inner = np.array(
         [[0.1, 0.2, 0.0], [0.3, 0.0, 0.4], [0.0, 0.5, 0.6], [0.05, 0.06, 0.07]], np.float32
@@ -57,7 +57,7 @@ def tiny() -> tuple[Weights, Inputs]:
     outer = np.array([0.7, -0.8, 0.9, 1.0, -1.1, 0.2], np.float32)
     z = np.array([[0.5, -0.4, 0.3, 1.0]], np.float32)
     psi = np.array([[0.25, -0.5]], np.float32)
-    return Weights(inner, outer), Inputs(z, psi)
+    return Weights(inner, outer), PairInputs(z, psi)
 
 
 def by_hand(x1: float, x2: float, psi1: float, psi2: float) -> tuple[list[float], float]:
@@ -117,7 +117,7 @@ def test_gradients_equal_finite_differences(cost: Cost, hidden: int) -> None:
     # Doubles, and weights small enough that the steep Kendall cost is not flat everywhere.
     weights = Weights(*(0.05 * a.astype(np.float64) for a in network.weights))
     z = np.hstack([generator.normal(size=(4, 6)), np.ones((4, 1))])
-    inputs = Inputs(z, generator.normal(size=(4, 4)))
+    inputs = PairInputs(z, generator.normal(size=(4, 4)))
     verdicts = np.array([1.0, 0.0, 1.0, 1.0])
     gradient = gradient_of(weights, inputs, verdicts, hidden, cost, 0.01)
     mask = [groups(2, hidden), np.ones_like(weights.outer)]

@@ -52,25 +52,25 @@ class Rows:
         )
 
 
-class Inputs(NamedTuple):
+class PairInputs(NamedTuple):
     """A batch of network inputs: z = [x_1, x_2, x_r, 1] (n, 3d + 1), psi (n, 2k)."""
 
     z: Array
     psi: Array
 
-    def swap(self) -> Inputs:
+    def swap(self) -> PairInputs:
         """Return the same pairs in the opposite order."""
         d, k = self.z.shape[-1] // 3, self.psi.shape[-1] // 2
         z = [self.z[..., d : 2 * d], self.z[..., :d], self.z[..., 2 * d :]]
         psi = [self.psi[..., k:], self.psi[..., :k]]
-        return Inputs(np.concatenate(z, axis=-1), np.concatenate(psi, axis=-1))
+        return PairInputs(np.concatenate(z, axis=-1), np.concatenate(psi, axis=-1))
 
 
-def inputs_of(rows: Rows, left: IntArray, right: IntArray) -> Inputs:
+def inputs_of(rows: Rows, left: IntArray, right: IntArray) -> PairInputs:
     """Build the inputs of pairs of rows that share the compared text."""
     ones = np.ones((len(left), 1), dtype=np.float32)
     z = np.hstack([rows.vectors[left], rows.vectors[right], rows.anchors[left], ones])
-    return Inputs(z, np.hstack([rows.features[left], rows.features[right]]))
+    return PairInputs(z, np.hstack([rows.features[left], rows.features[right]]))
 
 
 class Weights(NamedTuple):
@@ -110,7 +110,7 @@ class PairwiseNetwork:
         """Weights by name, for storage."""
         return {"inner": self.weights.inner, "outer": self.weights.outer}
 
-    def probabilities(self, inputs: Inputs) -> Array:
+    def probabilities(self, inputs: PairInputs) -> Array:
         """Return f(t_1, t_2, r) of each pair in the given order, (n,)."""
         return forward(self.weights, inputs, self.hidden)[1]
 
@@ -177,7 +177,7 @@ def groups(width: int, hidden: int) -> Array:
     return np.vstack([body, np.ones((1, 3 * hidden), dtype=np.float32)])
 
 
-def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array]:
+def forward(weights: Weights, inputs: PairInputs, hidden: int) -> tuple[Array, Array]:
     """Return the inputs of the output node, (..., n, m), and the output, (..., n)."""
     nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[..., :-1]
     output_inputs = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
@@ -185,7 +185,7 @@ def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array
 
 
 def gradient_of(
-    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
+    weights: Weights, inputs: PairInputs, verdicts: Array, hidden: int, cost: Cost, decay: float
 ) -> Weights:
     """Return the gradient of the mean cost of a batch with L2 penalty; verdicts (..., n).
 
@@ -208,7 +208,9 @@ def gradient_of(
     return gradient
 
 
-def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden: int) -> Weights:
+def _kendall_gradient(
+    weights: Weights, inputs: PairInputs, verdicts: Array, hidden: int
+) -> Weights:
     """Compute the gradient of Kendall's cost from forward passes in both orders."""
     other = inputs.swap()
     output_inputs, s = forward(weights, inputs, hidden)
@@ -224,7 +226,7 @@ def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden:
 
 
 def _backward(
-    weights: Weights, inputs: Inputs, output_inputs: Array, slopes: Array, hidden: int
+    weights: Weights, inputs: PairInputs, output_inputs: Array, slopes: Array, hidden: int
 ) -> Weights:
     """Return the gradient of the weights, given the gradient of each pair's logit, (..., n)."""
     outer = (slopes[..., None, :] @ output_inputs)[..., 0, :]

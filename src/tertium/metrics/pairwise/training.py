@@ -23,7 +23,7 @@ from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, as_check
 from tertium.metrics.pairwise.network import (
     Array,
     Cost,
-    Inputs,
+    PairInputs,
     PairwiseNetwork,
     Rows,
     Weights,
@@ -161,7 +161,7 @@ def _epoch(
         verdicts = np.stack([v[block] for _, _, v in orders])
         for at in range(0, verdicts.shape[1], options.batch_size):
             part = slice(at, at + options.batch_size)
-            batch = Inputs(z[:, part], psi[:, part])
+            batch = PairInputs(z[:, part], psi[:, part])
             gradient = gradient_of(weights, batch, verdicts[:, part], hidden, cost, options.decay)
             optimizer.step(weights, gradient)
 
