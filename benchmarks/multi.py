@@ -26,7 +26,7 @@ import torch
 from benchmarks.measure import Measurement, measure, resident_memory
 from tertium.cache.vector_cache import clear_memory
 from tertium.execution import runtime
-from tertium.metrics.flagship.row_features import Row
+from tertium.metrics.flagship.input_rows import Row
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 BATCH = 16

@@ -15,7 +15,7 @@ import numpy as np
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats.metrics_task import SystemScores
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.errors import DataError
@@ -152,14 +152,16 @@ class Systems(Correlation):
 
     def read_scores(self, datasets: DatasetFolder, model: Metric, column: str) -> ColumnScores:
         outputs, human = self._read(datasets, column)
-        systems = [system for system in outputs if system in human.scores]
+        scored = human.system_scores()
+        systems = [system for system in outputs if system in scored]
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
         scores = [model.score(outputs[system][:: self.step]) for system in systems]
         values = np.array([self._system_score(one) for one in scores])
-        missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
+        missing = {"no output": len(scored) - len(systems)} if len(scored) > len(systems) else {}
         excluded_counts = {**human.excluded_counts, **missing}
-        return ColumnScores(human.of(systems), values, scores[0].signature, excluded_counts)
+        human_scores = np.array([scored[system] for system in systems])
+        return ColumnScores(human_scores, values, scores[0].signature, excluded_counts)
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())
@@ -167,7 +169,7 @@ class Systems(Correlation):
 
     def _read(
         self, datasets: DatasetFolder, column: str
-    ) -> tuple[dict[str, tuple[Segment, ...]], SystemScores]:
+    ) -> tuple[dict[str, tuple[Segment, ...]], HumanScoreTable]:
         if datasets.find(self.set).kind == "metrics task":
             testset = datasets.metrics_task(self.set).testset(column)
             outputs = {system: tuple(testset.segments(system)) for system in testset.systems}

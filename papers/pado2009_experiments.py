@@ -65,12 +65,13 @@ class TieAwareMetricsTask:
 
     def measure(self, datasets: DatasetFolder, model: Regression, column: str) -> Figure:
         testset = datasets.metrics_task(self.set).testset(column)
-        human = datasets.system_scores(self.set, column)
-        systems = [system for system in testset.systems if system in human.scores]
+        human = datasets.system_scores(self.set, column).system_scores()
+        systems = [system for system in testset.systems if system in human]
         rows = np.linspace(0, len(testset) - 1, self.segments).astype(int)
         scores = model.score([testset.segments(system)[n] for system in systems for n in rows])
         values = scores.oriented_segments.reshape(len(systems), len(rows))
-        agreement = tie_aware_spearman(human.of(systems), values, tie_rate=self.tie_rate)
+        human_scores = np.array([human[system] for system in systems])
+        agreement = tie_aware_spearman(human_scores, values, tie_rate=self.tie_rate)
         return Figure(value=100 * float(agreement), count=len(systems), signature=scores.signature)
 
 

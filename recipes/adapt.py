@@ -27,16 +27,16 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError
 from tertium.metrics.flagship import head_adaptation as adaptation
 from tertium.metrics.flagship.adapted_multi import STRENGTHS
-from tertium.metrics.flagship.calibrated_metric import InputMode
-from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
+from tertium.metrics.flagship.input_rows import INPUT_MODES, Row
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.models.inputs import Against
 
 SETS = ("esa/wmt24/cs-uk", "esa/wmt24/en-is", "da/wmt22/uk-en")
 SIZES, SEEDS = (50, 200, 1_000, 5_000), (1, 2, 3)
 TEST_SHARE, MAX_ROWS, CHUNK = 0.3, 8_000, 512
 
 
-def select_texts(record: dict[str, Any], mode: InputMode) -> Row:
+def select_texts(record: dict[str, Any], mode: Against) -> Row:
     return (
         record["hypothesis"],
         None if mode == "reference" else record["source"],
@@ -101,7 +101,7 @@ class JudgedSet:
         )
 
 
-def read_set(path: Path, mode: InputMode, processes: int) -> JudgedSet:
+def read_set(path: Path, mode: Against, processes: int) -> JudgedSet:
     records = [r for r in read_rows(path) if r.get("reference")]
     names, sources = np.unique([r["source"] for r in records], return_inverse=True)
     order = np.random.default_rng(0).permutation(len(names))

@@ -94,7 +94,10 @@ class TaskSet:
 
     @cached_property
     def human_scores(self) -> dict[str, float]:
-        scores, outputs = self.task.system_scores(self.lp).scores, self.task.testset(self.lp)
+        scores, outputs = (
+            self.task.system_scores(self.lp).system_scores(),
+            self.task.testset(self.lp),
+        )
         return {s: v for s, v in scores.items() if s in outputs.systems}
 
     def draw(self, segments: int) -> list[tuple[str, Segment]]:

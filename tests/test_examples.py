@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import tertium
-from tertium.data.delimited_tables import read_table
 from tertium.data.formats.preferences import read_preferences
 from tertium.data.judgments import read_judgments
+from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 

@@ -30,6 +30,7 @@ from recipes.flagship.ship import (
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.metrics.flagship.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
+from tertium.metrics.flagship.input_rows import Row
 from tertium.metrics.flagship.scales import ErrorPenalty
 from tertium.metrics.flagship.tertium_base import TertiumBase
 from tertium.metrics.flagship.tertium_small import TertiumSmall
@@ -59,14 +60,14 @@ def fit_expert_scale(sums: FloatArray, expert_scores: FloatArray) -> dict[str, A
     }
 
 
-def read_rows(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
-    """Return hypotheses, references and expert scores of a random sample without copies."""
+def read_rows(data: DatasetFolder, rows: int) -> tuple[list[Row], FloatArray]:
+    """Return the texts and expert scores of a random sample without copies."""
     with gzip.open(data.find(EXPERT_SET).file(PAIR), "rt", encoding="utf-8") as lines:
         scored_rows = [row for row in map(json.loads, lines) if row.get("reference")]
     scored_rows = [row for row in scored_rows if row["reference"] != row["hypothesis"]]
     chosen = [scored_rows[n] for n in np.random.default_rng(4).permutation(len(scored_rows))[:rows]]
     expert_scores = np.array([mqm_score(row) for row in chosen])
-    return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], expert_scores
+    return [(row["hypothesis"], None, row["reference"]) for row in chosen], expert_scores
 
 
 def write_expert_scale(
@@ -76,10 +77,8 @@ def write_expert_scale(
     folder, config = bundled_models_folder() / metric.name, dict(metric.model.config)
     config["experts"] = {"errors": ERRORS, **UNCALIBRATED}
     write_config(folder, config)
-    hypotheses, references, expert_scores = read_rows(data, rows)
-    words = np.array([len(text.split()) for text in references], dtype=np.float64)
-    is_perfect = np.zeros(len(words), dtype=bool)
-    sums = ErrorPenalty(**ERRORS)(metric.raw_scores(hypotheses, references), words, is_perfect)
+    sample, expert_scores = read_rows(data, rows)
+    sums = ErrorPenalty(**ERRORS)(metric.raw_scores(sample), metric.text_lengths(sample))
     print("mean of sums", -sums.mean(), "of what is lost", 1 - expert_scores.mean(), flush=True)
     config["experts"] |= fit_expert_scale(sums, expert_scores)
     write_config(folder, config)

@@ -104,7 +104,7 @@ def read(data: DatasetFolder, name: str, lp: str, rows: int) -> ScoredSet:
     scored_rows = scored_rows[:rows]
     references = [row["reference"] for row in scored_rows]
     raw = TertiumSmall(length="free").raw_scores(
-        [row["hypothesis"] for row in scored_rows], references
+        [(row["hypothesis"], None, row["reference"]) for row in scored_rows]
     )
     return ScoredSet(references, raw, np.array([row["score"] for row in scored_rows]))
 

@@ -15,12 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tertium.metrics.flagship.late_interaction import (
-    CrossHead,
-    LateInteraction,
-    Tokens,
-    score_pooled,
-)
+from tertium.metrics.flagship.input_rows import HYPOTHESIS, REFERENCE
+from tertium.metrics.flagship.late_interaction import CrossHead, LateInteraction, score_pooled
+from tertium.metrics.flagship.row_alignment import RowAlignment
 
 IntArray = NDArray[np.int64]
 MAX_PIECES = 160
@@ -159,35 +156,30 @@ class LateEncoder(nn.Module):
 
     def score(self, corpus: Tokenized, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         assert surface is not None
-        device = surface.device
         texts, position = np.unique(np.concatenate([h, r]), return_inverse=True)
-        tokens = self._encode(corpus, texts)
-        h_place, r_place = position[: len(h)], position[len(h) :]
+        states, starts = self._encode(corpus, texts)
+        places = [slice(n, n + size) for n, size in zip(starts, corpus.lengths[texts], strict=True)]
+        sides = zip(position[: len(h)], position[len(h) :], strict=True)
+        pairs = [{HYPOTHESIS: places[left], REFERENCE: places[right]} for left, right in sides]
         parts, order = [], []
-        for rows, width in batch_by_width(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
-            left = tokens.take(torch.as_tensor(h_place[rows], device=device))
-            right = tokens.take(torch.as_tensor(r_place[rows], device=device))
-            chosen = surface[torch.as_tensor(rows, device=device)]
-            parts.append(
-                self.head(trim_padding(left, width), trim_padding(right, width), chosen).float()
-            )
+        for rows, _ in batch_by_width(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
+            alignment = RowAlignment([pairs[n] for n in rows], surface.device, padded=True)
+            chosen = surface[torch.as_tensor(rows, device=surface.device)]
+            parts.append(self.head(states, alignment, chosen))
             order.append(rows)
         return restore_order(parts, order)
 
-    def _encode(self, corpus: Tokenized, texts: IntArray) -> Tokens:
-        """Return the states of texts without special tokens."""
-        device = corpus.flat.device
-        widest = max(1, int(corpus.lengths[texts].max(initial=1)))
-        states, masks, order = [], [], []
+    def _encode(self, corpus: Tokenized, texts: IntArray) -> tuple[Tensor, IntArray]:
+        """Return the states of texts, (layers, positions, dim), and where each text starts."""
+        states, starts, count = [], np.zeros(len(texts), dtype=np.int64), 0
         for rows, width in batch_by_width(corpus.lengths[texts] + 2):
-            ids, inner = corpus.single(torch.as_tensor(texts[rows], device=device), width)
-            states_ = self.encoder(ids, (ids != corpus.pad).long())[:, :, 1:]
-            padding = widest - states_.shape[2]
-            states.append(nn.functional.pad(states_, (0, 0, 0, padding)))
-            masks.append(nn.functional.pad(inner[:, 1:], (0, padding)))
-            order.append(rows)
-        inverse = torch.as_tensor(np.argsort(np.concatenate(order)), device=device)
-        return Tokens(torch.cat(states, dim=1)[:, inverse], torch.cat(masks)[inverse])
+            numbers = torch.as_tensor(texts[rows], device=corpus.flat.device)
+            ids, _ = corpus.single(numbers, width)
+            part = self.encoder(ids, (ids != corpus.pad).long()).flatten(1, 2)
+            starts[rows] = count + np.arange(len(rows)) * width + 1  # after the special token
+            states.append(part)
+            count += part.shape[1]
+        return torch.cat(states, dim=1), starts
 
 
 def batch_by_width(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]:
@@ -207,8 +199,3 @@ def restore_order(parts: Sequence[Tensor], order: Sequence[IntArray]) -> Tensor:
     """Return the scores of batches in the order of their rows."""
     inverse = np.argsort(np.concatenate(order))
     return torch.cat(list(parts))[torch.as_tensor(inverse, device=parts[0].device)]
-
-
-def trim_padding(tokens: Tokens, width: int) -> Tokens:
-    """Remove padding beyond `width`."""
-    return Tokens(tokens.states[:, :, :width], tokens.mask[:, :width])

@@ -33,6 +33,7 @@ from tertium.metrics.flagship.surface_features import FEATURE_NAMES
 from tertium.metrics.flagship.tertium_base import TertiumBase
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.segment import Segment
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
@@ -138,9 +139,8 @@ def score_calibration_sets(
         for lp in pairs_into_english(data, name)
         for judgment in data.judgments(name, lp).judgments
     ]
-    raw = metric.raw_scores(
-        [j.segment.hypothesis for j in judgments], [j.segment.references[0] for j in judgments]
-    )
+    segments = [Segment(j.segment.hypothesis, None, j.segment.references[:1]) for j in judgments]
+    raw = metric.da_raw_scores(metric.prepare(segments))
     return raw, np.array([j.score for j in judgments])
 
 

@@ -23,12 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recipes.multi import judgments, strings
-from tertium.metrics.flagship.row_features import (
-    ROW_FEATURES,
-    Row,
-    mean_fragmentation,
-    row_features,
-)
+from tertium.metrics.flagship.input_rows import Row, distinct_texts
+from tertium.metrics.flagship.row_features import ROW_FEATURES, mean_fragmentation, row_features
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 Floats = NDArray[np.float32]
@@ -101,9 +97,11 @@ def compute_features(rows: Sequence[Row]) -> dict[str, NDArray[np.float16]]:
     results: dict[str, list[Floats]] = {"both": [], "source": []}
     for n in range(0, len(rows), CHUNK):
         part = rows[n : n + CHUNK]
+        texts = distinct_texts(part)
+        pieces = dict(zip(texts, map(len, tokenize(texts)), strict=True))
         alone = [(hypothesis, source, None) for hypothesis, source, _ in part]
         results["both"].append(
-            row_features(part, mean_fragmentation(part, tokenize)).astype(np.float32)
+            row_features(part, mean_fragmentation(part, pieces)).astype(np.float32)
         )
         results["source"].append(row_features(alone, np.zeros(len(part))).astype(np.float32))
         print(f"features of {n + len(part)} of {len(rows)} rows", flush=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,14 @@ from tertium.cache.cached_files import hash_file
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.flagship.bundled_model import dequantize
-from tertium.metrics.flagship.calibrated_metric import InputMode
-from tertium.metrics.flagship.row_features import ROW_FEATURES, Row
+from tertium.metrics.flagship.input_rows import INPUT_MODES, Row
+from tertium.metrics.flagship.row_features import ROW_FEATURES
 from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
 from tertium.metrics.flagship.scales import ErrorPenalty
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import WEIGHTS, bundled_models_folder
+from tertium.models.inputs import Against
+from tertium.segment import Segment
 
 FloatArray = NDArray[np.float64]
 EXACT = ("head.last", "head.mean", "head.scale")  # kept in single precision
@@ -116,14 +119,14 @@ def read_direct_assessments(data: Path, each: int) -> ScoredRows:
     return judgments
 
 
-def select_mode(row: dict[str, Any], mode: InputMode) -> Row | None:
+def select_mode(row: dict[str, Any], mode: Against) -> Row | None:
     """Return the texts of a record in an input mode, None where one is missing."""
     if mode != "source" and not row.get("reference"):
         return None
     return _keep_texts((row["hypothesis"], row["source"], row.get("reference")), mode)
 
 
-def fit_mode(metric: TertiumMulti, judgments: ScoredRows, mode: InputMode) -> dict[str, Any]:
+def fit_mode(metric: TertiumMulti, judgments: ScoredRows, mode: Against) -> dict[str, Any]:
     """Fit the calibration map and uncertainty of an input mode."""
     visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
     raw = metric.raw_scores([row for row, _ in visible])
@@ -140,7 +143,7 @@ def read_expert_scores(data: Path, each: int) -> ScoredRows:
     return judgments
 
 
-def fit_expert_mode(metric: TertiumMulti, judgments: ScoredRows, mode: InputMode) -> dict[str, Any]:
+def fit_expert_mode(metric: TertiumMulti, judgments: ScoredRows, mode: Against) -> dict[str, Any]:
     """Fit the expert scale of an input mode."""
     visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
     rows, expert_scores = [row for row, _ in visible], np.array([score for _, score in visible])
@@ -149,8 +152,7 @@ def fit_expert_mode(metric: TertiumMulti, judgments: ScoredRows, mode: InputMode
 
 def sum_errors(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
     """Return the negative error penalty of each row."""
-    pieces = metric.reader.count_pieces(rows)
-    return ErrorPenalty(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
+    return ErrorPenalty(**ERRORS)(metric.raw_scores(rows), metric.text_lengths(rows))
 
 
 def sample_wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
@@ -239,21 +241,22 @@ def _read_config() -> dict[str, Any]:
 
 def _write_percentiles(
     config: dict[str, Any],
-    scales: Mapping[InputMode, dict[str, Any]],
+    scales: Mapping[Against, dict[str, Any]],
     metric: TertiumMulti,
     sample: Sequence[Row],
 ) -> None:
     """Write the config with the percentiles of WMT18 outputs on its scales."""
     folder = bundled_models_folder() / TertiumMulti.name
     write_config(folder, config)
+    segments = [Segment(row[0], row[1], (row[2] or "",)) for row in sample]
     for mode in INPUT_MODES:
-        scores = metric.scores([_keep_texts(row, mode) for row in sample], mode)
+        scores = replace(metric, against=mode).segment_scores(segments)
         scales[mode]["percentiles"] = score_percentiles(scores)
         print(mode, json.dumps(scales[mode]), flush=True)
     write_config(folder, config)
 
 
-def _keep_texts(row: Row, mode: InputMode) -> Row:
+def _keep_texts(row: Row, mode: Against) -> Row:
     """Return a row with only the texts of an input mode."""
     hypothesis, source, reference = row
     return (

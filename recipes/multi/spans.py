@@ -35,7 +35,6 @@ from recipes.multi.ship import select_mode
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.meta.error_spans import match_spans, micro
-from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.error_spans import (
     LOGITS,
     MAJOR,
@@ -47,9 +46,11 @@ from tertium.metrics.flagship.error_spans import (
     extract_spans,
     find_runs,
 )
+from tertium.metrics.flagship.input_rows import INPUT_MODES
 from tertium.metrics.flagship.row_scorer import piece_errors
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.inputs import Against
 from tertium.spans import Span
 from tertium.text.language_codes import language_family
 
@@ -107,7 +108,7 @@ class MarkedSet:
 
 
 def marked_sets(
-    metric: TertiumMulti, data: Path, scheme: AnnotationScheme, mode: InputMode, limit: int
+    metric: TertiumMulti, data: Path, scheme: AnnotationScheme, mode: Against, limit: int
 ) -> list[MarkedSet]:
     """Return the datasets of modern/dev with this annotation scheme and input mode."""
     sets = []
@@ -380,7 +381,7 @@ def report(
 
 
 def choose(
-    sets: Sequence[MarkedSet], scheme: AnnotationScheme, mode: InputMode
+    sets: Sequence[MarkedSet], scheme: AnnotationScheme, mode: Against
 ) -> dict[str, dict[str, float | None]]:
     """Choose and report the thresholds of an annotation scheme and input mode by family."""
     if not sets:

@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "display": set(),
     "arrays": {"errors"},
-    "core": {"arrays", "atomic", "errors", "extras", "frames", "segment", "spans"},
+    "core": {"arrays", "atomic", "errors", "execution", "extras", "frames", "segment", "spans"},
     "atomic": {"errors"},
     "extras": {"errors"},
     "specs": {"errors"},
@@ -65,13 +65,14 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": BELOW_METRICS,
     "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns", "localization"},
     "meta": CORE | {"data"},
-    "decisions": BELOW_METRICS | {"metrics", "meta", "evaluation"},
+    "decisions": BELOW_METRICS | {"metrics", "meta", "evaluation", "localization"},
     "corpus": BELOW_METRICS | {"metrics", "evaluation", "localization"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
     "annotation": CORE | {"text", "data", "meta", "campaigns", "evaluation"},
     "output": CORE
-    | {"text", "data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
+    | {"text", "data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"}
+    | {"localization"},
 }
 
 

@@ -231,7 +231,7 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
             "-q",
         ]
     )
-    assert re.search(r"range\"> \(μ = \d+\.\d\d ± \d\.\d\d\)</span>", page.read_text())
+    assert re.search(r"range\">\(μ = \d+\.\d\d ± \d\.\d\d\)</span>", page.read_text())
 
 
 def test_rank_names_what_writes_reports(capsys: pytest.CaptureFixture[str]) -> None:

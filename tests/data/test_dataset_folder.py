@@ -10,7 +10,7 @@ import pytest
 
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
-from tertium.data.record_files import missing_to_null
+from tertium.data.tables import missing_to_null
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -50,7 +50,7 @@ def test_sets_are_read_by_name(datasets: DatasetFolder) -> None:
     assert datasets.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
     assert datasets.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
     assert datasets.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
-    assert datasets.system_scores("rankings/mine", "cs-en").scores == {"A": 0.5, "B": -0.5}
+    assert datasets.system_scores("rankings/mine", "cs-en").system_scores() == {"A": 0.5, "B": -0.5}
 
 
 def test_item_and_system_names_match_those_of_comparisons(
@@ -60,7 +60,7 @@ def test_item_and_system_names_match_those_of_comparisons(
     write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
     assert len(datasets.rankings("rankings/mine", "cs-en")) == 2
     (ranked / "cs-en.systems.tsv").write_text("system\tscore\n A\t0.5\n0\t-0.5\n")
-    scores = datasets.system_scores("rankings/mine", "cs-en").scores
+    scores = datasets.system_scores("rankings/mine", "cs-en").system_scores()
     assert scores == {"A": 0.5, "0": -0.5}
 
 

@@ -20,9 +20,8 @@ from sacrebleu.utils import smart_open
 
 import tertium
 from tertium.atomic import write_text
-from tertium.data.delimited_tables import read_table
 from tertium.data.record_files import read_jsonl, read_records, write_jsonl
-from tertium.data.tables import csv_lines, tsv_lines
+from tertium.data.tables import csv_lines, read_table, tsv_lines
 from tertium.data.text_files import read_lines
 from tertium.errors import DataError, UsageError
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tertium.data.formats.esa import read_appraise, read_esa
+from tertium.data.formats.appraise import read_appraise
+from tertium.data.formats.esa import read_esa
 from tertium.data.human_data_files import read_human_data
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.records import read_integer, read_probability
@@ -44,10 +45,12 @@ def span_task(**values: Any) -> dict[str, Any]:
     return {"hypothesis_segment": "the cat", "system_id": "A", "segment_id": 1, **columns, **values}
 
 
-INVALID = [
+INVALID_SPAN_TASKS = [
     (span_task(source_lang="de"), "expected source_lang and target_lang"),
     (span_task(start_indices="--5"), "start is '--5'; expected a whole number"),
     (span_task(start_indices="9" * 5000, end_indices="9" * 5000), "start is '999"),
+]
+INVALID = [
     ({**WMT25, "scores": {"A": 5}}, "A: scores is 5; expected a list of objects"),
     ({**WMT25, "scores": {"A": [5]}}, "A: scores is \\[5\\]; expected a list of objects"),
     ({**WMT25, "scores": {"A": {"score": 5}}}, "'score': expected human1, errors1, annotator1"),
@@ -79,13 +82,21 @@ def test_a_few_invalid_rows_are_left_out_and_counted(
     if "doc_id" in record:
         rating = {"human1": 70.0, "errors1": [], "annotator1": "x"}
         good = [{**WMT25, "scores": {"A": rating}, "doc_id": f"d_#_{n}"} for n in (1, 2)]
-    elif "system_id" in record:
-        good = [span_task(segment_id=n) for n in (1, 2)]
     ratings = read_esa(write(tmp_path / "campaign.jsonl", *good, record))
     assert len(ratings) == 2
     assert ratings.excluded_counts == {"unreadable row": 1}
     assert "unreadable rows left out: 1 of 3; first:" in caplog.text
     assert "campaign.jsonl, line 3" in caplog.text
+
+
+@pytest.mark.parametrize(("record", "message"), INVALID_SPAN_TASKS)
+def test_invalid_rows_of_span_tasks_name_file_and_line(
+    record: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "campaign.tsv"
+    file.write_text("\n".join("\t".join(map(str, row)) for row in (record, record.values())))
+    with pytest.raises(DataError, match=rf"campaign.tsv, line 2.*{message}"):
+        read_human_data(file)
 
 
 def test_ratings_of_wmt25_are_read(tmp_path: Path) -> None:

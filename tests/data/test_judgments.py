@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.formats.metrics_task import SystemScores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UsageError
@@ -249,7 +248,7 @@ def test_score_column_may_be_named_in_the_case_of_the_file(tmp_path: Path) -> No
 
 def test_values_of_another_length_raise() -> None:
     result = JudgmentSet(name="x", judgments=(judgment("A", "1", 1.0),))
-    with pytest.raises(LengthError, match="2 values for 1 judgments"):
+    with pytest.raises(LengthError, match="2 values for 1 translations"):
         result.to_score_matrix(np.zeros(2), "metric")
 
 
@@ -262,11 +261,6 @@ def test_split_by_language_pair(tmp_path: Path) -> None:
         "de-en": 2,
         "cs-en": 1,
     }
-
-
-def test_missing_system_scores_are_nan() -> None:
-    human = SystemScores(name="x", scores={"A": 1.0})
-    np.testing.assert_array_equal(human.of(["B", "A"]), [np.nan, 1.0])
 
 
 def test_translations_without_reference_are_dropped_and_counted(

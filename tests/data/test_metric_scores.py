@@ -153,7 +153,7 @@ def test_json_higher_is_better_values(tmp_path, value, better):
     assert scores.segments is not None
     assert (scores.segments.systems, scores.segments.items) == (("A",), ("0", "1"))
     both = [{**record, "higher_is_better": True}, {**record, "system": "B", "higher_is_better": 0}]
-    with pytest.raises(DataError, match="ter: higher_is_better differs"):
+    with pytest.raises(DataError, match="higher_is_better differs from earlier scores of ter"):
         read_metric_scores(write(tmp_path / "both.json", json.dumps(both)))
 
 
@@ -161,7 +161,7 @@ def test_json_higher_is_better_values(tmp_path, value, better):
     ("name", "text", "message"),
     [
         ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system or score is missing"),
-        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1 by a"),
+        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1"),
         ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t\t2\n", "have no item"),
         ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
         ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields, but the header has 3"),
@@ -175,23 +175,11 @@ def test_json_higher_is_better_values(tmp_path, value, better):
             '[{"system": "A", "score": 1, "spec": "x", "items": [0, 0], "segments": [1, 2]}]',
             "expected 2 distinct segment names",
         ),
-        (
-            "a.json",
-            '[{"system": "A", "score": 1, "spec": "x", "items": [0], "segments": [1]}, '
-            '{"system": "B", "score": 1, "spec": "x", "items": [1], "segments": [1]}]',
-            "different segments",
-        ),
         ("a.json", '[{"system": "A"}]', "record 1: expected the output of `tertium score -f json`"),
         (
             "a.json",
             '[{"system": "A", "score": 1, "spec": "x"}, {"system": "A", "score": 1, "spec": "x"}]',
-            "a system occurs twice",
-        ),
-        (
-            "a.json",
-            '[{"system": "A", "score": 1, "spec": "x", "segments": [1]}, '
-            '{"system": "B", "score": 1, "spec": "x"}]',
-            "different numbers of segments",
+            "record 2: a second score of A",
         ),
     ],
 )

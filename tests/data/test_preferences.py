@@ -196,5 +196,5 @@ def test_scores_of_segments_become_a_matrix() -> None:
     result = build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
     matrix = result.to_score_matrix(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
-    with pytest.raises(LengthError, match="4 scores for 5 segments"):
+    with pytest.raises(LengthError, match="4 values for 5 translations"):
         result.to_score_matrix(np.arange(4.0), "metric", "system")

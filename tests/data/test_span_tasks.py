@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.data.formats.esa import is_span_task_submission, read_esa
+from tertium.data.formats import Source
+from tertium.data.formats.quality_estimation_tables import (
+    matches,
+    read_quality_estimation_table,
+)
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
@@ -35,7 +39,7 @@ en-de\tours\t1\tDie Katze sass im Hut.\t-1\t-1\tno-error
 
 def test_gold_labels(tmp_path):
     (tmp_path / "gold.tsv").write_text(GOLD)
-    first, second, third = read_esa(tmp_path / "gold.tsv").judgments
+    first, second, third = read_quality_estimation_table(tmp_path / "gold.tsv").judgments
     assert (first.item, first.lp, first.error_annotations.spans) == ("0", "en-de", ())
     assert second.error_annotations.spans == (
         Span(18, 21, severity="major"),
@@ -48,7 +52,7 @@ def test_gold_labels(tmp_path):
 
 def test_training_data(tmp_path):
     (tmp_path / "train.tsv").write_text(TRAINING)
-    _, second = read_esa(tmp_path / "train.tsv").judgments
+    _, second = read_quality_estimation_table(tmp_path / "train.tsv").judgments
     assert second.segment.source == "The cat sat in a hat."
     assert (second.system, second.annotator) == ("MT1", "r1")
     assert second.error_annotations.spans == (Span(10, 14, severity="major"),)
@@ -57,21 +61,21 @@ def test_training_data(tmp_path):
 def test_submission(tmp_path):
     path = tmp_path / "ours.txt"
     path.write_text(SUBMISSION)
-    assert is_span_task_submission(path)
+    assert matches(Source(path))
     (gold,) = read_human_data(path)
     assert gold.lp == "en-de"
-    first, second = read_esa(path).judgments
+    first, second = read_quality_estimation_table(path).judgments
     assert first.error_annotations.spans == (Span(0, 3, severity="minor"),)
     assert second.error_annotations.spans == ()
     path.write_text(SUBMISSION + "en-de\tours\t2\tGut.\n")
     with pytest.raises(DataError, match="line 6: 4 fields; expected 7"):
-        read_esa(path)
+        read_quality_estimation_table(path)
 
 
 def test_plain_text_is_not_a_submission(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("1\n2\n3\nno tabs here\n")
-    assert not is_span_task_submission(path)
+    assert not matches(Source(path))
 
 
 @pytest.mark.parametrize("text", [GOLD, TRAINING])

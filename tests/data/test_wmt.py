@@ -47,7 +47,7 @@ def test_texts_and_scores_are_read(folder: Path) -> None:
     texts = task.testset("cs-en")
     assert list(texts.systems) == ["A.1", "B.2"]
     assert texts.segments("B.2")[1] == Segment("b two", "zdroj dva", ("ref two",))
-    assert dict(task.system_scores("cs-en").scores) == {"A.1": 0.3, "B.2": -0.1}
+    assert dict(task.system_scores("cs-en").system_scores()) == {"A.1": 0.3, "B.2": -0.1}
 
 
 def test_judgments_without_text_and_duplicates_are_counted(folder: Path) -> None:
@@ -167,5 +167,5 @@ def test_every_judged_system_of_wmt17_has_its_output(datasets: DatasetFolder) ->
     }
     assert set(task.with_outputs) == set(counts)
     for lp, count in counts.items():
-        assert len(task.system_scores(lp)) == count
-    assert set(task.testset("en-tr").systems) == set(task.system_scores("en-tr").scores)
+        assert len(task.system_scores(lp).system_scores()) == count
+    assert set(task.testset("en-tr").systems) == set(task.system_scores("en-tr").system_scores())

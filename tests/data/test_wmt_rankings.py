@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.formats.metrics_task import read_rankings
+from tertium.data.formats.wmt_rankings import read_rankings
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import win_ratio
 from tertium.errors import DataError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.data.tables import read_workbook
 from tertium.data.testset import TestSet
-from tertium.data.workbooks import read_workbook
 from tertium.errors import DataError
 
 openpyxl = pytest.importorskip("openpyxl")

@@ -81,7 +81,7 @@ def test_scatter_shows_each_judged_point_and_its_correlation():
     assert f">{second}<" in draw(negated[2])
 
 
-def test_too_many_scatter_plots_are_an_error(monkeypatch):
-    monkeypatch.setattr(scatter_charts, "MAX_PANELS", 2)
-    with pytest.raises(UsageError, match="too many panels"):
-        make_scatter_charts([make_set("x", 1)])
+def test_too_many_scatter_plots_are_an_error(study, monkeypatch, tmp_path):
+    monkeypatch.setattr(scatter_charts, "MAX_PANELS", 3)
+    with pytest.raises(UsageError, match="4 panels: too many panels"):
+        study.write(tmp_path / "x.svg")

@@ -75,7 +75,7 @@ def score_with(folder: Path) -> float:
     if "base" in folder.name:
         metric = TertiumBase(folder=str(folder))
         # settings before weights
-        score, model = metric.human_scale.calibrate(np.array([0.1])), metric.model
+        score, model = metric.human_scale().calibrate(np.array([0.1])), metric.model
         model.encoder_tensors()
         build_network(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
         return float(score[0])

@@ -35,10 +35,10 @@ def test_read_rows_skips_copies_and_rows_without_reference(tmp_path: Path) -> No
     ]
     with gzip.open(folder / "zh-en.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    hypotheses, references, expert_scores = experts.read_rows(DatasetFolder(tmp_path), 10)
-    assert sorted(zip(hypotheses, references, expert_scores.tolist(), strict=True)) == [
-        ("five", "six", 0.0),
-        ("one", "two", 0.8),
+    sample, expert_scores = experts.read_rows(DatasetFolder(tmp_path), 10)
+    assert sorted(zip(sample, expert_scores.tolist(), strict=True)) == [
+        (("five", None, "six"), 0.0),
+        (("one", None, "two"), 0.8),
     ]
 
 

@@ -14,7 +14,7 @@ from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import PairSettings, Term
 from tertium.checks.terminology import CONSISTENCY
 from tertium.data.configuration import read_toml
-from tertium.data.delimited_tables import read_table
+from tertium.data.tables import read_table
 from tertium.data.text_files import read_lines
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.schema import read_dataclass

@@ -16,7 +16,7 @@ from tertium.metrics.judge.server_options import JudgeConnection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class RowOptions:
     """How rows are read.
 
     Attributes
@@ -66,7 +66,7 @@ class Shards:
     shards
         Format of the output files.
     part_rows
-        Rows per output file.
+        RowOptions per output file.
     """
 
     group: ClassVar[str] = "Output"
@@ -102,7 +102,7 @@ def score_corpus_files(
     inputs: Annotated[tuple[str, ...], Option(metavar="INPUT")] = (),
     /,
     *,
-    rows: Rows,
+    rows: RowOptions,
     metrics: CorpusMetrics,
     languages: LanguageOptions,
     output: Shards,

@@ -31,8 +31,7 @@ from tertium.corpus.storage import (
     open_content,
     open_file,
 )
-from tertium.data import delimited_tables as tables
-from tertium.data import record_files, text_files
+from tertium.data import record_files, tables, text_files
 from tertium.errors import DataError, TertiumError, UsageError
 from tertium.localization.catalogs import read_units
 from tertium.localization.projects import has_translation, is_wanted

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tertium.atomic import lock_file
 from tertium.corpus import storage
 from tertium.corpus.tally import Tally
-from tertium.data.record_files import missing_to_null
+from tertium.data.tables import missing_to_null
 from tertium.errors import DataError, UsageError, short_repr
 
 MANIFEST, DONE, BAD, SUMMARY = "_manifest.json", "_done", "_bad", "_summary.json"

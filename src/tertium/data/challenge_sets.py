@@ -27,9 +27,9 @@ from typing import Any
 
 from tertium.arrays import make_rng
 from tertium.atomic import PathLike
-from tertium.data.delimited_tables import read_table
-from tertium.data.formats.metrics_task import LANGUAGES
+from tertium.data.formats.wmt_rankings import LANGUAGES
 from tertium.data.record_files import parse_json, read_records
+from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.data.text_files import check_record, read_first_lines, read_text
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr

@@ -14,32 +14,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from tertium.atomic import PathLike
-from tertium.data import record_files, text_files
-from tertium.data.formats.metrics_task import MetricsTask, SystemScores, is_metrics_task
+from tertium.data import text_files
+from tertium.data.formats.metrics_task import MetricsTask, is_metrics_task
 from tertium.data.formats.mt_metrics_eval import find_eval_sets
-from tertium.data.formats.preferences import read_preferences
+from tertium.data.formats.preferences import read_preferences, read_texts
+from tertium.data.human_score_tables import HumanScoreTable, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.rankings import ItemTexts, RankingSet
-from tertium.data.records import (
-    ITEM_NAMES,
-    get_text,
-    lowercase_columns,
-    lowercase_known_columns,
-    read_language_pair,
-    read_references,
-    read_score,
-    read_source,
-)
+from tertium.data.rankings import RankingSet
 from tertium.data.tar_archive import is_tar, strip_tar_suffix
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.frames import format_name
-from tertium.segment import check_texts
 from tertium.text.language_codes import normalize_language_pair
 
 DATA_VARIABLE = "TERTIUM_DATA"
@@ -162,13 +151,13 @@ class DatasetFolder:
         texts = read_texts(entry.file(lp, "texts"))
         return read_preferences(entry.file(lp, "judgements"), texts=texts, name=name, lp=lp)
 
-    def system_scores(self, name: str, lp: str) -> SystemScores:
+    def system_scores(self, name: str, lp: str) -> HumanScoreTable:
         """Read the human scores of systems that were published with rankings or a metrics task."""
         entry = self.find(name)
         if entry.kind == "metrics task":
             return self.metrics_task(name).system_scores(lp)
-        scores_by_lp = read_system_scores(entry.file(lp, "systems"))
-        return SystemScores(name=name, lp=lp, scores=next(iter(scores_by_lp.values()), {}))
+        table, *_ = read_system_scores(entry.file(lp, "systems"))
+        return replace(table, name=name, lp=lp)
 
     def metrics_task(self, name: str) -> MetricsTask:
         """Open a published metrics task, which is unpacked if necessary; tasks are cached."""
@@ -179,42 +168,6 @@ class DatasetFolder:
     @cached_property
     def _tasks(self) -> dict[str, MetricsTask]:
         return {}
-
-
-def read_texts(path: PathLike) -> dict[str, ItemTexts]:
-    """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`."""
-    texts: dict[str, ItemTexts] = {}
-    for where, raw_record in record_files.read_jsonl(path):
-        record = lowercase_known_columns(raw_record)
-        outputs, item = record.get("outputs"), get_text(record, ITEM_NAMES)
-        if not isinstance(outputs, dict) or not outputs or not item:
-            raise DataError(f"{where}: expected segment and outputs (system -> text)")
-        if item in texts:
-            raise DataError(f"{where}: segment {item!r} occurs a second time")
-        check_texts([*outputs.values()], where, "text")
-        texts[item] = ItemTexts(
-            outputs={format_name(system): text for system, text in outputs.items()},
-            source=read_source(record, where),
-            references=read_references(record, where),
-        )
-    return texts
-
-
-def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
-    """Read human scores of systems by language pair from columns `system`, `score` and `lp`."""
-    pairs: dict[str, dict[str, float]] = {}
-    rows = [(where, lowercase_columns(record)) for where, record in record_files.read_records(path)]
-    has_scores = any("score" in row for _, row in rows)
-    for where, row in rows:
-        lp = read_language_pair(row) or text_files.language_pair_in_path(path)
-        scores = pairs.setdefault(lp, {})
-        system, score = get_text(row, ("system",)), read_score(row.get("score"), where)
-        if not system or not has_scores:
-            raise DataError(f"{where}: expected a system and its score, got {row}")
-        if system in scores:
-            raise DataError(f"{where}: a second score of system {system!r}")
-        scores[system] = score
-    return pairs
 
 
 def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[Dataset]:

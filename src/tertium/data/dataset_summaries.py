@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from tertium.data.dataset_folder import Dataset, DatasetFolder, read_texts
+from tertium.data.dataset_folder import Dataset, DatasetFolder
 from tertium.data.formats.mt_metrics_eval import find_eval_sets
+from tertium.data.formats.preferences import read_texts
 from tertium.data.record_files import read_records
 from tertium.data.records import SYSTEM_NAMES, get_text, lowercase_known_columns
 from tertium.data.text_files import read_lines
@@ -124,9 +125,10 @@ def describe_task(folder: DatasetFolder, name: str, lp: str) -> Record:
     """Return the statistics of one language pair of a metrics task."""
     task = folder.metrics_task(name)
     outputs = lp in task.with_outputs
+    judged_systems = task.system_scores(lp).table.systems if lp in task.system_level else ()
     return {
         "lp": lp,
         "outputs": len(task.testset(lp).systems) if outputs else 0,
-        "judged systems": len(task.system_scores(lp)) if lp in task.system_level else 0,
+        "judged systems": len(judged_systems),
         "judged segments": task.count_segments(lp),
     }

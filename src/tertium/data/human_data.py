@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tertium.arrays import FloatArray
-from tertium.errors import DataError, TertiumError
+import numpy as np
+
+from tertium.arrays import FloatArray, divide
+from tertium.errors import DataError, LengthError, TertiumError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 UNREADABLE_ROW = "unreadable row"
 QUALITY_CONTROL = "quality-control row"
 Texts = dict[tuple[str, str], Segment]  # by system and item
+Translation = tuple[str, str, Segment]  # system, item, segment
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -48,16 +51,49 @@ class HumanData(ABC):
         return f"{self.name} {self.lp}".strip()
 
     @abstractmethod
+    def rows(self, level: str = "segment") -> list[Translation]:
+        """Return system, item and segment of each translation that was judged at a level."""
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the translations are known, so that a metric can score them."""
+        return any(segment.hypothesis for _, _, segment in self.rows())
+
     def texts(self) -> Texts:
         """Return the judged translations by system and item, as far as their texts are known."""
+        rows = self.rows("system")
+        return {(system, item): segment for system, item, segment in rows if segment.hypothesis}
 
-    @abstractmethod
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         """Return (system, segment) for each translation to score; empty without texts."""
+        rows = [(system, segment) for system, _, segment in self.rows(level)]
+        return rows if any(segment.hypothesis for _, segment in rows) else []
 
-    @abstractmethod
+    def split_system(self, system: str) -> tuple[str, ...]:
+        """Return the systems that a judgment counts for at system level."""
+        return (system,)
+
     def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        """Arrange one value for each of `translations` as systems x items."""
+        """Arrange one value for each row as systems x items; values of a cell are averaged."""
+        rows = self.rows(level)
+        if len(values) != len(rows):
+            raise LengthError(f"{self.name}: {len(values)} values for {len(rows)} translations")
+        split = self.split_system if level == "system" else lambda name: (name,)
+        grid = rows if level == "system" else self.rows("system")  # with unused systems
+        systems = {part: 0 for name, _, _ in grid for part in split(name)}
+        items = {item: 0 for _, item, _ in grid}
+        for names in (systems, items):
+            names.update({name: n for n, name in enumerate(names)})
+        cells = [
+            (n, systems[part], items[item])
+            for n, (name, item, _) in enumerate(rows)
+            for part in split(name)
+        ]
+        row, *where = np.array(cells, dtype=np.int64).reshape(-1, 3).T
+        totals, counts = np.zeros((2, len(systems), len(items)))
+        np.add.at(totals, tuple(where), np.asarray(values, np.float64)[row])
+        np.add.at(counts, tuple(where), 1.0)
+        return ScoreMatrix(name, tuple(systems), divide(totals, counts), tuple(items))
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         """Return other labels of the items, such as their domain, by column and item."""

@@ -1,53 +1,30 @@
-"""Read human data of any supported format; the format is detected from the file.
+"""Read human data of any format, which is detected from the file or folder.
 
-CSV, TSV or JSONL of scores           judgments, a set for each language pair
-CSV, TSV or JSONL of comparisons      with texts from columns, or from `X.texts.jsonl` next to
-                                      `X.judgements.tsv`
-WMT ranking CSV                       comparisons of up to five systems per row
-MQM table                             error annotations, raters averaged
-ESA or Appraise campaign              scores and error spans, raters averaged
-Pearmut, Label Studio, factgenie      exports of annotation tools, raters averaged
-NAME.seg.score, NAME.sys.score        human scores of mt-metrics-eval
-folder                                mt-metrics-eval, metrics task, or WMT quality estimation
-name of a dataset                     in the data folder
+`formats` has the published formats. Other tables have scores of translations, or of systems. A name
+that is no path is that of a dataset in the data folder.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as Container
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from tertium.atomic import PathLike
-from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
-from tertium.data.formats import annotation_tools, esa, mqm
-from tertium.data.formats.metrics_task import MetricsTask, is_metrics_task, read_rankings
-from tertium.data.formats.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
-from tertium.data.formats.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
-from tertium.data.formats.wmt_quality_estimation import find_qe_stems, read_gold_labels, read_qe
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.formats import Source, find_format
 from tertium.data.human_data import HumanData
-from tertium.data.human_score_tables import HumanScoreTable
+from tertium.data.human_score_tables import read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.rankings import ItemTexts, RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.ratings import average_ratings
-from tertium.data.record_files import RECORD_SUFFIXES, read_records
-from tertium.data.testset import TestSet
-from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_first_lines
-from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
+from tertium.data.record_files import RECORD_SUFFIXES
+from tertium.data.text_files import LANGUAGE_PAIR
+from tertium.errors import DataError, UsageError, short_repr
 from tertium.frames import is_frame
-from tertium.scores import ScoreMatrix
 from tertium.text.language_codes import normalize_language_pair
-
-logger = logging.getLogger(__name__)
-
-LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
 def read_human_data(
@@ -77,19 +54,14 @@ def read_human_data(
     lps = [normalize_language_pair(lp) for lp in lps]
     if is_frame(source):
         judgment_set = read_judgments(source, score=gold or None)
-        return [entry for entry in _by_pair(judgment_set, "") if not lps or entry.lp in lps]
+        return [entry for entry in _split(judgment_set) if not lps or entry.lp in lps]
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
             f"expected a file, a dataset or a frame of judgments, got {short_repr(source)}: to use "
             'Judgment objects, create JudgmentSet(name="mine", judgments=...)'
         )
-    path = Path(source)
-    if path.is_file():
-        sets = list(_from_file(path, level, gold))
-    elif path.is_dir():
-        sets = list(_from_folder(path, level, gold, lps))
-    else:
-        sets = list(_from_dataset(str(source), level, gold, data, lps))
+    place = Source(Path(source), level=level, gold=gold, lps=lps)
+    sets = [*(_read(place) if place.path.exists() else _read_dataset(str(source), place, data))]
     if not sets and not lps:
         raise DataError(f"{source}: no judgments at {level} level")
     return [entry for entry in sets if not lps or entry.lp in lps]
@@ -117,167 +89,46 @@ def read_rater_judgments(path: PathLike, *, lps: Sequence[str] = ()) -> list[Jud
     if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
         sets = read_human_data(path, lps=lps)
     else:
-        sets = [*_from_file(Path(path), "segment", "", combine=lambda ratings: ratings)]
+        sets = [*_read(Source(Path(path)), combine=lambda ratings: ratings)]
     judgments = [entry for entry in sets if isinstance(entry, JudgmentSet)]
     return [entry for entry in judgments if not pairs or entry.lp in pairs]
 
 
-def _from_file(
-    path: Path,
-    level: str,
-    gold: str,
-    *,
-    combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings,
+def _read(
+    source: Source, combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings
 ) -> Iterator[HumanData]:
-    lp = language_pair_in_path(path)
-    if ".score" in path.suffixes:
-        _refuse_gold(path, gold)
-        yield HumanScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
+    """Read a file or folder; `combine` is applied to the ratings of published files."""
+    reader = find_format(source)
+    if source.path.is_dir():
+        if reader is None:
+            raise DataError(
+                f"{source.path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT "
+                "quality estimation; give the files in it instead"
+            )
+        yield from reader.read(source)
         return
-    if ".csv" in path.suffixes and esa.is_appraise(path):
-        _refuse_gold(path, gold)
-        yield from _by_pair(combine(esa.read_appraise(path)), lp)
-        return
-    if ".txt" in path.suffixes and esa.is_span_task_submission(path):
-        _refuse_gold(path, gold)
-        yield from _by_pair(combine(esa.read_esa(path)), lp)
-        return
-    if ".tsv" in path.suffixes and mqm.is_average_score_file(path):
-        _refuse_gold(path, gold)
-        lp = lp or mqm.mqm_language_pair(path)
-        yield mqm.read_average_scores(path, lp=lp)
-        return
-    if reader := annotation_tools.find_reader(path):
-        _refuse_gold(path, gold)
-        yield from _by_pair(combine(reader(path)), lp)
-        return
-    if gold:  # the score column of a table of any layout
-        yield from _by_pair(read_judgments(path, score=gold), lp)
-        return
-    columns = _columns(path)
-    if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
-        yield read_preferences(path, texts=_read_adjacent_texts(path), lp=lp)
-    elif "system1rank" in columns:
-        yield from read_rankings(path).values()
-    elif columns in (set(esa.SCORE_LABELS), set(esa.TAG_LABELS)):
-        yield from _by_pair(read_gold_labels(path), lp)
-    elif any(layout <= columns for layout in esa.ESA_LAYOUTS):
-        lp = lp or mqm.mqm_language_pair(path)
-        yield from _by_pair(combine(esa.read_esa(path)), lp)
-    elif {"severity", "category"} <= columns:
-        lp = lp or mqm.mqm_language_pair(path)
-        yield combine(mqm.read_mqm(path, lp=lp))
-    elif level == "system" and columns <= {"system", "score", "lp"}:
-        for pair, scores in read_system_scores(path).items():
-            yield _system_evidence(path.name.split(".")[0], pair, scores)
-    else:
-        yield from _by_pair(read_judgments(path), lp)
+    for entry in _read_table(source) if reader is None else reader.read(source):
+        if isinstance(entry, JudgmentSet):
+            yield from _split(entry if reader is None else combine(entry), source.lp)
+        else:
+            yield entry
 
 
-def _by_pair(judgment_set: JudgmentSet, lp: str) -> Iterator[HumanData]:
+def _read_table(source: Source) -> Sequence[HumanData]:
+    """Read scores of systems if they are asked for, or scores of translations."""
+    has_system_scores = bool(source.columns) and source.columns <= {"system", "score", "lp"}
+    if source.level == "system" and has_system_scores:
+        return read_system_scores(source.path)
+    return [read_judgments(source.path, score=source.gold or None)]
+
+
+def _split(judgment_set: JudgmentSet, lp: str = "") -> Iterator[HumanData]:
+    """Yield a set for each language pair, by default `lp`."""
     excluded_counts = judgment_set.excluded_counts  # reported once, with the first language pair
     for pair, part in judgment_set.split_by_language_pair().items():
-        yield replace(part, lp=pair or lp, excluded_counts=excluded_counts)
+        part_lp = pair or judgment_set.lp or lp
+        yield replace(part, lp=part_lp, excluded_counts=excluded_counts)
         excluded_counts = {}
-
-
-def _columns(path: Path) -> set[str]:
-    if ".tsv" in path.suffixes:  # the header, because the first row may be unreadable
-        if names := esa.find_omitted_header(path):
-            return set(names)
-        header, *rows = read_first_lines(path, 2)
-        if any(rows):
-            return {name.strip().lower() for name in header.split("\t")}
-    first = next(iter(read_records(path)), None)
-    if first is None:
-        raise DataError(f"{path} contains no judgments")
-    return {str(name).lower() for name in first[1]}
-
-
-def _read_adjacent_texts(path: Path) -> Mapping[str, ItemTexts] | None:
-    stem = path.name.split(".judgements.")[0]
-    candidates = [path.with_name(f"{stem}.texts.jsonl{suffix}") for suffix in ("", ".gz")]
-    file = next((f for f in candidates if f.is_file() and stem != path.name), None)
-    return read_texts(file) if file else None
-
-
-def _system_evidence(
-    name: str,
-    lp: str,
-    scores: Mapping[str, float],
-    testset: TestSet | None = None,
-    excluded_counts: Mapping[str, int] | None = None,
-) -> HumanScoreTable:
-    table = ScoreMatrix("human", tuple(scores), np.array([*scores.values()], float)[:, None])
-    return HumanScoreTable(
-        name=name, lp=lp, table=table, testset=testset, excluded_counts=excluded_counts or {}
-    )
-
-
-def _refuse_gold(name: PathLike, gold: str) -> None:
-    if gold:
-        raise UsageError(f"--gold {gold}: {name} has only one kind of scores; omit --gold")
-
-
-def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Iterator[HumanData]:
-    if is_metrics_task(path):
-        _refuse_gold(path, gold)
-        yield from _from_task(MetricsTask.open(path), level, lps)
-        return
-    if sets := find_eval_sets(path):
-        for entry in sets:
-            if not lps or normalize_language_pair(entry.lp) in lps:
-                yield from _from_eval_set(entry, level, gold)
-        return
-    stems = find_qe_stems(path)
-    for stem in stems:
-        names = (stem.name, path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
-        leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
-        yield read_qe(stem, gold=gold, lp=language_pair_in_path(stem) or leading)
-    if not stems:
-        raise DataError(
-            f"{path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT quality "
-            "estimation; give the files in it instead"
-        )
-
-
-def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[HumanData]:
-    pairs = task.system_level if level == "system" else task.segment_level
-    for lp in pairs:
-        if lps and lp not in lps:
-            continue
-        testset = task.testset(lp) if lp in task.with_outputs else None
-        if level == "system":
-            human = task.system_scores(lp)
-            yield _system_evidence(task.name, lp, human.scores, testset, human.excluded_counts)
-        elif testset is not None:
-            yield task.judgments(lp, testset)
-        else:
-            logger.warning("%s: %s has no system outputs; skipped", task.name, lp)
-
-
-def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[HumanData]:
-    ending = ".sys" if level == "system" else ".seg"
-    wanted = gold + ending
-    kinds = [kind for kind in entry.human_scores if kind.endswith(ending)]
-    if not gold and len(kinds) > 1:
-        names = ", ".join(kind.rpartition(".")[0] for kind in kinds)
-        raise UsageError(
-            f"{entry.folder}, {entry.lp}: several human scores ({names}); choose one with --gold"
-        )
-    if gold and wanted not in kinds:
-        raise UnknownNameError(f"human scores of {entry.lp}", gold, [k[:-4] for k in kinds])
-    if not kinds:
-        return
-    kind = wanted if gold else kinds[0]
-    yield HumanScoreTable(
-        name=entry.folder.name,
-        lp=normalize_language_pair(entry.lp),
-        table=entry.human(kind),
-        testset=entry.testset(),
-        files=entry.score_files(),
-        read_annotations=partial(entry.error_annotations, kind),
-    )
 
 
 def _is_path(name: str) -> bool:
@@ -286,9 +137,7 @@ def _is_path(name: str) -> bool:
     return path.is_absolute() or name[:1] in (".", "~") or not ends.isdisjoint(path.suffixes)
 
 
-def _from_dataset(
-    name: str, level: str, gold: str, data: PathLike | None, lps: Sequence[str]
-) -> Iterator[HumanData]:
+def _read_dataset(name: str, source: Source, data: PathLike | None) -> Iterator[HumanData]:
     name = name.rstrip("/") or name  # shells append / to folders
     try:
         folder = DatasetFolder.open(data)
@@ -299,27 +148,23 @@ def _from_dataset(
     if name not in {entry.name for entry in folder.sets} and _is_path(name):
         raise DataError(f"{name}: no such file or folder")
     entry = folder.find(name)
-    if entry.kind in ("metrics task", "rankings"):
-        _refuse_gold(name, gold)
-    if entry.kind == "metrics task":
-        yield from _from_task(folder.metrics_task(name), level, lps)
-        return
-    if entry.kind == "mt-metrics-eval":
-        yield from _from_folder(entry.path, level, gold, lps)
+    if entry.kind in ("metrics task", "mt-metrics-eval"):
+        yield from _read(Source(entry.path, level=source.level, gold=source.gold, lps=source.lps))
         return
     if entry.kind == "sentence pairs":
         raise UsageError(f"{name} contains sentence pairs, not human scores of translations")
     for lp in entry.lps:
-        if lps and lp not in lps:
+        if source.lps and lp not in source.lps:
             continue
         if entry.kind == "rankings":
+            source.refuse_gold()
             has_scores = (lp, "systems") in entry.files
-            systems = folder.system_scores(name, lp).scores if has_scores else {}
-            yield replace(folder.rankings(name, lp), published_scores=systems)
+            scores = folder.system_scores(name, lp).system_scores() if has_scores else {}
+            yield replace(folder.rankings(name, lp), published_scores=scores)
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
-            judgment_set = folder.judgments(name, lp, part, score=gold or None)
+            judgment_set = folder.judgments(name, lp, part, score=source.gold or None)
             yield replace(judgment_set, name=f"{name} {part}".rstrip())
 
 

@@ -8,23 +8,25 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, divide
+from tertium.arrays import FloatArray
+from tertium.atomic import PathLike
 from tertium.data import records
 from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
-from tertium.data.human_data import UNREADABLE_ROW, HumanData, Texts, UnreadableRows, reasons
+from tertium.data.human_data import UNREADABLE_ROW, HumanData, Translation, UnreadableRows, reasons
 from tertium.data.item_names import assign_item_names, check_numbering_base
 from tertium.data.record_files import Records, default_name, read_records
 from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, TertiumError, UsageError, short_repr
+from tertium.errors import DataError, TertiumError, UsageError, short_repr
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgment, Segment, attach_context
 from tertium.spans import (
@@ -38,6 +40,8 @@ from tertium.spans import (
 logger = logging.getLogger(__name__)
 
 NO_REFERENCE = "no reference"
+Record = TypeVar("Record")
+Row = Mapping[str, Any] | str  # a record, or the reason to exclude it
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -91,51 +95,38 @@ class JudgmentSet(HumanData):
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
-        """The distinct systems; `a+b` counts as a and b (see `to_score_matrix`)."""
+        """The distinct systems; `a+b` counts as a and b (see `split_system`)."""
         names = dict.fromkeys(j.system for j in self.judgments)
-        return tuple(dict.fromkeys(part for name in names for part in self._parts(name)))
+        return tuple(dict.fromkeys(part for name in names for part in self.split_system(name)))
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether the translations are known, so that a metric can score them."""
-        return any(j.segment.hypothesis for j in self.judgments)
-
-    def texts(self) -> Texts:
-        return {key: j.segment for key, j in self._cells() if j.segment.hypothesis}
+    def rows(self, level: str = "segment") -> list[Translation]:
+        return [(j.system, item, j.segment) for item, j in self._named_judgments()]
 
     def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
         marked: dict[tuple[str, str], list[Judgment]] = {}
-        for key, judgment in self._cells():
-            marked.setdefault(key, []).append(judgment)
+        for item, judgment in self._named_judgments():
+            marked.setdefault((judgment.system, item), []).append(judgment)
         merged = {key: merge_rater_annotations(group) for key, group in marked.items()}
         return {key: marks for key, marks in merged.items() if marks is not None}
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         return {
-            name: {item: labels.get((j.lp, j.item), "") for (_, item), j in self._cells()}
+            name: {item: labels.get((j.lp, j.item), "") for item, j in self._named_judgments()}
             for name, labels in self.columns.items()
         }
 
-    def _cells(self) -> list[tuple[tuple[str, str], Judgment]]:
-        """Return each judgment with its system and item, named as in the matrix."""
-        items = self._column_names or [j.item for j in self.judgments]
-        return [((j.system, item), j) for j, item in zip(self.judgments, items, strict=True)]
-
-    @property
-    def _column_names(self) -> tuple[str, ...]:
-        """A name for each judgment if systems are unknown: the second `x` is `x#2`."""
+    def _named_judgments(self) -> list[tuple[str, Judgment]]:
+        """Return each judgment with its item; without systems, the second `x` is `x#2`."""
         if self.systems != ("",):
-            return ()
+            return [(judgment.item, judgment) for judgment in self.judgments]
         counts: Counter[str] = Counter()
-        names = []
+        named_judgments = []
         for judgment in self.judgments:
             item = judgment.item
             counts[item] += 1
-            names.append(item if counts[item] == 1 else f"{item}#{counts[item]}")
-        return tuple(names)
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        return [(j.system, j.segment) for j in self.judgments] if self.has_texts else []
+            name = item if counts[item] == 1 else f"{item}#{counts[item]}"
+            named_judgments.append((name, judgment))
+        return named_judgments
 
     def metric_scores(self) -> dict[str, FloatArray]:
         names = dict.fromkeys(name for j in self.judgments for name in j.metric_scores)
@@ -148,28 +139,13 @@ class JudgmentSet(HumanData):
         """Return the human scores as systems x items, with NaN for missing scores."""
         return self.to_score_matrix(self.scores, "human", level)
 
-    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        """Arrange one value per judgment as systems x items; values of the same cell are averaged.
+    def split_system(self, system: str) -> tuple[str, ...]:
+        """Return a and b for `a+b`, as WMT17 names two systems with the same text.
 
-        WMT17 names two systems with the same text `a+b`. At segment level, this is one judgment in
-        its own row. At system level, it counts for a and for b, if both also occur alone (otherwise
-        the plus sign is part of a name). Without system names, the matrix has one row and a column
-        for each judgment.
+        If a and b do not also occur alone, the plus sign is part of a name.
         """
-        if len(values) != len(self):
-            raise LengthError(f"{self.name}: {len(values)} values for {len(self)} judgments")
-        if names := self._column_names:
-            return ScoreMatrix(name, ("",), np.asarray(values, np.float64)[None, :], names)
-        split = self._parts if level == "system" else lambda system: (system,)
-        cells = [(s, j.item, n) for n, j in enumerate(self.judgments) for s in split(j.system)]
-        systems = tuple(dict.fromkeys(s for s, _, _ in cells))
-        row = {s: n for n, s in enumerate(systems)}
-        column = {item: n for n, item in enumerate(self.items)}
-        where = np.array([[row[s], column[i]] for s, i, _ in cells]).T  # (2, cells)
-        totals, counts = np.zeros((2, len(systems), len(self.items)))
-        np.add.at(totals, tuple(where), np.asarray(values, np.float64)[[n for _, _, n in cells]])
-        np.add.at(counts, tuple(where), 1.0)
-        return ScoreMatrix(name, systems, divide(totals, counts), self.items)
+        parts = tuple(system.split("+"))
+        return parts if self._plain_systems.issuperset(parts) else (system,)
 
     def drop_without_references(self) -> JudgmentSet:
         """Drop and count translations without a reference, if others have one."""
@@ -196,11 +172,6 @@ class JudgmentSet(HumanData):
     @cached_property
     def _plain_systems(self) -> frozenset[str]:
         return frozenset(j.system for j in self.judgments)
-
-    def _parts(self, system: str) -> tuple[str, ...]:
-        parts = tuple(system.split("+"))
-        joint = len(parts) > 1 and all(part in self._plain_systems for part in parts)
-        return parts if joint else (system,)
 
 
 def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations | None:
@@ -273,6 +244,27 @@ def read_judgments(
     return collector.build(name or default_name(path, "judgments"), lp)
 
 
+def collect_published(
+    path: PathLike,
+    records: Iterable[tuple[str, Record]],
+    convert: Callable[[Record, str], Iterable[Row]],
+    lp: str = "",
+) -> JudgmentSet:
+    """Build a set from the records of a published file, of which each becomes several rows.
+
+    Records and rows that cannot be read are excluded and counted.
+    """
+    collector = JudgmentCollector()
+    for where, record in records:
+        rows: list[Row] = []
+        with collector.skip_unreadable():
+            rows = [*convert(record, where)]
+        for row in rows:
+            with collector.skip_unreadable():
+                collector.add(row, where)
+    return collector.build(default_name(path), lp)
+
+
 class JudgmentCollector:
     """Collects judgments row by row and counts excluded rows."""
 
@@ -294,9 +286,12 @@ class JudgmentCollector:
         self._distinct: set[Judgment] = set()
         self._labels: list[tuple[Judgment, Mapping[str, str]]] = []
 
-    def add(self, record: Mapping[str, Any], where: str) -> None:
-        """Add a row whose keys are lowercase."""
-        is_annotated = any(record.get(name) is not None for name in ANNOTATION_NAMES)
+    def add(self, record: Row, where: str) -> None:
+        """Add a row whose keys are lowercase, or count the reason to exclude it."""
+        if isinstance(record, str):
+            self.excluded_counts[record] += 1
+            return
+        is_annotated = records.get_first_alias(record, ANNOTATION_NAMES) is not None
         if any(name in record for name in self.score_names):
             self._has_scores = True
         elif (not is_annotated or self.score_names != SCORE_NAMES) and not self._no_score_error:
@@ -326,15 +321,15 @@ class JudgmentCollector:
         self._label(record, judgment)
         self.add_judgment(judgment)
 
-    def add_published(self, record: Mapping[str, Any], where: str) -> None:
-        """Add a row of published data; a row that cannot be read is excluded and counted."""
+    @contextmanager
+    def skip_unreadable(self) -> Iterator[None]:
+        """Exclude and count a row that cannot be read."""
         try:
-            self.add(record, where)
+            yield
         except TertiumError as error:
             self.exclude_unreadable(error)
 
     def exclude_unreadable(self, error: TertiumError) -> None:
-        """Exclude and count a row that cannot be read."""
         self.unreadable.add(error)
         self.excluded_counts[UNREADABLE_ROW] += 1
 
@@ -390,7 +385,7 @@ class JudgmentCollector:
     ) -> Segment | str:
         if self.find_segment is not None:
             return self.find_segment(item, system, records.get_text(record, records.DOCUMENT_NAMES))
-        if any(record.get(alias) is not None for alias in records.HYPOTHESIS_NAMES):
+        if records.get_first_alias(record, records.HYPOTHESIS_NAMES) is not None:
             return records.segment_from_record(record, where)
         if not (item and system):
             raise DataError(

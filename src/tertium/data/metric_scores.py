@@ -9,12 +9,10 @@ NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEG
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tertium.atomic import PathLike
 from tertium.data.formats.metrics_task import read_metric_submission
@@ -62,14 +60,11 @@ def read_metric_scores(path: PathLike) -> list[MetricScores]:
     if TABLE_SUFFIXES & suffixes:
         return _from_table(path)
     fields = next((len(line.split()) for line in read_lines(path) if line.strip()), 0)
-    if fields <= 2:
-        return [
-            _from_matrix(
-                read_score_file(path), metric_name_from_path(path), language_pair_in_path(path)
-            )
-        ]
-    submission = read_metric_submission(path)
-    return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in submission.items()]
+    if fields > 2:
+        submission = read_metric_submission(path)
+        return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in submission.items()]
+    name, lp = metric_name_from_path(path), language_pair_in_path(path)
+    return [_from_matrix(read_score_file(path), name, lp)]
 
 
 def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
@@ -99,11 +94,45 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
     return MetricScores(metric=metric, lp=lp, systems={s: v for s, v in pairs if v == v})
 
 
+class _Collector:
+    """Collects the scores of all metrics of a file by system and item; "" is the whole system."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path, self.lp = path, language_pair_in_path(path)
+        self.cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+        self.directions: dict[tuple[str, str], bool] = {}
+
+    def find_cells(self, row: Mapping[str, Any], where: str) -> dict[tuple[str, str], float]:
+        """Return the scores so far of the metric and language pair of a row."""
+        metric = get_text(row, METRIC_NAMES) or metric_name_from_path(self.path)
+        key = metric, read_language_pair(row) or self.lp
+        value = row.get("higher_is_better")
+        text = "" if value is None else format_name(value).lower()
+        if text not in DIRECTIONS:
+            raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
+        if self.directions.setdefault(key, DIRECTIONS[text]) != DIRECTIONS[text]:
+            raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
+        return self.cells.setdefault(key, {})
+
+    def results(self) -> list[MetricScores]:
+        results = []
+        for (metric, lp), cells in self.cells.items():
+            segments = {key: score for key, score in cells.items() if key[1]}
+            results.append(
+                MetricScores(
+                    metric=metric,
+                    lp=lp,
+                    segments=ScoreMatrix.from_cells(metric, segments) if segments else None,
+                    systems={system: score for (system, item), score in cells.items() if not item},
+                    higher_is_better=self.directions[metric, lp],
+                )
+            )
+        return results
+
+
 def _from_table(path: PathLike) -> list[MetricScores]:
-    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-    directions: dict[tuple[str, str], bool] = {}
-    records = [(where, part) for where, record in read_records(path) for part in _parts(record)]
-    rows = [(where, lowercase_columns(record)) for where, record in records]
+    collector = _Collector(path)
+    rows = [(where, row) for where, record in read_records(path) for row in _split_columns(record)]
     has_scores = any("score" in row for _, row in rows)  # a JSON record may omit a missing value
     for where, row in rows:
         system, item = get_text(row, SYSTEM_NAMES), get_text(row, ITEM_NAMES)
@@ -116,100 +145,49 @@ def _from_table(path: PathLike) -> list[MetricScores]:
             raise DataError(
                 f"{where}: system or score is missing, found {', '.join(row)}; {LAYOUT}"
             )
-        metric = get_text(row, METRIC_NAMES) or metric_name_from_path(path)
-        key = metric, read_language_pair(row) or language_pair_in_path(path)
-        is_higher_better = _read_direction(row.get("higher_is_better"), where)
-        if directions.setdefault(key, is_higher_better) != is_higher_better:
-            raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
-        group = cells.setdefault(key, {})
-        if (system, item) in group:
-            raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())
-        group[system, item] = read_score(row.get("score"), where)
-    if not cells:
+        cells = collector.find_cells(row, where)
+        if (system, item) in cells:
+            raise DataError(f"{where}: a second score of {system} {item}".rstrip())
+        cells[system, item] = read_score(row.get("score"), where)
+    results = collector.results()
+    if not results:
         raise DataError(f"{path} contains no scores")
-    return [
-        replace(_from_cells(*key, group, path), higher_is_better=directions[key])
-        for key, group in cells.items()
-    ]
+    if mixed := next((entry for entry in results if entry.systems and entry.segments), None):
+        count = len(mixed.systems)
+        raise DataError(f"{path}: {count} scores of {mixed.metric} have no item, others do")
+    return results
 
 
-def _parts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a record for each column that is a metric, or the record itself."""
+def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a lowercase record for each column that is a metric, or the record itself."""
     columns = [name for name in record if name[-2:-1] == " " and name[-1:] in ARROWS]
-    if not columns:
-        yield record
     shared = {name: value for name, value in record.items() if name not in columns}
     for name in columns:
         direction = ARROWS[name[-1]]
-        yield shared | {"metric": name[:-2], "score": record[name], "higher_is_better": direction}
-
-
-def _read_direction(value: Any, where: str) -> bool:
-    """Return whether higher is better; true if the value is missing."""
-    text = "" if value is None else format_name(value).lower()
-    if text not in DIRECTIONS:
-        raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
-    return DIRECTIONS[text]
-
-
-def _from_cells(
-    metric: str, lp: str, cells: Mapping[tuple[str, str], float], path: PathLike
-) -> MetricScores:
-    systems = {system: score for (system, item), score in cells.items() if not item}
-    if len(systems) == len(cells):
-        return MetricScores(metric=metric, lp=lp, systems=systems)
-    if systems:
-        raise DataError(f"{path}: {len(systems)} scores of {metric} have no item, others do")
-    return MetricScores(metric=metric, lp=lp, segments=ScoreMatrix.from_cells(metric, cells))
+        scores = {"metric": name[:-2], "score": record[name], "higher_is_better": direction}
+        yield lowercase_columns(shared | scores)
+    if not columns:
+        yield lowercase_columns(record)
 
 
 def _from_json(path: PathLike) -> list[MetricScores]:
     content = parse_json(read_text(path), str(path))
-    records = content if isinstance(content, list) else [content]
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, dict) or not {"system", "score"} <= set(record):
-            raise DataError(
-                f"{path}, record {number}: expected the output of `tertium score -f json`"
-            )
-        groups.setdefault(get_text(record, ("spec", "name")), []).append(record)
-    return [_from_records(metric, group, path) for metric, group in groups.items()]
-
-
-def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) -> MetricScores:
-    systems = tuple(format_name(record["system"]) for record in records)
-    where = f"{path}, {metric}"
-    if len(set(systems)) != len(systems):
-        raise DataError(f"{where}: a system occurs twice")
-    rows = [record.get("segments") or [] for record in records]
-    if not all(isinstance(row, list) for row in rows):
-        raise DataError(f"{where}: segments: expected a list of scores for each system")
-    if len({len(row) for row in rows}) != 1:
-        raise DataError(f"{where}: systems have different numbers of segments")
-    directions = {_read_direction(record.get("higher_is_better"), where) for record in records}
-    if len(directions) > 1:
-        raise DataError(f"{where}: higher_is_better differs from system to system")
-    segments = None
-    if rows[0]:
-        values = np.array([[read_score(v, where) for v in row] for row in rows])
-        items = _items_of(records, len(rows[0]), where)
-        segments = ScoreMatrix(metric, systems, values, items)
-    return MetricScores(
-        metric=metric,
-        lp=language_pair_in_path(path),
-        segments=segments,
-        systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
-        higher_is_better=directions.pop(),
-    )
-
-
-def _items_of(records: Sequence[Mapping[str, Any]], count: int, where: str) -> tuple[str, ...]:
-    """Return the segment names, which all records must share; by default 1, 2, ..."""
-    first = records[0].get("items")
-    if any(record.get("items") != first for record in records):
-        raise DataError(f"{where}: systems have different segments (items)")
-    items = [*range(1, count + 1)] if first is None else first
-    names = tuple(format_name(item) for item in items) if isinstance(items, list) else ()
-    if len(names) != count or len(set(names)) != count:
-        raise DataError(f"{where}: expected {count} distinct segment names (items)")
-    return names
+    collector = _Collector(path)
+    for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
+        where = f"{path}, record {number}"
+        if not isinstance(record, dict) or not {"system", "score"} <= {*record}:
+            raise DataError(f"{where}: expected the output of `tertium score -f json`")
+        system, segments = format_name(record["system"]), record.get("segments") or []
+        if not isinstance(segments, list):
+            raise DataError(f"{where}: segments: expected a list of scores")
+        items = record.get("items") or [*range(1, len(segments) + 1)]
+        names = [format_name(item) for item in items] if isinstance(items, list) else []
+        if not len({*names}) == len(names) == len(segments):
+            raise DataError(f"{where}: expected {len(segments)} distinct segment names (items)")
+        cells = collector.find_cells(record, where)
+        if (system, "") in cells:
+            raise DataError(f"{where}: a second score of {system}")
+        cells[system, ""] = read_score(record["score"], where)
+        for name, score in zip(names, segments, strict=True):
+            cells[system, name] = read_score(score, where)
+    return collector.results()

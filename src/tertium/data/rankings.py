@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.human_data import HumanData, Texts, reasons
+from tertium.data.human_data import HumanData, Translation, reasons
 from tertium.data.segment_lookup import NO_SEGMENT, UNKNOWN_SYSTEM
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Preference, Segment
 
@@ -92,11 +92,6 @@ class RankingSet(HumanData):
             )
 
     @property
-    def has_texts(self) -> bool:
-        """Whether the translations are known, so that a metric can score them."""
-        return any(segment.hypothesis for segment in self.segments)
-
-    @property
     def ties(self) -> int:
         """The number of ties."""
         return int((self.verdicts == 0.5).sum())
@@ -123,28 +118,16 @@ class RankingSet(HumanData):
         counted = {**self.excluded_counts, "tie": self.ties} if self.ties else self.excluded_counts
         return replace(self, excluded_counts=counted).select(self.verdicts != 0.5)
 
-    def texts(self) -> Texts:
-        rows = zip(
-            self.system_indices.tolist(), self.item_indices.tolist(), self.segments, strict=True
-        )
-        return {(self.systems[s], self.items[i]): segment for s, i, segment in rows}
-
-    def _rows_used(self, level: str) -> IntArray:
-        """Return the segments to score: all at system level, otherwise those that were compared."""
-        return np.flatnonzero(self.compared_mask | (level == "system"))
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        rows = self._rows_used(level).tolist() if self.has_texts else []
-        return [(self.systems[self.system_indices[n]], self.segments[n]) for n in rows]
-
-    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        """Arrange one score per translation as systems x items; NaN for missing translations."""
-        rows = self._rows_used(level)
-        if len(values) != len(rows):
-            raise LengthError(f"{self.name}: {len(values)} scores for {len(rows)} segments")
-        table = np.full((len(self.systems), len(self.items)), np.nan)
-        table[self.system_indices[rows], self.item_indices[rows]] = values
-        return ScoreMatrix(name, self.systems, table, self.items)
+    def rows(self, level: str = "segment") -> list[Translation]:
+        """Return all translations at system level, otherwise those that were compared."""
+        return [
+            (
+                self.systems[self.system_indices[n]],
+                self.items[self.item_indices[n]],
+                self.segments[n],
+            )
+            for n in np.flatnonzero(self.compared_mask | (level == "system"))
+        ]
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         return {"document": self.documents} if self.documents else {}

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tertium.atomic import PathLike, write_text
-from tertium.data.delimited_tables import check_unique_columns, parse_table, read_table
 from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
+from tertium.data.tables import (
+    XLSX,
+    missing_to_null,
+    parse_table,
+    read_parquet,
+    read_table,
+    read_workbook,
+)
 from tertium.data.text_files import (
     STDIN,
     check_record,
@@ -22,9 +28,7 @@ from tertium.data.text_files import (
     read_text,
     split_lines,
 )
-from tertium.data.workbooks import XLSX, read_workbook
 from tertium.errors import DataError, UsageError, short_repr
-from tertium.extras import explain_missing
 from tertium.frames import frame_to_records, is_frame, is_missing
 from tertium.schema import reject_duplicate_keys
 
@@ -35,7 +39,6 @@ Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of som
 JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
 RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
 TEXT_ALIASES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
-_PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
 _JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
 
@@ -78,19 +81,6 @@ def to_json(value: Any) -> str:
     return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def missing_to_null(value: Any) -> Any:
-    """Convert a value for JSON: NaN and infinity become None, tuples become lists.
-
-    >>> missing_to_null({"dev": (float("nan"), 1.5)})
-    {'dev': [None, 1.5]}
-    """
-    if isinstance(value, Mapping):
-        return {key: missing_to_null(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [missing_to_null(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def parse_json(text: str, where: str, hint: str = "") -> Any:
     """Parse JSON; `hint` is appended to the error if it is invalid."""
     try:
@@ -124,7 +114,7 @@ def read_records(
         raise UsageError(f"{path}: --fields is for a .tsv or .csv file without a header")
     if XLSX in suffixes:
         return read_workbook(path)
-    return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
+    return read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
 
 
 def parse_fields(values: Sequence[str]) -> Fields | None:
@@ -214,40 +204,6 @@ def iterate_records(table: Any, each: str = "row") -> Iterator[tuple[str, dict[s
 def _to_plain_cell(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value  # numpy
     return None if is_missing(value) else value
-
-
-def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
-    if not Path(path).is_file():
-        raise DataError(f"{path}: no such file")
-    with explain_missing("a Parquet file"):
-        from pyarrow import ArrowException, parquet
-    try:
-        schema = parquet.read_schema(path)
-        check_unique_columns(schema.names, path)
-        columns = [field.name for field in schema if _is_text_or_number(field.type)]
-        rows = parquet.read_table(path, columns=columns).to_pylist()
-    except (ArrowException, OSError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{path}: not a Parquet file ({reason})") from None
-    for number, row in enumerate(rows, start=1):
-        where = f"{path}, row {number}"
-        record = {k: v for k, v in missing_to_null(row).items() if not k.startswith(_PANDAS_INDEX)}
-        check_record(record, where)
-        yield where, record
-
-
-def _is_text_or_number(kind: Any) -> bool:
-    """Return whether an Arrow type holds texts, numbers, or lists or objects of these.
-
-    Dates, times and binary values are never texts, scores or labels.
-    """
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        return _is_text_or_number(kind.value_type)
-    if types.is_nested(kind):
-        return all(_is_text_or_number(kind.field(n).type) for n in range(kind.num_fields))
-    return not (types.is_temporal(kind) or types.is_binary(kind) or types.is_large_binary(kind))
 
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:

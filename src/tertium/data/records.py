@@ -179,7 +179,11 @@ def read_language_pair(record: Mapping[str, Any]) -> str:
 
 def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first alias that has one, or None."""
-    return next((record[name] for name in names if record.get(name) is not None), None)
+    for name in names:
+        value = record.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def get_text(record: Mapping[str, Any], names: Sequence[str]) -> str:

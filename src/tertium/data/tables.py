@@ -1,7 +1,8 @@
-"""Write tables: TSV, CSV, Parquet and Excel workbooks (`.xlsx`).
+"""Read and write tables: TSV, CSV, Parquet and Excel workbooks (`.xlsx`).
 
-A table is a mapping from column names to columns of plain values: text, numbers, `None` or NaN for
-a missing value.
+Readers yield rows as records, each with its location. Ragged rows and wrong delimiters are errors
+that name the line. A table to write is a mapping from column names to columns of plain values:
+text, numbers, `None` or NaN for a missing value.
 """
 
 from __future__ import annotations
@@ -11,13 +12,20 @@ import io
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tertium.atomic import PathLike, open_atomic
-from tertium.errors import DataError
+from tertium.data.text_files import (
+    check_record,
+    display_name,
+    read_text,
+    warn_about_carriage_returns,
+)
+from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing
-from tertium.frames import is_missing, make_frame
+from tertium.frames import format_name, is_missing, make_frame
 from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
 
 if TYPE_CHECKING:
@@ -33,7 +41,13 @@ MAX_EXCEL_ROWS = 1_048_576  # with the header
 MAX_EXCEL_CELL_LENGTH = 32_767  # characters
 NUMBER_COLUMN_WIDTH, TEXT_COLUMN_WIDTH = 14, 60  # in characters of the default font
 MARK_COLOR = "C00000"
+XLSX = ".xlsx"
+PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
+
+RowFallback = Callable[[list[str], DataError], dict[str, str] | None]
+
 logger = logging.getLogger(__name__)
+csv.field_size_limit(1 << 24)
 
 
 class HighlightedText(str):
@@ -188,3 +202,247 @@ def _mark_text(value: HighlightedText) -> CellRichText:
     text, (start, end) = _clean(value), (value.start, value.end)
     marked = TextBlock(InlineFont(b=True, u="single", color=MARK_COLOR), text[start:end])
     return CellRichText(*filter(None, (text[:start], marked, text[end:])))
+
+
+def read_table(
+    path: PathLike,
+    fields: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    fallback: RowFallback | None = None,
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Read the rows of a TSV or CSV file as dictionaries, each with its location.
+
+    The first row is the header unless `fields` names the columns. The delimiter follows the suffix:
+    comma for `.csv`, otherwise tab. CSV fields may be quoted. TSV fields are literal; a warning
+    reports those that look quoted, because the quotes would be scored as text. If the last column
+    name starts with `#` and a row lacks that column, the name is a comment. `fallback` is called
+    with a row that has another number of fields: it returns a record, or None to skip the row.
+    """
+    if delimiter is None:
+        delimiter = "," if ".csv" in Path(path).suffixes else "\t"
+    return parse_table(read_text(path), display_name(path), fields, delimiter, fallback)
+
+
+def parse_table(
+    text: str,
+    name: str,
+    fields: Sequence[str] | None,
+    delimiter: str,
+    fallback: RowFallback | None = None,
+) -> Iterator[tuple[str, dict[str, str]]]:
+    rows = parse_rows(text, delimiter, name)
+    quoted = 0
+    header = list(fields) if fields is not None else next(rows, (0, None))[1]
+    if header is None:
+        raise DataError(f"{name} is empty; expected a header and rows")
+    header = [column.strip() for column in header]
+    check_delimiter(header, delimiter, name)
+    check_unique_columns(header, name)
+    for line, row in rows:
+        if not row:
+            continue
+        where = f"{name}, line {line}"
+        if line == 1:
+            reject_header_row(row, header, name)
+        has_comment = header[-1].startswith("#") and len(row) == len(header) - 1
+        if len(row) != len(header) and not has_comment:
+            error = DataError(
+                f"{where}: {len(row)} fields, but the header has {len(header)} "
+                f"({', '.join(header)})"
+            )
+            if fallback is None:
+                raise error
+            if (record := fallback(row, error)) is not None:
+                yield where, record
+            continue
+        quoted += sum(map(is_csv_quoted, row)) if delimiter == "\t" else 0
+        yield where, dict(zip(header, row, strict=not has_comment))
+    warn_about_csv_quotes(name, quoted)
+    if delimiter == "\t":
+        warn_about_carriage_returns(name, text.count("\r") - text.count("\r\n"))
+
+
+def parse_rows(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Split a table into rows with `csv_rows`, each with the number of its last line."""
+    lines = io.StringIO(text, newline="\n")
+    if delimiter == "\t":
+        yield from enumerate(csv_rows(lines, delimiter), start=1)
+        return
+    reader = csv_rows(lines, delimiter)
+    last_line = 0
+    try:
+        for row in reader:
+            last_line = reader.line_num
+            yield last_line, row
+    except csv.Error as error:
+        problem = describe_csv_error(error, last_line + 1, reader.line_num)
+        raise DataError(f"{name}, {problem}") from None
+
+
+def csv_rows(lines: Iterable[str], delimiter: str) -> Any:
+    """Return an iterator of rows: literal fields for tabs, strict quoting for other delimiters.
+
+    Strict quoting rejects an unclosed quote, which would swallow all later rows, and text after a
+    closing quote. An empty line is an empty row.
+    """
+    if delimiter == "\t":
+        texts = (line.removesuffix("\n").removesuffix("\r") for line in lines)
+        return (text.split(delimiter) if text else [] for text in texts)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def describe_csv_error(error: csv.Error, first: int, last: int) -> str:
+    """Describe an error of `csv_rows` with its lines and how to fix it.
+
+    >>> describe_csv_error(csv.Error("unexpected end of data"), 3, 9)
+    'lines 3 to 9: a quote is not closed; double the quotes inside a quoted field'
+    """
+    where = f"line {last}" if first >= last else f"lines {first} to {last}"
+    remedy = "; double the quotes inside a quoted field"
+    if str(error) == "unexpected end of data":
+        return f"{where}: a quote is not closed{remedy}"
+    if str(error).startswith("new-line character"):
+        return f"{where}: a carriage return outside quotes; end rows with \\n or \\r\\n"
+    return f"{where}: {error}" + (remedy if "expected after" in str(error) else "")
+
+
+def reject_header_row(row: Sequence[str], fields: Sequence[str], path: PathLike) -> None:
+    """Raise an error if the first row repeats the column names given by `fields`."""
+    if [cell.strip().lower() for cell in row] == [name.lower() for name in fields]:
+        raise UsageError(
+            f"{path}: the first line is a header ({', '.join(fields)}) and would be scored as a "
+            "row: omit --fields"
+        )
+
+
+def check_unique_columns(names: Sequence[str], path: PathLike) -> None:
+    """Raise an error if two columns have the same name."""
+    if len(set(names)) < len(names):
+        repeated = min(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path}: column {repeated!r} occurs more than once")
+
+
+def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
+    """Raise an error if the only column name contains another common delimiter."""
+    names = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    if len(header) != 1:
+        return
+    if other := next((mark for mark in "\t;," if mark in header[0]), ""):
+        raise DataError(
+            f"{path}: the columns are separated by {names[other]} ({header[0]}); expected "
+            f"{names[delimiter]}: save the file with {names[delimiter]}, or rename it (.tsv for "
+            "tabs, .csv for commas)"
+        )
+
+
+def warn_about_csv_quotes(path: PathLike, count: int) -> None:
+    """Warn if fields of a TSV file are quoted as in CSV."""
+    if count:
+        logger.warning(
+            "warning: %s: fields quoted as in CSV: %d; quotes are literal in TSV: write it without "
+            "quoting, or as .csv",
+            path,
+            count,
+        )
+
+
+def is_csv_quoted(field: str) -> bool:
+    """Return whether a field is in quotes and all quotes inside it are doubled.
+
+    >>> is_csv_quoted('"She said ""no""."'), is_csv_quoted('"No."'), is_csv_quoted('""No""')
+    (True, False, False)
+    """
+    inner = field[1:-1]
+    is_enclosed = field[:1] == field[-1:] == '"'
+    return is_enclosed and '""' in inner and '"' not in inner.replace('""', "")
+
+
+def read_workbook(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows with their locations; cells are texts, empty ones too, as in a CSV file."""
+    with explain_missing("an Excel workbook"):
+        import openpyxl
+    try:
+        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except Exception as error:  # openpyxl, zipfile, zlib and XML parsers have no common base
+        raise DataError(f"{path}: not an Excel workbook ({error})") from None
+    try:
+        rows = _workbook_rows(workbook, path)
+        header = [_cell_text(value) for value in next(rows, ())]
+        while header and not header[-1]:
+            header.pop()
+        if not header or not all(header):
+            raise DataError(f"{path}: the first row has to name every column, such as source, mt")
+        check_unique_columns(header, path)
+        for number, row in enumerate(rows, start=2):
+            cells = [_cell_text(value) for value in row[: len(header)]]
+            if any(cells):
+                where = f"{path}, row {number}"
+                cells += [""] * (len(header) - len(cells))
+                record = dict(zip(header, cells, strict=True))
+                check_record(record, where)
+                yield where, record
+    finally:
+        workbook.close()
+
+
+def _workbook_rows(workbook: Any, path: PathLike) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from workbook.worksheets[0].iter_rows(values_only=True)
+    except Exception as error:
+        raise DataError(f"{path}: damaged Excel workbook ({error})") from None
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return format_name(value) if isinstance(value, int | float) else str(value)
+
+
+def read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file")
+    with explain_missing("a Parquet file"):
+        from pyarrow import ArrowException, parquet
+    try:
+        schema = parquet.read_schema(path)
+        check_unique_columns(schema.names, path)
+        columns = [field.name for field in schema if _is_text_or_number(field.type)]
+        rows = parquet.read_table(path, columns=columns).to_pylist()
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: not a Parquet file ({reason})") from None
+    for number, row in enumerate(rows, start=1):
+        where = f"{path}, row {number}"
+        record = {k: v for k, v in missing_to_null(row).items() if not k.startswith(PANDAS_INDEX)}
+        check_record(record, where)
+        yield where, record
+
+
+def _is_text_or_number(kind: Any) -> bool:
+    """Return whether an Arrow type holds texts, numbers, or lists or objects of these.
+
+    Dates, times and binary values are never texts, scores or labels.
+    """
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _is_text_or_number(kind.value_type)
+    if types.is_nested(kind):
+        return all(_is_text_or_number(kind.field(n).type) for n in range(kind.num_fields))
+    return not (types.is_temporal(kind) or types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def missing_to_null(value: Any) -> Any:
+    """Convert a value for JSON: NaN and infinity become None, tuples become lists.
+
+    >>> missing_to_null({"dev": (float("nan"), 1.5)})
+    {'dev': [None, 1.5]}
+    """
+    if isinstance(value, Mapping):
+        return {key: missing_to_null(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [missing_to_null(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

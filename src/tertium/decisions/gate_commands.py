@@ -19,7 +19,7 @@ from tertium.decisions.margins import SuggestedMargins, suggest_margins
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.scoring import score
-from tertium.localization.inputs import Inputs, InputTexts, column_names
+from tertium.localization.inputs import InputFiles, InputTexts, column_names
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 from tertium.metrics.judge.usage import current_usage
@@ -109,7 +109,7 @@ class GateOptions:
 
 
 def gate_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     pair: GatePair,
     metrics: MetricOptions,
     rules: GateOptions,
@@ -151,7 +151,7 @@ def gate_files(
 
 
 def calibrate_gate(
-    inputs: Inputs,
+    inputs: InputFiles,
     pair: GatePair,
     metrics: MetricOptions,
     compute: Compute,
@@ -177,7 +177,7 @@ def _is_stored(files: PairFiles) -> bool:
     return Path(files.baseline).suffix == ".json"
 
 
-def _read_texts(inputs: Inputs, files: PairFiles, *, by: Sequence[str] = ()) -> InputTexts:
+def _read_texts(inputs: InputFiles, files: PairFiles, *, by: Sequence[str] = ()) -> InputTexts:
     """Read the files of one pair; options of the command line come first."""
     systems = (files.candidate,) if _is_stored(files) else (files.baseline, files.candidate)
     merged = replace(

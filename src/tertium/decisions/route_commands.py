@@ -21,7 +21,7 @@ from tertium.decisions.route import Route, fit_route
 from tertium.decisions.routing import RoutedTranslations, apply_route
 from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions
-from tertium.localization.inputs import Inputs
+from tertium.localization.inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeConnection
 
 Share = Annotated[float, Option(metavar="P")]
@@ -114,7 +114,7 @@ def fit_route_to_files(
 def apply_route_to_files(
     route: Annotated[InFile, Option(metavar="ROUTE")],
     /,
-    inputs: Inputs,
+    inputs: InputFiles,
     compute: Compute,
     judge: JudgeConnection,
 ) -> RoutedTranslations:

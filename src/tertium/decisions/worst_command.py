@@ -9,7 +9,7 @@ from tertium.core.options import Compute, InFiles, Option
 from tertium.decisions.worst import WorstSegments, worst
 from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
-from tertium.localization.inputs import Inputs
+from tertium.localization.inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
 LABELS = ("language", "document")
@@ -31,7 +31,7 @@ def parse_limits(texts: Sequence[str]) -> dict[str, int]:
 
 
 def worst_of_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     metrics: MetricOptions,
     compute: Compute,
     judge: JudgeServer,

@@ -7,8 +7,10 @@ Our own forward pass (`bert`) runs the architectures it supports, transformers a
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -16,11 +18,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tertium.arrays import BoolArray, IntArray
-from tertium.encoders.batching import plan_batches
+from tertium.encoders.batching import plan_batches, run_or_split
 from tertium.encoders.linear_layers import DTYPES, check_precision
+from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.pooling import Pooling
 from tertium.errors import ModelError
 from tertium.execution import current_runtime
+
+R = TypeVar("R")
 
 # Tokens per batch, and the cost of starting a batch in tokens, measured with minilm. On a CPU it
 # pays more to keep activations in the cache than to multiply large matrices.
@@ -76,6 +81,17 @@ class EncoderNetwork(nn.Module):
             overhead=BATCH_OVERHEADS[kind],
             limit=runtime.batch_size,
         )
+
+    def map_batches(
+        self, function: Callable[[IntArray], R], lengths: Sequence[int] | IntArray
+    ) -> Iterator[R]:
+        """Yield the results of batches of texts of these token counts, on a CPU by thread.
+
+        `function` takes the indices of texts. A batch that does not fit into memory is split.
+        """
+        run = partial(run_or_split, function)
+        apply = map_on_threads if self.device == "cpu" else map
+        yield from chain.from_iterable(apply(run, self.plan_batches(lengths)))
 
     def check_finite(self, vocab_size: int) -> None:
         """Reject settings with which a short text has states that are not finite."""

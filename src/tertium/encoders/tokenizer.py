@@ -108,6 +108,15 @@ def certainly_fits(text: str, max_length: int) -> bool:
     return len(unicodedata.normalize("NFKD", text).encode(errors="replace")) <= limit
 
 
+def find_longer(
+    texts: Sequence[str], limit: int, tokenize: Callable[[list[str]], list[TokenizedText]]
+) -> set[str]:
+    """Return the texts with more tokens than a limit."""
+    candidates = [text for text in texts if not certainly_fits(text, limit)]
+    tokenized = zip(candidates, tokenize(candidates), strict=True)
+    return {text for text, pieces in tokenized if len(pieces) > limit}
+
+
 def certainly_has_known_token(text: str) -> bool:
     """Return True if a text is blank or has a known token, judged without tokenizing it.
 

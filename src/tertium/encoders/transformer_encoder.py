@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tertium.arrays import Float32Array, exact_squared_norms
+from tertium.arrays import Float32Array, IntArray, exact_squared_norms
 from tertium.cache.cached_files import cached_file_hash
-from tertium.encoders.batching import run_or_split
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
 from tertium.encoders.model_settings import (
     CONFIG_FILE,
@@ -244,14 +243,14 @@ class TransformerEncoder:
 
     def _run_pass(self, texts: Sequence[str], layers: Sequence[str], sentences: bool) -> _Pass:
         """Compute all requested vectors of distinct texts in one pass."""
-        from tertium.encoders.parallel import map_on_threads
-
         complete = self.tokenizer(texts)
         result = _Pass(self, complete, layers, sentences)
         lengths = [len(job.ids) + self.tokenizer.special_count for job in result.jobs]
-        batches = [[result.jobs[i] for i in batch] for batch in self.network.plan_batches(lengths)]
-        run = partial(run_or_split, result.run)
-        for _ in (map_on_threads if self.network.device == "cpu" else map)(run, batches):
+
+        def run(batch: IntArray) -> None:
+            result.run([result.jobs[i] for i in batch])
+
+        for _ in self.network.map_batches(run, lengths):
             pass
         result.average_windows()
         return result

@@ -12,7 +12,7 @@ from tertium.core.result import Column, Listing, Table, View
 from tertium.data.configuration import find_configuration
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.writing_back import write_back
-from tertium.localization.inputs import InputTexts, Texts, WriteBack
+from tertium.localization.inputs import InputTexts, TextFiles, WriteBack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def check_files(
     files: InFiles = (),
     /,
     *,
-    texts: Texts,
+    texts: TextFiles,
     checks: CheckOptions,
     output: Output,
     copies: WriteBack,

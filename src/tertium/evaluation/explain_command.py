@@ -10,7 +10,7 @@ from tertium.core.result import View
 from tertium.errors import UsageError
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.metric_choice import load_scorer
-from tertium.localization.inputs import STDIN, Inputs
+from tertium.localization.inputs import STDIN, InputFiles
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
@@ -23,7 +23,7 @@ MetricName = Annotated[
 
 
 def explain_texts(
-    inputs: Inputs,
+    inputs: InputFiles,
     output: Output,
     judge: JudgeConnection,
     *,
@@ -76,7 +76,7 @@ def explain_texts(
     )
 
 
-def _make_segments(inputs: Inputs, number: int | None) -> list[Segment]:
+def _make_segments(inputs: InputFiles, number: int | None) -> list[Segment]:
     """Return a segment for each sentence of -t."""
     if number is not None:
         raise UsageError("--segment is for files: omit it, or omit --text")
@@ -94,7 +94,7 @@ def _make_segments(inputs: Inputs, number: int | None) -> list[Segment]:
     return [Segment(text, inputs.sources, inputs.references) for text in inputs.translations]
 
 
-def _read_segment(inputs: Inputs, number: int | None) -> list[Segment]:
+def _read_segment(inputs: InputFiles, number: int | None) -> list[Segment]:
     """Return a segment of each system."""
     files = [*inputs.translations, *inputs.references, inputs.sources or STDIN]
     for file in files:

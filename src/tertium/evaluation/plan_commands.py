@@ -18,7 +18,7 @@ from tertium.core.result import Result, View
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.evaluation.campaign_planning import plan_campaign, plan_power
-from tertium.localization.inputs import Inputs, InputTexts
+from tertium.localization.inputs import InputFiles, InputTexts
 from tertium.metrics.judge.server_options import JudgeConnection
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
@@ -198,7 +198,7 @@ class CampaignOptions:
 
 
 def plan_evaluation(
-    inputs: Inputs,
+    inputs: InputFiles,
     design: DesignOptions,
     campaign: CampaignOptions,
     output: Output,
@@ -235,10 +235,10 @@ def plan_evaluation(
         segments = campaign.segments or (plan.segments if plan else 0)
         if not segments:
             raise UsageError("how many segments? give --difference, --time or --segments")
-        made = campaign.make(texts, segments, design, path)
-        write_any_campaign(made, path, campaign.tool)
-        results.append(made)
-        record |= {"campaign": made.id, "file": path}
+        new_campaign = campaign.make(texts, segments, design, path)
+        write_any_campaign(new_campaign, path, campaign.tool)
+        results.append(new_campaign)
+        record |= {"campaign": new_campaign.id, "file": path}
         warnings += _warn_of_size(segments, len(texts.testset), plan)
     return View(
         result=results[0],

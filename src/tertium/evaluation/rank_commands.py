@@ -8,10 +8,10 @@ from typing import Annotated
 from tertium.core.options import Compute, Display, InFile, Option, Output
 from tertium.core.result import View
 from tertium.data.candidate_lists import read_candidates
-from tertium.data.record_files import missing_to_null
+from tertium.data.tables import missing_to_null
 from tertium.evaluation.metric_choice import load_scorer, target_texts
 from tertium.evaluation.ranking import RankedCandidates, rank, recommend_ranker, rerank
-from tertium.localization.inputs import Inputs
+from tertium.localization.inputs import InputFiles
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.judge.server_options import JudgeConnection
 
@@ -21,7 +21,7 @@ RankerName = Annotated[
 
 
 def rank_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     compute: Compute,
     judge: JudgeConnection,
     display: Display,

@@ -23,7 +23,7 @@ from tertium.evaluation.scoring import score
 from tertium.evaluation.slices import SlicedResult, Slices, slice_results
 from tertium.evaluation.verdicts import describe_verdict
 from tertium.evaluation.writing_back import write_back
-from tertium.localization.inputs import Inputs, WriteBack, column_names
+from tertium.localization.inputs import InputFiles, WriteBack, column_names
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 
@@ -153,7 +153,7 @@ class ScoreView:
 
 
 def score_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     metrics: MetricOptions,
     tests: Tests,
     view: ScoreView,
@@ -277,7 +277,7 @@ def _pair_files(
 
 
 def compare_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     metrics: MetricOptions,
     tests: Tests,
     output: Output,

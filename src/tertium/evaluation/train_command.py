@@ -30,8 +30,7 @@ from tertium.evaluation.training import (
 )
 from tertium.metrics.judge.server_options import JudgeConnection
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
-from tertium.models.training_options import Epoch
-from tertium.models.training_options import Option as TrainingOption
+from tertium.models.training_options import Epoch, TrainingOption
 from tertium.specs import format_spec, format_value, parse_fields, parse_value, split_spec
 
 MAX_SEARCHED = 10  # settings of a search that are printed

@@ -25,7 +25,7 @@ from tertium.models.training_data import (
     sort_training_sets,
 )
 from tertium.models.training_job import LOG
-from tertium.models.training_options import Epoch, Option, describe_options
+from tertium.models.training_options import Epoch, TrainingOption, describe_options
 from tertium.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
 from tertium.specs import parse_fields, split_spec
 
@@ -189,7 +189,7 @@ def has_one_recipe(cls: type[TrainedModel]) -> bool:
     return all((r.settings, r.options) == (first.settings, first.options) for r in other_recipes)
 
 
-def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Option]:
+def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[TrainingOption]:
     """Return the training options of a class, with the defaults of a recipe."""
     return describe_options(cls.recipes[recipe].options)
 

@@ -62,7 +62,7 @@ class InputTexts:
     """
 
     testset: TestSet
-    files: Texts
+    files: TextFiles
     source_language: str = ""
     target_language: str = ""
     project: Project | None = field(default=None, repr=False)
@@ -90,7 +90,7 @@ class InputTexts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Texts(LanguageOptions):
+class TextFiles(LanguageOptions):
     """Files with translations and their sources.
 
     Attributes
@@ -247,7 +247,7 @@ class Texts(LanguageOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs(Texts):
+class InputFiles(TextFiles):
     """Files with translations, sources and references.
 
     Attributes

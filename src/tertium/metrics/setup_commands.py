@@ -35,7 +35,7 @@ class Installable:
     """A package, model or dictionary: where it is installed, or how to install it."""
 
     name: str
-    what: str
+    content: str
     installed: str | None
     install: str | None = None
     languages: str = ""
@@ -60,19 +60,21 @@ def show_setup() -> Listing:
     size = sum(item.bytes for item in items) / 1e6
     rows = [
         Installable(
-            name="tertium", what=f"version {__version__}", installed=str(Path(__file__).parents[1])
+            name="tertium",
+            content=f"version {__version__}",
+            installed=str(Path(__file__).parents[1]),
         ),
         Installable(
             name="tertium-models",
-            what="trained metrics: tertium-small, tertium-multi, ...",
+            content="trained metrics: tertium-small, tertium-multi, ...",
             installed=str(bundled_models_folder()) if has_bundled_models() else None,
             install=HOW_TO_INSTALL,
         ),
         *_list_extras(),
         *map(_describe, RESOURCES.values()),
-        Installable(name="cache", what=f"{size:,.1f} MB", installed=str(cache_folder())),
+        Installable(name="cache", content=f"{size:,.1f} MB", installed=str(cache_folder())),
     ]
-    columns = [Column("name"), Column("content", "what"), Column(LOCATION, "location")]
+    columns = [Column("name"), Column("content", "content"), Column(LOCATION, "location")]
     notes = ["`tertium list models` describes encoders, `tertium setup cache` the cache"]
     return Listing(table=Table(columns, rows, notes=notes))
 
@@ -82,7 +84,7 @@ def _list_extras() -> Iterator[Installable]:
         modules = [module for module in EXTRA_BY_MODULE if EXTRA_BY_MODULE[module] == extra]
         yield Installable(
             name=f"extra {extra}",
-            what=", ".join(PACKAGE_BY_MODULE.get(module, module) for module in modules),
+            content=", ".join(PACKAGE_BY_MODULE.get(module, module) for module in modules),
             installed="installed" if is_installed(*modules) else None,
             install=install_command(extra),
         )
@@ -104,14 +106,14 @@ def list_models() -> Listing:
     """
     rows = [*map(_describe, RESOURCES.values())]
     for name in list_hub_cache():
-        what = "a model in the Hugging Face cache"
-        rows.append(Installable(name=f"hf/{name}", what=what, installed="Hugging Face cache"))
+        content = "a model in the Hugging Face cache"
+        rows.append(Installable(name=f"hf/{name}", content=content, installed="Hugging Face cache"))
     for name, entries in ENCODERS.plugins.items():
         package = describe_package(entries[0])
-        rows.append(Installable(name=name, what="an encoder of a plugin", installed=package))
+        rows.append(Installable(name=name, content="an encoder of a plugin", installed=package))
     columns = [
         Column("name"),
-        Column("description", "what"),
+        Column("description", "content"),
         Column("languages", _shorten_languages),
         Column("MB", "megabytes", 0),
         Column(LOCATION, "location"),
@@ -169,7 +171,7 @@ def _describe(card: Resource) -> Installable:
     place = _find_installed(card)
     return Installable(
         name=card.name,
-        what=card.title,
+        content=card.title,
         installed=f"{place[1]}: {place[0]}" if place else None,
         install=f"tertium setup install {card.name}",
         languages=" ".join(sorted(card.languages)),

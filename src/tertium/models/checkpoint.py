@@ -24,7 +24,7 @@ import numpy as np
 
 from tertium.atomic import open_atomic, write_text
 from tertium.cache.cached_files import hash_file
-from tertium.data.record_files import missing_to_null
+from tertium.data.tables import missing_to_null
 from tertium.errors import MissingResourceError, ModelError
 from tertium.models.array_checks import Array, check_finite, check_names
 from tertium.schema import Sha256, read_dataclass, read_json_object

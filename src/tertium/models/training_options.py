@@ -53,7 +53,7 @@ class Recipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Option(NamedTuple):
+class TrainingOption(NamedTuple):
     """One field of an options dataclass: `kind` is its type, `description` its help text."""
 
     name: str
@@ -66,7 +66,7 @@ class Option(NamedTuple):
         return "--" + self.name.replace("_", "-")
 
 
-def describe_options(options: Any) -> list[Option]:
+def describe_options(options: Any) -> list[TrainingOption]:
     """List the fields of an options object or class that have a help text.
 
     >>> [option.flag for option in describe_options(TrainingOptions)]
@@ -74,7 +74,7 @@ def describe_options(options: Any) -> list[Option]:
     """
     kinds, hints = _hints(options if isinstance(options, type) else type(options))
     return [
-        Option(f.name, kinds[f.name], texts[0], format_value(getattr(options, f.name)))
+        TrainingOption(f.name, kinds[f.name], texts[0], format_value(getattr(options, f.name)))
         for f in dataclasses.fields(options)
         if (texts := [m for m in getattr(hints[f.name], "__metadata__", ()) if isinstance(m, str)])
     ]

@@ -173,9 +173,13 @@ def _blocks(sections: Sequence[Any]) -> Iterator[Block]:
 
 def _names(result: Result) -> set[str]:
     """Return the row headers of the tables, which may be names in the title."""
-    tables = result.tables()
-    names = [table.columns[0].value(row) for table in tables for row in table.rows]
-    return {name for name in names if isinstance(name, str)}
+    names = set()
+    for table in result.tables():
+        for row in table.rows:
+            name = table.columns[0].value(row)
+            if isinstance(name, str):
+                names.add(name)
+    return names
 
 
 def _render_navigation(sections: Sequence[Section]) -> Markup:

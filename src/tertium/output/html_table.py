@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tertium.core.result import Cell, Column, Table
 from tertium.output.error_span_markup import render_line
-from tertium.output.markup import Markup, element, isolate_names, join, scrollable
+from tertium.output.markup import Markup, element, escape, isolate_names, join, scrollable
 
 
 def render_table(table: Table, *, sortable: bool = False, max_rows: int | None = None) -> Markup:
@@ -19,25 +19,30 @@ def render_table(table: Table, *, sortable: bool = False, max_rows: int | None =
     visible = table.visible
     rows = Table(visible, table.rows[:max_rows]).cells()
     names = _names(rows, visible)
-    cautions = [
-        element("p", *isolate_names(line, names), class_="caution") for line in table.cautions
-    ]
-    notes = [element("p", *isolate_names(line, names), class_="note") for line in table.notes]
+    cautions = []
+    for line in table.cautions:
+        cautions.append(element("p", *isolate_names(line, names), class_="caution"))
+    notes = []
+    for line in table.notes:
+        notes.append(element("p", *isolate_names(line, names), class_="note"))
     if len(rows) < len(table.rows):
         cut = f"The first {len(rows):,} of {len(table.rows):,} rows; files have all."
         notes.append(element("p", cut, class_="note"))
     if not rows:
         nothing = element("p", f"No {table.title.lower() or 'rows'}.") if visible else ""
         return join([*cautions, nothing, *notes])
-    filters = [n for n, column in enumerate(visible) if column.name in table.filters]
+    head = [_header_cell(column, sortable) for column in visible]
+    body = [_row(row, visible) for row in rows]
+    foot = [_row(row, visible) for row in table.footer]
+    filters = [str(n) for n, column in enumerate(visible) if column.name in table.filters]
     grid = element(
         "table",
         element("caption", table.title) if table.title else "",
-        element("thead", element("tr", *(_header_cell(column, sortable) for column in visible))),
-        element("tbody", *(_row(row, visible) for row in rows)),
-        element("tfoot", *(_row(row, visible) for row in table.footer)) if table.footer else "",
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        element("tfoot", *foot) if foot else "",
         class_="sortable" if sortable else None,
-        data_filters=" ".join(map(str, filters)) if sortable and filters else None,
+        data_filters=" ".join(filters) if sortable and filters else None,
     )
     return join([*cautions, scrollable(grid, table.title or "table"), *notes])
 
@@ -64,22 +69,26 @@ def _header_cell(column: Column, sortable: bool) -> Markup:
     )
 
 
-def _row(cells: Iterable[Cell], columns: Sequence[Column]) -> Markup:
+def _row(cells: Sequence[Cell], columns: Sequence[Column]) -> Markup:
+    """Return a row, whose first cell is its header."""
     parts = []
     for n, (cell, column) in enumerate(zip(cells, columns, strict=True)):
+        if isinstance(cell.value, list):
+            contents = join(map(render_line, cell.value))
+            style = "lines"
+        else:
+            contents = _text(cell, column)
+            style = "" if column.is_text else "number"
         is_number = isinstance(cell.value, int | float)
-        is_lines = isinstance(cell.value, list)
-        style = "lines" if is_lines else "" if column.is_text else "number"
-        parts.append(
-            element(
-                "td" if n else "th",
-                join(map(render_line, cell.value)) if is_lines else _text(cell, column),
-                _bar(cell.bar),
-                scope=None if n else "row",
-                class_=f"{style} {cell.emphasis}".strip() or None,
-                data_value=repr(cell.value) if is_number else None,
-            )
+        part = element(
+            "td" if n else "th",
+            contents,
+            _bar(cell.bar),
+            scope=None if n else "row",
+            class_=f"{style} {cell.emphasis}".strip() or None,
+            data_value=repr(cell.value) if is_number else None,
         )
+        parts.append(part)
     return element("tr", *parts)
 
 
@@ -87,8 +96,10 @@ def _text(cell: Cell, column: Column) -> Markup:
     """Return the text of a cell; a narrow column has the range of a number below it."""
     if column.is_text:
         return element("bdi", cell.text)
-    number, *bounds = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
-    return join([number, *(element("span", f" {text}", class_="range") for text in bounds)])
+    parts = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
+    if len(parts) == 1:
+        return escape(cell.text)
+    return join([element("span", part, class_="range") for part in parts], " ")
 
 
 def _bar(length: float | None) -> str:

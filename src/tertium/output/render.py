@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from tertium.core.result import Table
+from tertium.core.result import Section, Table
 from tertium.data.tables import tsv_lines
 from tertium.errors import UsageError
 from tertium.output import latex, markdown, text
@@ -24,8 +24,13 @@ def render_contents(
     """Return the contents of results in a format; other formats than text have tables only."""
     if style == "text":
         return text.render_contents(contents, width=width, color=color)
-    tables = [render_table(part, style) for part in contents if isinstance(part, Table)]
-    return ("\n" if style == "md" else "").join(tables)
+    tables: list[str] = []
+    for part in contents:
+        if isinstance(part, Table):
+            tables.append(render_table(part, style))
+        elif isinstance(part, Section):
+            tables.append(render_contents(part.contents, style))
+    return ("\n" if style == "md" else "").join(filter(None, tables))
 
 
 def render_table(

@@ -39,8 +39,15 @@ def make_log(result: Any) -> dict[str, Any]:
         "semanticVersion": __version__,
         "rules": [_describe_rule(rule) for rule in RULES],
     }
-    findings = [_describe_finding(own, places[own.span.category]) for own in result.findings()]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": findings}
+    findings = []
+    for finding in result.findings():
+        rule = places[finding.span.category]
+        findings.append(_describe_finding(finding, rule))
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": findings,
+    }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
@@ -51,7 +58,9 @@ def _describe_rule(rule: FindingRule) -> dict[str, Any]:
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {"severity": rule.severity, "tags": ["translation"]},
     }
-    return described | ({"help": {"text": rule.help}} if rule.help else {})
+    if rule.help:
+        described["help"] = {"text": rule.help}
+    return described
 
 
 def _describe_finding(finding: Finding, rule: int) -> dict[str, Any]:

@@ -44,24 +44,26 @@ def render_table(table: Table, *, width: int | None = None, color: bool = False)
     """Return a table as text that ends in a newline; None is an unlimited width."""
     table = table.shortened()
     header = [Cell(replace_control_characters(name), emphasis="best") for name in table.header]
-    rows = [
-        [replace(cell, text=replace_control_characters(cell.text)) for cell in row]
-        for row in (*table.cells(), *table.footer)
-    ]
+    rows = []
+    for row in (*table.cells(), *table.footer):
+        rows.append([replace(cell, text=replace_control_characters(cell.text)) for cell in row])
     text_columns = {n for n, column in enumerate(table.visible) if column.is_text}
     lines = []
     if table.title:
         lines.append(_style(replace_control_characters(table.title), "best", color))
     lines += map(replace_control_characters, table.cautions)
     for widths in _split_columns(table, [header, *rows], text_columns, width):
+        rule = RULE * (_line_width(widths.values()) - 2)
         lines.append("")
         lines += _grid_lines(header, text_columns, widths, color, align_bottom=True)
-        lines.append(" " + RULE * (_line_width(widths.values()) - 2))
+        lines.append(f" {rule}")
         for row in rows:
             lines += _grid_lines(row, text_columns, widths, color)
         lines.append("")
-    lines += [_style(replace_control_characters(note), "dim", color) for note in table.notes]
-    return "\n".join(line.rstrip() for text in lines for line in text.split("\n")) + "\n"
+    for note in table.notes:
+        lines.append(_style(replace_control_characters(note), "dim", color))
+    stripped = [line.rstrip() for line in "\n".join(lines).split("\n")]
+    return "\n".join(stripped) + "\n"
 
 
 def _style(text: str, emphasis: Emphasis, color: bool) -> str:
@@ -81,19 +83,24 @@ def _grid_lines(
     """Return the lines of a row: texts are aligned left and wrapped, numbers aligned right."""
     columns = []
     for n, width in widths.items():
-        lines = row[n].text.split("\n")
-        columns.append([piece for line in lines for piece in wrap_line(line, width)])
+        pieces: list[str] = []
+        for line in row[n].text.split("\n"):
+            pieces += wrap_line(line, width)
+        columns.append(pieces)
     height = max(map(len, columns), default=0)
     grid = []
     for number in range(height):
         texts = []
-        for (n, width), column in zip(widths.items(), columns, strict=True):
-            place = number - (height - len(column) if align_bottom else 0)
-            text = column[place].rstrip() if 0 <= place < len(column) else ""
+        for (n, width), pieces in zip(widths.items(), columns, strict=True):
+            place = number
+            if align_bottom:
+                place -= height - len(pieces)
+            text = pieces[place].rstrip() if 0 <= place < len(pieces) else ""
             padding = " " * (width - cell_width(text))
             styled = _style(text, row[n].emphasis, color)
             texts.append(styled + padding if n in text_columns else padding + styled)
-        grid.append(f" {'   '.join(texts)}")
+        line = "   ".join(texts)
+        grid.append(f" {line}")
     return grid
 
 
@@ -105,20 +112,30 @@ def _split_columns(
     Numbers keep their width and text is wrapped. Groups of columns that still do not fit go to
     another block, which repeats the first column. A single group may be wider than `width`.
     """
-    natural = {
-        n: max(cell_width(line) for row in rows for line in row[n].text.split("\n"))
-        for n in range(len(table.visible))
-    }
+    natural = {}
+    minimum = {}
+    for n in range(len(table.visible)):
+        widest = max(_text_width(row[n].text) for row in rows)
+        natural[n] = widest
+        minimum[n] = min(widest, MIN_TEXT_WIDTH) if n in text_columns else widest
     if width is None:
         return [natural]
-    minimum = {n: min(w, MIN_TEXT_WIDTH) if n in text_columns else w for n, w in natural.items()}
     blocks: list[list[int]] = [[]]
     for group in _column_groups(table):
         line = [minimum[n] for n in (*blocks[-1], *group)]
         if len(blocks[-1]) > 1 and _line_width(line) > width:
             blocks.append([0])
         blocks[-1].extend(group)
-    return [_fit_widths({n: natural[n] for n in block}, minimum, width) for block in blocks]
+    fitted = []
+    for block in blocks:
+        widths = {n: natural[n] for n in block}
+        fitted.append(_fit_widths(widths, minimum, width))
+    return fitted
+
+
+def _text_width(text: str) -> int:
+    """Return the width of the widest line of a text."""
+    return max(map(cell_width, text.split("\n")))
 
 
 def _column_groups(table: Table) -> list[list[int]]:

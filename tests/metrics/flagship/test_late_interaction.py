@@ -2,110 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
+from torch import Tensor
 
 from tertium.encoders.int8_linear import Int8Linear
-from tertium.metrics.flagship.late_interaction import (
-    LateInteraction,
-    Tokens,
-    greedy_matches,
-    max_pool,
-    mean_pool,
-    similarities,
-)
+from tertium.encoders.transformer_layer import consecutive_slices
+from tertium.metrics.flagship.input_rows import HYPOTHESIS, REFERENCE
+from tertium.metrics.flagship.late_interaction import LateInteraction
+from tertium.metrics.flagship.row_alignment import RowAlignment
+
+CPU = torch.device("cpu")
 
 
-def tokens(seed: int, lengths: list[int], width: int, layers: int = 3, dim: int = 8) -> Tokens:
+def make_pairs(
+    lengths: Sequence[tuple[int, int]], *, padded: bool, dim: int = 8, seed: int = 1
+) -> tuple[Tensor, RowAlignment]:
+    """Return random states at three layers of pairs of texts, and their alignment."""
+    sizes = [size for pair in lengths for size in pair]
     generator = torch.Generator().manual_seed(seed)
-    states = torch.randn(layers, len(lengths), width, dim, generator=generator)
-    mask = torch.arange(width)[None] < torch.tensor(lengths)[:, None]
-    return Tokens(states, mask)
+    states = torch.randn(3, sum(sizes), dim, generator=generator)
+    places = consecutive_slices(sizes)
+    rows = [
+        {HYPOTHESIS: left, REFERENCE: right}
+        for left, right in zip(places[::2], places[1::2], strict=True)
+    ]
+    return states, RowAlignment(rows, CPU, padded=padded)
 
 
-def test_greedy_matches_equal_a_loop() -> None:
-    h, r = tokens(1, [4, 2], 4), tokens(2, [3, 5], 5)
-    matches = greedy_matches(similarities(h, r), h.mask, r.mask)
-    for pair in range(2):
-        expected: list[list[float]] = [[], [], [], []]
+@pytest.mark.parametrize("padded", [False, True])
+def test_greedy_matches_equal_a_loop(padded: bool) -> None:
+    lengths = [(4, 3), (2, 5)]
+    states, alignment = make_pairs(lengths, padded=padded)
+    unit = torch.nn.functional.normalize(states, dim=-1)
+    matches = alignment.greedy_matches(alignment.similarities(unit, REFERENCE), REFERENCE)
+    start = 0
+    for pair, (left, right) in enumerate(lengths):
         for layer in range(3):
-            a = h.states[layer, pair][h.mask[pair]]
-            b = r.states[layer, pair][r.mask[pair]]
-            cosines = [[float(torch.cosine_similarity(x, y, dim=0)) for y in b] for x in a]
-            recall = [max(row[j] for row in cosines) for j in range(len(b))]
+            a = unit[layer, start : start + left]
+            b = unit[layer, start + left : start + left + right]
+            cosines = [[float(x @ y) for y in b] for x in a]
             precision = [max(row) for row in cosines]
-            for place, values in ((0, recall), (2, precision)):
-                expected[place].append(sum(values) / len(values))
-                expected[place + 1].append(min(values))
-        flat = [value for part in expected for value in part]
-        torch.testing.assert_close(matches[pair], torch.tensor(flat))
-
-
-def test_padding_and_batches_change_no_score() -> None:
-    torch.manual_seed(0)
-    net = LateInteraction(layers=3, dim=8, surface=4, hidden=16).eval()
-    h, r = tokens(1, [4, 2, 1], 4), tokens(2, [3, 5, 2], 5)
-    surface = torch.randn(3, 4)
-    batched = net(h, r, surface)
-    for n in range(3):
-        a, b = int(h.mask[n].sum()), int(r.mask[n].sum())
-        left = Tokens(h.states[:, n : n + 1, :a], h.mask[n : n + 1, :a])
-        right = Tokens(r.states[:, n : n + 1, :b], r.mask[n : n + 1, :b])
-        single = net(left, right, surface[n : n + 1])
-        torch.testing.assert_close(single[0], batched[n], atol=1e-6, rtol=1e-6)
+            recall = [max(row[j] for row in cosines) for j in range(right)]
+            sides = (precision, recall)
+            expected = [share for side in sides for share in (sum(side) / len(side), min(side))]
+            torch.testing.assert_close(matches[pair, layer], torch.tensor(expected))
+        start += left + right
 
 
 @pytest.mark.parametrize("int8", [False, True])
-def test_concatenated_pairs_get_the_scores_of_padded_and_of_single_pairs(int8: bool) -> None:
+def test_padding_and_batches_change_no_score(int8: bool) -> None:
     """With int8 layers, single pairs are equal to the last bit."""
     torch.manual_seed(0)
     net = LateInteraction(layers=3, dim=32, surface=4, hidden=32).eval()
     if int8:
         net.compare[0] = Int8Linear.quantize(net.compare[0], fine=True)
         net.head[1] = Int8Linear.quantize(net.head[1], fine=True)
-    lengths = [7, 23, 1, 16, 9]  # reference 4 is that of two hypotheses
-    texts = [tokens(n, [length], length, dim=32) for n, length in enumerate(lengths)]
-    numbers = [(0, 1), (2, 4), (3, 4)]
-    states = torch.cat([text.states[:, 0] for text in texts], dim=1)
-    ends = [0, *torch.tensor(lengths).cumsum(0).tolist()]
-    at = [slice(*ends[n : n + 2]) for n in range(len(texts))]
-    pairs = [(at[h], at[r]) for h, r in numbers]
-    surface = torch.randn(3, 4)
+    lengths, surface = [(7, 23), (1, 9), (16, 9), (0, 4), (5, 0)], torch.randn(5, 4)
+    states, alignment = make_pairs(lengths, padded=False, dim=32)
     with torch.inference_mode():
-        scores = net.score_concatenated(states, pairs, surface)
-        for row, (h, r) in enumerate(numbers):
-            padded = net(texts[h], texts[r], surface[row : row + 1])
-            torch.testing.assert_close(padded[0], scores[row], atol=1e-5, rtol=1e-5)
-            alone = torch.cat([texts[h].states[:, 0], texts[r].states[:, 0]], dim=1)
-            sides = slice(0, lengths[h]), slice(lengths[h], None)
-            single = net.score_concatenated(alone, [sides], surface[row : row + 1])
-            torch.testing.assert_close(
-                single[0], scores[row], atol=0 if int8 else 1e-6, rtol=0 if int8 else 1e-6
-            )
-
-
-def test_text_without_tokens_has_a_finite_score() -> None:
-    net = LateInteraction(layers=3, dim=8, surface=4, hidden=16).eval()
-    scores = net(tokens(1, [0, 2], 2), tokens(2, [3, 0], 3), torch.zeros(2, 4))
-    assert torch.isfinite(scores).all()
-
-
-def test_pooling_ignores_masked_tokens() -> None:
-    states = torch.tensor([[[1.0, 4.0], [3.0, 2.0], [9.0, 9.0]]])
-    mask = torch.tensor([[True, True, False]])
-    assert mean_pool(states, mask).tolist() == [[2.0, 3.0]]
-    assert max_pool(states, mask).tolist() == [[3.0, 4.0]]
+        scores = net(states, alignment, surface)
+        assert torch.isfinite(scores).all()
+        padded = net(states, make_pairs(lengths, padded=True, dim=32)[1], surface)
+        torch.testing.assert_close(padded, scores, atol=1e-5, rtol=1e-5)
+        ends = torch.tensor([sum(pair) for pair in lengths]).cumsum(0).tolist()
+        for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            _, alone = make_pairs(lengths[row : row + 1], padded=False)
+            single = net(states[:, start:end], alone, surface[row : row + 1])
+            tolerance = 0 if int8 else 1e-6
+            torch.testing.assert_close(single[0], scores[row], atol=tolerance, rtol=tolerance)
 
 
 def test_network_fits_a_tiny_dataset() -> None:
     torch.manual_seed(0)
     net = LateInteraction(layers=3, dim=8, surface=4, hidden=16, dropout=0.0)
-    h, r, surface = tokens(1, [4] * 24, 4), tokens(2, [3] * 24, 3), torch.randn(24, 4)
-    target = torch.randn(24)
+    states, alignment = make_pairs([(4, 3)] * 24, padded=True)
+    surface, target = torch.randn(24, 4), torch.randn(24)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     for _ in range(120):
         optimizer.zero_grad()
-        ((net(h, r, surface) - target) ** 2).mean().backward()
+        ((net(states, alignment, surface) - target) ** 2).mean().backward()
         optimizer.step()
-    predicted = net.eval()(h, r, surface).detach()
+    predicted = net.eval()(states, alignment, surface).detach()
     assert float(torch.corrcoef(torch.stack([predicted, target]))[0, 1]) > 0.95

@@ -14,10 +14,11 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.calibrated_metric import (
     MAX_MQM_POINTS,
     EnglishCalibratedMetric,
-    InputMode,
 )
+from tertium.metrics.flagship.input_rows import INPUT_MODES, build_rows
 from tertium.metrics.flagship.scales import RATE_SMOOTHING, ErrorPenalty
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti, build_rows
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.models.inputs import Against
 from tertium.segment import Segment
 
 pytest.importorskip("torch")
@@ -99,12 +100,10 @@ def test_mqm_scale_of_tertium_small_has_no_length_penalty() -> None:
     ]
     scores = costs.score(segments).segments
     assert scores.tolist() == free.score(segments).segments.tolist()
-    raw = costs.raw_scores([BAD], [REFERENCE])
-    sums = costs.settings.experts.errors(
-        raw, np.array([float(len(REFERENCE.split()))]), np.array([False])
-    )
+    raw = costs.raw_scores([(BAD, None, REFERENCE)])
+    sums = costs.settings.experts.errors(raw, np.array([float(len(REFERENCE.split()))]))
     assert scores[0] == costs.settings.experts.calibrate(sums)[0]
-    assert costs.human_scale is costs.settings.experts
+    assert costs.human_scale() is costs.settings.experts
     assert (costs.uncertainty(scores) > 0).all()
 
 
@@ -115,7 +114,7 @@ def test_length_is_that_of_the_reference_or_of_the_source(mqm_metric: TertiumMul
         ("a", "b b b b", None),
         ("", "", None),
     ]
-    assert mqm_metric.reader.count_pieces(rows).tolist() == [4, 4, 6, 2]
+    assert mqm_metric.text_lengths(rows).tolist() == [4, 4, 6, 2]
 
 
 def test_omissions_never_reduce_the_penalty(mqm_metric: TertiumMulti) -> None:
@@ -162,15 +161,14 @@ def test_worse_and_longer_texts_have_lower_no_error_probability(da_metric: Terti
 
 @pytest.mark.parametrize("mode", INPUT_MODES)
 def test_each_input_mode_has_its_own_no_error_probability(
-    da_metric: TertiumMulti, mode: InputMode
+    da_metric: TertiumMulti, mode: Against
 ) -> None:
     metric = dataclasses.replace(da_metric, against=mode)
     segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD)]
     _, rows = build_rows(segments, mode)
-    scale = getattr(metric.settings.experts, mode)
-    pieces, failed = metric.reader.count_pieces(rows), np.zeros(2, dtype=bool)
-    sums = scale.errors(metric.raw_scores(rows), pieces, failed)
-    expected = {own: getattr(metric.settings.clean, own)(sums).tolist() for own in INPUT_MODES}
+    scale = metric.settings.experts[mode]
+    sums = scale.errors(metric.raw_scores(rows), metric.text_lengths(rows))
+    expected = {own: metric.settings.clean[own](sums).tolist() for own in INPUT_MODES}
     assert metric.assess(segments).no_error_probability.tolist() == expected[mode]
     assert len({first for first, _ in expected.values()}) == len(INPUT_MODES)
 
@@ -188,7 +186,7 @@ def test_explanation_contains_expected_mqm_points(spec: str) -> None:
 def test_mqm_calibration_is_increasing_within_zero_and_one(
     mqm_metric: TertiumMulti, mode: str
 ) -> None:
-    scale = getattr(mqm_metric.settings.experts, mode)
+    scale = mqm_metric.settings.experts[mode]
     mapped = scale.calibrate(np.linspace(-8, 0, 300))
     assert (np.diff(mapped) > 0).all()
     assert 0 < mapped[0] < mapped[-1] < 1

@@ -11,16 +11,16 @@ import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from tertium.metrics.flagship.bundled_model import BundledModel
-from tertium.metrics.flagship.calibrated_metric import InputMode
+from tertium.metrics.flagship.input_rows import INPUT_MODES, Row, distinct_texts
 from tertium.metrics.flagship.row_features import (
     NEUTRAL_CHRF,
     ROW_FEATURES,
-    Row,
     mean_fragmentation,
     row_features,
 )
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, MODEL, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import MODEL, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.inputs import Against
 from tertium.segment import Segment
 
 torch = pytest.importorskip("torch")
@@ -78,10 +78,12 @@ def test_numbers_placeholders_length_and_repetition_are_compared() -> None:
 
 
 def test_words_outside_the_vocabulary_are_fragmented() -> None:
-    tokenize = TertiumMulti().reader._tokenizer.encode_ids
     livonian = ("Līvõd rānda um nīžtõd.", None, "Līvõd rānda um ilzõ nīžtõd.")
     english = ("The train does not leave.", None, "The train is not leaving.")
-    rare, common = mean_fragmentation([livonian, english], tokenize)
+    texts = distinct_texts([livonian, english])
+    offsets = TertiumMulti().piece_offsets(texts)
+    pieces = dict(zip(texts, map(len, offsets), strict=True))
+    rare, common = mean_fragmentation([livonian, english], pieces)
     assert rare == 1.0
     assert common < 0.2
 
@@ -115,7 +117,7 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("mode", INPUT_MODES)
-def test_signature_depends_only_on_what_changes_scores(config_file: Path, mode: InputMode) -> None:
+def test_signature_depends_only_on_what_changes_scores(config_file: Path, mode: Against) -> None:
     before, weights = TertiumMulti().model_ids, TertiumMulti().settings.weights_sha256
     config = json.loads(config_file.read_text())
     scale = config["scales"][mode]

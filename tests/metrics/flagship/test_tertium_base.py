@@ -17,6 +17,7 @@ from tertium.errors import ModelError, UsageError
 from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.bundled_model import ENCODER_PREFIX
+from tertium.metrics.flagship.input_rows import Row
 from tertium.metrics.flagship.tertium_base import MODEL, TertiumBase
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
@@ -24,12 +25,13 @@ from tertium.segment import Segment
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
 
-PAIRS = [
+PAIRS = [  # hypothesis and reference
     ("the cat sat on the mat .", "a cat sat on a mat ."),
     ("the dog barked loudly !", "the dog went home"),
     ("", "the dog went home"),
     ("big house", "the big house , unseen"),
 ]
+ROWS: list[Row] = [(hypothesis, None, reference) for hypothesis, reference in PAIRS]
 TABLES = {
     "calibration": {"raw": [-2.0, 0.0, 2.0], "score": [0.1, 0.5, 0.9]},
     "uncertainty": {"score": [0.0, 1.0], "deviation": [0.2, 0.1]},
@@ -103,36 +105,34 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
 
 def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
-    scores = metric.raw_scores([h for h, _ in PAIRS], [r for _, r in PAIRS])
+    scores = metric.raw_scores(ROWS)
     expected = [plain_score(tuned, h, r) for h, r in PAIRS]
     np.testing.assert_allclose(scores, expected, atol=2e-5)
 
 
 def test_batch_size_changes_no_score(tuned: Path) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
-    pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
-    batched = metric.run_network(*pairs)
+    batched = metric.run_network(ROWS)
     with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.run_network(*pairs), batched, atol=1e-5)
-    repeated = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
+        np.testing.assert_allclose(metric.run_network(ROWS), batched, atol=1e-5)
+    repeated = metric.raw_scores(ROWS * 2)
     assert (repeated[:4] == repeated[4:]).all()
 
 
 def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
-    pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
-    cold = metric.raw_scores(*pairs)
+    cold = metric.raw_scores(ROWS)
     batch_sizes: list[int] = []
     run_network = TertiumBase.run_network
 
-    def counting(self: TertiumBase, left: list[str], right: list[str]) -> np.ndarray:
-        batch_sizes.append(len(left))
-        return run_network(self, left, right)
+    def counting(self: TertiumBase, rows: list[Row]) -> np.ndarray:
+        batch_sizes.append(len(rows))
+        return run_network(self, rows)
 
     monkeypatch.setattr(TertiumBase, "run_network", counting)
-    assert (metric.raw_scores(*pairs) == cold).all()
+    assert (metric.raw_scores(ROWS) == cold).all()
     assert not batch_sizes
-    metric.raw_scores(["the big cat", pairs[0][0]], ["a cat", pairs[1][0]])
+    metric.raw_scores([("the big cat", None, "a cat"), ROWS[0]])
     assert batch_sizes == [1]
 
 
@@ -142,8 +142,8 @@ def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
     scores = metric.segment_scores(segments)
     assert scores[-1] == 1.0
     assert ((scores[:-1] > 0) & (scores[:-1] < 1)).all()
-    raw = metric.raw_scores(["big house"], ["the big house , unseen"])
-    assert scores[3] == pytest.approx(float(metric.human_scale.calibrate(raw)[0]))
+    raw = metric.raw_scores(ROWS[3:])
+    assert scores[3] == pytest.approx(float(metric.human_scale().calibrate(raw)[0]))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))
     (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
     with pytest.raises(ModelError, match="needs the encoder"):
-        TertiumBase(precision="fp32", folder=str(tmp_path)).raw_scores(["a"], ["b"])
+        TertiumBase(precision="fp32", folder=str(tmp_path)).raw_scores(ROWS)
 
 
 def test_other_languages_raise_an_error() -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
-from tertium.encoders.encoder_network import BATCH_OVERHEADS
 from tertium.errors import ModelError, UsageError
 from tertium.evaluation.comparison import find_scale
 from tertium.execution import runtime
 from tertium.metrics.flagship import bundled_model, tertium_small
 from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.input_rows import Row
+from tertium.metrics.flagship.row_alignment import RowAlignment, RowSlices
 from tertium.metrics.flagship.tertium_small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
@@ -72,14 +73,14 @@ def test_paraphrase_scores_higher_than_shuffled_words(metric: TertiumSmall) -> N
 
 def test_calibration_is_strictly_increasing_within_zero_and_one(metric: TertiumSmall) -> None:
     raw = np.linspace(-12, 12, 2001)
-    mapped = metric.human_scale.calibrate(raw)
+    mapped = metric.human_scale().calibrate(raw)
     assert (np.diff(mapped) > 0).all()
     assert 0 < mapped[0] < mapped[-1] < 1
 
 
 def test_percentiles_increase_and_uncertainty_is_positive(metric: TertiumSmall) -> None:
     levels = np.array([0.1, 0.5, 0.9])
-    percent = metric.percentile(levels)
+    percent = metric.human_scale().percentile(levels)
     assert (np.diff(percent) >= 0).all()
     assert percent[0] < 30 < percent[-1]
     assert (metric.uncertainty(levels) > 0.05).all()
@@ -99,44 +100,28 @@ def test_several_references_are_reduced_by_best_or_mean() -> None:
 def test_padded_batches_give_the_scores_of_single_pairs(
     metric: TertiumSmall, example: TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches as on a GPU, run on a CPU, equal up to rounding."""
-    monkeypatch.setitem(BATCH_OVERHEADS, "cpu", 2048)  # batches mix lengths
+    """Batches as on a GPU, run on a CPU, equal up to rounding; others equal to the last bit."""
     references = [texts[0] for texts in example.references][:SEGMENT_COUNT]
-    left = [
-        *example.systems["good"][:SEGMENT_COUNT],
-        *example.systems["poor"][:SEGMENT_COUNT],
-        "",
-        "a cat",
-        "",
-        "long words " * 50,
-    ]
+    good, poor = (example.systems[name][:SEGMENT_COUNT] for name in ("good", "poor"))
+    left = [*good, *poor, "", "a cat", "", "long words " * 50]
     right = [*references, *references, "a cat", "", "", "long words, " * 60]
-    with runtime(cache=False, memory=0, device="cpu"):
-        single = metric.run_network(left, right)
-        head = tertium_small._load_head(metric.model, metric.precision, "cpu")
-        for limits in ({"token_budget": 8192}, {"batch_size": 3}):
-            with runtime(**limits):
-                scorer = tertium_small.LateScorer(head, metric.reader)
-                batched = scorer.score_on_gpu(left, right)
-            assert np.abs(batched - single).max() < 1e-5
-    assert len({*single}) > len(references)
-
-
-def test_threaded_batches_equal_scores_from_cached_vectors(
-    metric: TertiumSmall, example: TestSet
-) -> None:
-    """Equal to the last bit, whichever pairs share a thread."""
-    references = [texts[0] for texts in example.references][:SEGMENT_COUNT]
-    good, fair = (example.systems[name][:SEGMENT_COUNT] for name in ("good", "fair"))
-    left = [*good, *fair, "", "a cat", "long words " * 50]
-    right = [*references, *references, "a cat", "", "long words, " * 60]
-    head = tertium_small._load_head(metric.model, metric.precision, "cpu")
-    scorer = tertium_small.LateScorer(head, replace(metric, precision="int8").reader)
-    with runtime(cache=False, device="cpu"):
-        expected = scorer.score_in_chunks(left, right).tolist()
+    rows: list[Row] = [(text, None, other) for text, other in zip(left, right, strict=True)]
+    single = np.array([metric.run_network([row])[0, 0] for row in rows])
     for threads in (1, 3):
-        with runtime(cache=False, memory=0, device="cpu", threads=threads):
-            assert scorer.score_in_batches(left, right).tolist() == expected
+        with runtime(device="cpu", threads=threads):
+            scores = metric.run_network(rows)[:, 0]
+        assert np.abs(scores - single).max() <= (0 if metric.precision == "int8" else 1e-5)
+    make_alignment = RowAlignment.__init__
+
+    def pad(self: RowAlignment, rows: RowSlices, device: Any, *, padded: bool) -> None:
+        make_alignment(self, rows, device, padded=True)
+
+    monkeypatch.setattr(RowAlignment, "__init__", pad)
+    for limits in ({"token_budget": 8192}, {"batch_size": 3}):
+        with runtime(device="cpu", **limits):
+            padded = metric.run_network(rows)[:, 0]
+        assert np.abs(padded - single).max() < 1e-5
+    assert len({*single}) > len(references)
 
 
 def test_other_languages_raise_an_error_with_alternatives() -> None:
@@ -194,11 +179,9 @@ def test_explanation_shows_words_without_a_match(metric: TertiumSmall) -> None:
 def test_explanation_runs_the_network_once(monkeypatch: pytest.MonkeyPatch) -> None:
     batch_sizes: list[int] = []
 
-    def run_network(
-        _: TertiumSmall, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> FloatArray:
-        batch_sizes.append(len(references))
-        return np.zeros(len(references))
+    def run_network(_: TertiumSmall, rows: Sequence[Row]) -> FloatArray:
+        batch_sizes.append(len(rows))
+        return np.zeros((len(rows), 1))
 
     monkeypatch.setattr(TertiumSmall, "run_network", run_network)
     with runtime(cache=False, memory=0):
@@ -230,10 +213,11 @@ def test_length_penalty_follows_the_settings(metric: TertiumSmall) -> None:
     right = [REFERENCE, REFERENCE, "It is.", " ".join([REFERENCE] * 9)]
     length = metric.settings.length
     words = [17, 17, length.least, length.most]
-    expected = metric.run_network(left, right) - length.cost * np.log(words)
-    assert metric.raw_scores(left, right) == pytest.approx(expected, abs=1e-6)
-    free = TertiumSmall(length="free")
-    assert free.raw_scores(left, right) == pytest.approx(metric.run_network(left, right), abs=1e-6)
+    segments = [Segment(a, None, (b,)) for a, b in zip(left, right, strict=True)]
+    prepared = metric.prepare(segments)
+    expected = prepared.raw - length.cost * np.log(words)
+    assert metric.da_raw_scores(prepared) == pytest.approx(expected, abs=1e-6)
+    assert TertiumSmall(length="free").da_raw_scores(prepared) is prepared.raw
 
 
 def test_length_penalty_keeps_the_order_within_a_segment_and_is_in_the_signature(

@@ -1,4 +1,4 @@
-"""Read WMT metrics tasks (texts, human and metric scores) and WMT relative rankings.
+"""WMT metrics tasks: texts, human scores and submitted scores of metrics.
 
     DA-seglevel.csv          LP DATA SYSTEM SID HUMAN, separated by blanks; SID counts from 1
     DA-syslevel.csv          LP HUMAN SYSTEM
@@ -8,62 +8,53 @@
     system-outputs-*.tar.xz  more outputs, packed
 
 The folder itself may be a tar file.
-
-In a ranking file, a judge ranks up to five systems per row, which gives ten pairs. Columns:
-`srclang, trglang, srcIndex, documentId, segmentId, judgeId`, then for each system `system1Number,
-system1Id, system1rank`, ... Later years omit some columns, have two systems per row, or add a
-`rankingID`. Rank 1 is best, equal ranks are ties, and -1 is a system that was not ranked.
 """
 
 from __future__ import annotations
 
-import math
-import re
+import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
-
-from tertium.arrays import FloatArray
 from tertium.atomic import PathLike
-from tertium.data import rankings
-from tertium.data.delimited_tables import read_table
+from tertium.data.formats import Source
+from tertium.data.human_data import HumanData
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
-from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_score
+from tertium.data.records import read_score
 from tertium.data.segment_lookup import build_segment_lookup
 from tertium.data.tar_archive import UnpackedFolder, is_tar, strip_tar_suffix
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
-from tertium.text.language_codes import CODE_ALIASES
+
+logger = logging.getLogger(__name__)
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SystemScores:
-    """Human scores of systems, higher is better.
+def matches(source: Source) -> bool:
+    return is_tar(source.path) or is_metrics_task(source.path)
 
-    >>> SystemScores(name="demo", scores={"A": 1.0, "B": 0.5}).of(["B", "A", "C"])
-    array([0.5, 1. , nan])
-    """
 
-    name: str
-    scores: Mapping[str, float]
-    lp: str = ""
-    excluded_counts: Mapping[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def of(self, systems: Sequence[str]) -> FloatArray:
-        """Return the scores of the given systems, (systems,); NaN if missing."""
-        return np.array([self.scores.get(system, math.nan) for system in systems])
+def read(source: Source) -> Iterator[HumanData]:
+    source.refuse_gold()
+    task = MetricsTask.open(source.path)
+    is_system_level = source.level == "system"
+    for lp in task.system_level if is_system_level else task.segment_level:
+        if source.lps and lp not in source.lps:
+            continue
+        testset = task.testset(lp) if lp in task.with_outputs else None
+        if is_system_level:
+            yield replace(task.system_scores(lp), testset=testset)
+        elif testset is not None:
+            yield task.judgments(lp, testset)
+        else:
+            logger.warning("%s: %s has no system outputs; skipped", task.name, lp)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +103,7 @@ class MetricsTask:
         sources = self._text(("sources", "source"), f"{prefix}-{lp.replace('-', '')}-src.*")
         return TestSet.read(list(outputs.values()), references, sources, names=list(outputs))
 
-    def system_scores(self, lp: str) -> SystemScores:
+    def system_scores(self, lp: str) -> HumanScoreTable:
         """Read the human scores of systems; duplicate rows are excluded and counted."""
         scores: dict[str, float] = {}
         excluded_counts: Counter[str] = Counter()
@@ -126,9 +117,7 @@ class MetricsTask:
                 excluded_counts[DUPLICATE] += 1
             else:
                 scores[system] = score
-        return SystemScores(
-            name=self.name, lp=lp, scores=scores, excluded_counts=dict(excluded_counts)
-        )
+        return HumanScoreTable.of_systems(scores, self.name, lp, excluded_counts)
 
     def judgments(self, lp: str, testset: TestSet | None = None) -> JudgmentSet:
         """Read the human scores of segments with their texts; unknown rows are excluded."""
@@ -232,93 +221,3 @@ def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple
     if lp not in groups:
         raise UnknownNameError("language pair", lp, groups)
     return groups[lp]
-
-
-NOT_RANKED = "rank missing"
-
-LANGUAGES = {  # English names and three-letter codes, including those that only WMT uses
-    **{code: language for code, language in CODE_ALIASES.items() if len(code) == 3},
-    "basque": "eu", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "dutch": "nl",
-    "english": "en", "esn": "es", "finnish": "fi", "french": "fr", "german": "de",
-    "haitian creole": "ht", "hat": "ht", "hindi": "hi", "hungarian": "hu", "italian": "it",
-    "japanese": "ja", "latvian": "lv", "polish": "pl", "portuguese": "pt", "ptb": "pt",
-    "romanian": "ro", "russian": "ru", "spanish": "es", "turkish": "tr", "urdu": "ur",
-}  # fmt: skip
-
-MAX_RANK_DIGITS = 9
-_RANK = re.compile(r"system(\d+)rank")
-
-
-def read_rankings(
-    path: PathLike, texts: Mapping[str, Mapping[str, rankings.ItemTexts] | TestSet] | None = None
-) -> dict[str, rankings.RankingSet]:
-    """Read a ranking CSV file into a set for each language pair.
-
-    `texts` contains the texts of language pairs: a test set, or texts by segment number. Without
-    texts, a set is sufficient for system scores and annotator agreement. Test set and language pair
-    are removed from system names (`newstest2016.uedin.4321.cs-en`).
-    """
-    comparisons_by_lp: dict[str, list[rankings.PairwiseJudgment]] = {}
-    excluded_counts: dict[str, Counter[str]] = {}
-    for where, row in read_table(path, delimiter=","):
-        record = lowercase_columns(row)
-        lp = "-".join(_language_code(record, key, where) for key in ("srclang", "trglang"))
-        ranked, missing = _read_ranks(record, where)
-        comparisons_by_lp.setdefault(lp, []).extend(_pairs(record, ranked, where))
-        excluded_counts.setdefault(lp, Counter())[NOT_RANKED] += missing
-    name = Path(path).name.split(".csv")[0]
-    sets = {}
-    for lp, comparisons in comparisons_by_lp.items():
-        items = (texts or {}).get(lp)
-        if isinstance(items, TestSet):
-            items = rankings.texts_by_item(items, comparisons)
-        sets[lp] = rankings.build_ranking_set(
-            comparisons, items, name=name, lp=lp, excluded_counts=+excluded_counts[lp]
-        )
-    return sets
-
-
-def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]], int]:
-    """Return (system, rank) for each ranked system of a row, and the number of unranked systems."""
-    ranked, missing = [], 0
-    for key in record:
-        match = _RANK.fullmatch(key)
-        if match is None:
-            continue
-        system, rank = record.get(f"system{match[1]}id", "").strip(), record[key].strip()
-        if not system or rank in ("", "-1"):
-            missing += 1
-        elif not rank.isdecimal() or len(rank) > MAX_RANK_DIGITS:
-            raise DataError(f"{where}: rank {rank[:20]!r} of {system!r} is not a whole number")
-        else:
-            ranked.append((strip_system_name(system), int(rank)))
-    if not ranked and not missing:
-        raise DataError(f"{where}: no column system1Id with system1rank; found {', '.join(record)}")
-    return ranked, missing
-
-
-def _pairs(
-    record: Mapping[str, str], ranked: list[tuple[str, int]], where: str
-) -> Iterator[rankings.PairwiseJudgment]:
-    item = get_text(record, ("srcindex", "segmentid"))
-    if not item:
-        raise DataError(f"{where}: expected the segment number in srcIndex or segmentId")
-    judge = get_text(record, ANNOTATOR_NAMES)
-    for (left, a), (right, b) in combinations(ranked, 2):
-        yield rankings.PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
-
-
-def strip_system_name(name: str) -> str:
-    """Remove the test set before a system name and the language pair after it.
-
-    >>> strip_system_name("newstest2016.uedin-nmt.4321.cs-en"), strip_system_name("cu-bojar")
-    ('uedin-nmt.4321', 'cu-bojar')
-    """
-    return re.sub(r"^[\w-]*test[\w-]*\.|\.[a-z]{2,3}-[a-z]{2,3}(\.txt)?$", "", name)
-
-
-def _language_code(record: Mapping[str, str], key: str, where: str) -> str:
-    language = record.get(key, "").strip().lower()
-    if not language:
-        raise DataError(f"{where}: no {key}; is this a WMT ranking file?")
-    return LANGUAGES.get(language, language)

@@ -1,23 +1,22 @@
-"""Read MQM files (Freitag et al. 2021).
+"""MQM (Freitag et al. 2021): tables with a row for each error.
 
-Tab-separated with a row for each error, `system doc doc_id seg_id rater source target category
+Tab-separated, `system doc doc_id seg_id rater source target category
 severity`. A translation without errors has one row with severity `no-error`. The weights are
-`spans.MQM_WEIGHTS`. Files named `*.avg_seg_scores.tsv` contain the average scores, `system
-mqm_avg_score seg_id`, separated by blanks. Rows that cannot be read are excluded and counted,
-unless they are more than half of a file.
+`spans.MQM_WEIGHTS`. Rows that cannot be read are excluded and counted, unless they are more than
+half of a file.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.atomic import PathLike
-from tertium.data.delimited_tables import read_table
 from tertium.data.error_annotations import NO_ERROR, read_severity
+from tertium.data.formats import Source
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
 from tertium.data.records import (
@@ -26,7 +25,8 @@ from tertium.data.records import (
     get_text,
     lowercase_columns,
 )
-from tertium.data.text_files import LANGUAGE_PAIR, read_first_lines, read_lines
+from tertium.data.tables import read_table
+from tertium.data.text_files import LANGUAGE_PAIR
 from tertium.errors import DataError
 from tertium.segment import Judgment, Segment
 from tertium.spans import (
@@ -46,6 +46,14 @@ INCOMPLETE_RATING = "row of a rating with an unreadable row"
 # newstest2020 zh-en has a file of source errors whose rows lack two columns of the header
 _MQM_WITHOUT_RATER = ("system", "doc", "seg_id", "source", "target", "category", "severity", "")
 _MQM_LANGUAGES = frozenset("cs de en es he ja ko ru uk zh".split())  # in names such as mqm_ted_ende
+
+
+def matches(source: Source) -> bool:
+    return {"severity", "category"} <= source.columns
+
+
+def read(source: Source) -> Iterator[JudgmentSet]:
+    yield read_mqm(source.path, lp=source.lp or mqm_language_pair(source.path))
 
 
 def read_mqm(
@@ -125,28 +133,6 @@ def mqm_language_pair(path: PathLike) -> str:
     pairs = [word for word in words if LANGUAGE_PAIR.fullmatch(word)]  # 2021_TED_en-de_processed
     joined = [word for word in words if {word[:2], word[2:]} <= _MQM_LANGUAGES]
     return next(iter([*pairs, *(f"{word[:2]}-{word[2:]}" for word in joined)]), "")
-
-
-def is_average_score_file(path: PathLike) -> bool:
-    """Return whether a file has the columns `system mqm_avg_score seg_id`, separated by blanks."""
-    header = next(iter(read_first_lines(path, 1)), "").split()
-    return header == ["system", "mqm_avg_score", "seg_id"]
-
-
-def read_average_scores(path: PathLike, *, lp: str = "") -> JudgmentSet:
-    """Read the average MQM scores of segments, without texts."""
-    collector = JudgmentCollector()
-    for number, line in enumerate(read_lines(path)[1:], start=2):
-        cells, where = line.split(), f"{path}, line {number}"
-        if not cells:
-            continue
-        if len(cells) != 3:
-            error = f"{where}: {len(cells)} fields; expected system, mqm_avg_score and seg_id"
-            collector.exclude_unreadable(DataError(error))
-            continue
-        record = dict(zip(("system", "score", "item"), cells, strict=True))
-        collector.add_published(record, where)
-    return collector.build(Path(path).name.split(".")[0], lp)
 
 
 class _RatingKey(NamedTuple):

@@ -1,4 +1,4 @@
-"""Read the folders and score files of mt-metrics-eval.
+"""mt-metrics-eval: folders of test sets with human scores, and files of scores.
 
     sources/en-de.txt                       references/en-de.refA.txt
     documents/en-de.docs                    DOMAIN DOCUMENT, one line per segment
@@ -15,8 +15,9 @@ from __future__ import annotations
 import codecs
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,18 @@ import numpy as np
 
 from tertium.atomic import PathLike
 from tertium.data.error_annotations import read_error_annotations
+from tertium.data.formats import Source
 from tertium.data.human_data import UnreadableRows
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines
-from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
+from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations, merge_annotations
+from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +44,41 @@ SCORE_LEVELS = (".seg.score", ".sys.score")
 SCORE_FILE_SUFFIXES = frozenset(
     {"tsv", "csv", "txt", "jsonl", "ndjson", "parquet", "score", "seg", "sys", "doc"}
 )
+
+
+def matches(source: Source) -> bool:
+    return source.path.is_file() or bool(find_eval_sets(source.path))
+
+
+def read(source: Source) -> Iterator[HumanScoreTable]:
+    path, gold = source.path, source.gold
+    if path.is_file():
+        source.refuse_gold()
+        name = path.name.split(".score")[0]
+        yield HumanScoreTable(name=name, lp=source.lp, table=read_score_file(path))
+        return
+    ending = ".sys" if source.level == "system" else ".seg"
+    for entry in find_eval_sets(path):
+        lp = normalize_language_pair(entry.lp)
+        kinds = [k.removesuffix(ending) for k in entry.human_scores if k.endswith(ending)]
+        if source.lps and lp not in source.lps:
+            continue
+        if not gold and len(kinds) > 1:
+            names = ", ".join(kinds)
+            raise UsageError(
+                f"{path}, {entry.lp}: several human scores ({names}); choose one with --gold"
+            )
+        if gold and gold not in kinds:
+            raise UnknownNameError(f"human scores of {entry.lp}", gold, kinds)
+        for kind in [gold] if gold else kinds:
+            yield HumanScoreTable(
+                name=path.name,
+                lp=lp,
+                table=entry.human(kind + ending),
+                testset=entry.testset(),
+                files=entry.score_files(),
+                read_annotations=partial(entry.error_annotations, kind),
+            )
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tertium.atomic import PathLike
 from tertium.data import records
+from tertium.data.formats import Source
 from tertium.data.item_names import has_duplicates_across_documents
 from tertium.data.rankings import (
     ItemTexts,
@@ -19,10 +20,11 @@ from tertium.data.rankings import (
     build_ranking_set,
     texts_by_item,
 )
-from tertium.data.record_files import read_records
+from tertium.data.record_files import read_jsonl, read_records
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.frames import format_name
+from tertium.segment import check_texts
 from tertium.text.language_codes import normalize_language_pair
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
@@ -35,6 +37,20 @@ VERDICTS = {
     **dict.fromkeys(("b", "right", "second"), 0.0),
     **dict.fromkeys(("tie", "equal", "same", "both", "="), 0.5),
 }
+
+
+def matches(source: Source) -> bool:
+    return not source.columns.isdisjoint(VERDICT_NAMES) and not source.columns.isdisjoint(
+        LEFT_NAMES
+    )
+
+
+def read(source: Source) -> Iterator[RankingSet]:
+    stem, suffix, _ = source.path.name.partition(".judgements.")
+    files = [source.path.with_name(f"{stem}.texts.jsonl{ending}") for ending in ("", ".gz")]
+    file = next((file for file in files if suffix and file.is_file()), None)
+    texts = None if file is None else read_texts(file)
+    yield read_preferences(source.path, texts=texts, lp=source.lp)
 
 
 def read_preferences(
@@ -241,3 +257,22 @@ def _text(record: Mapping[str, Any], column: str) -> str:
     if not isinstance(text, str):
         raise DataError(f"{column}: expected text, got {text!r}")
     return text
+
+
+def read_texts(path: PathLike) -> dict[str, ItemTexts]:
+    """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`."""
+    texts: dict[str, ItemTexts] = {}
+    for where, raw_record in read_jsonl(path):
+        record = records.lowercase_known_columns(raw_record)
+        outputs, item = record.get("outputs"), records.get_text(record, records.ITEM_NAMES)
+        if not isinstance(outputs, dict) or not outputs or not item:
+            raise DataError(f"{where}: expected segment and outputs (system -> text)")
+        if item in texts:
+            raise DataError(f"{where}: segment {item!r} occurs a second time")
+        check_texts([*outputs.values()], where, "text")
+        texts[item] = ItemTexts(
+            outputs={format_name(system): text for system, text in outputs.items()},
+            source=records.read_source(record, where),
+            references=records.read_references(record, where),
+        )
+    return texts

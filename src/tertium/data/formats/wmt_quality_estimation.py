@@ -1,4 +1,4 @@
-"""Read folders of the WMT quality estimation tasks: parallel files of texts, tags and scores.
+"""WMT quality estimation: folders of parallel files of texts, tags and scores.
 
 dev.src  dev.mt                     sources and translations, tokenized
 dev.tags                            OK or BAD for each word (and gap, and the end) of dev.mt
@@ -7,28 +7,29 @@ dev.da, dev.z_mean, dev.mqm         human scores, higher is better
 dev.hter                            edits per word, lower is better
 
 In WMT22, the names of tags and scores contain the language pair (test.2022.en-de.tags), and tags
-belong to tokenized texts (test.2022.mt_tok; test.ende.final.tok.mt in WMT23). In WMT23, gold labels
-are in tables, with or without header: `lp gold sid score` and `lp gold sid mt mttok tags`. In
-WMT24, translations are in WMT24_enhi.tgt, and test_wmt24.enhi.da_f has three lines of numbers, then
-a row with index and score for each segment. In MLQE-PE test21, the folder `goldlabels` has the
-scores, and tags with a row for each word: pair, REFERENCE, side, segment, number, word, tag.
+belong to tokenized texts (test.2022.mt_tok; test.ende.final.tok.mt in WMT23, where gold labels are
+in tables, see `quality_estimation_tables`). In WMT24, translations are in WMT24_enhi.tgt, and
+test_wmt24.enhi.da_f has three lines of numbers, then a row with index and score for each segment.
+In MLQE-PE test21, the folder `goldlabels` has the scores, and tags with a row for each word: pair,
+REFERENCE, side, segment, number, word, tag.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from tertium.atomic import PathLike
 from tertium.data.consistency import check_parallel
-from tertium.data.delimited_tables import read_table
-from tertium.data.formats.esa import find_omitted_header
+from tertium.data.formats import Source
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_integer, read_score
-from tertium.data.text_files import LANGUAGE_PAIR, read_lines
+from tertium.data.tables import read_table
+from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgment, Segment
 from tertium.spans import (
@@ -40,8 +41,8 @@ from tertium.spans import (
     tags_to_spans,
     word_offsets,
 )
-from tertium.text.language_codes import normalize_language_pair
 
+LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 WMT24_SCORES = "da_f"
 SCORES = {  # with their sign; the second line in test.2022.en-de.da_score and the like
     **{"z_mean": 1.0, "da": 1.0, "mqm": 1.0, "score": 1.0, "hter": -1.0},
@@ -58,6 +59,18 @@ WORD_TAGS: dict[Side, str] = {
 }
 GAP_TAGS = "task2_wordlevel_gaps.tags"
 WORD_TAG_COLUMNS = ("lp", "REFERENCE", "side", "segment", "number", "word", "tag")
+
+
+def matches(source: Source) -> bool:
+    return bool(find_qe_stems(source.path))
+
+
+def read(source: Source) -> Iterator[JudgmentSet]:
+    folder = source.path.name
+    for stem in find_qe_stems(source.path):
+        names = (stem.name, folder)  # en-de-dev/dev.src, en-de/en-de-dev.src
+        leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
+        yield read_qe(stem, gold=source.gold, lp=language_pair_in_path(stem) or leading)
 
 
 def find_qe_stems(folder: PathLike) -> list[Path]:
@@ -127,27 +140,6 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
         else:
             collector.excluded_counts[NO_SCORE] += 1
     return collector.build(path.name, lp)
-
-
-def read_gold_labels(path: PathLike) -> JudgmentSet:
-    """Read the scores or word tags of a table of WMT23; the score of tags is as in `read_qe`."""
-    collector = JudgmentCollector()
-    for where, row in read_table(path, find_omitted_header(path)):
-        lp, item = normalize_language_pair(row["lp"]), row["sid"]
-        if "tags" not in row:
-            collector.add_published({**row, "lp": lp, "system": row["gold"]}, where)
-            continue
-        text = row["mttok"].removesuffix("<EOS>").rstrip()  # its tag is that of the end
-        tags = row["tags"].split()
-        try:
-            annotations = ErrorAnnotations(tags_to_spans(text, tags))
-        except TertiumError as error:
-            collector.exclude_unreadable(DataError(f"{where}: {error}"))
-            continue
-        score = -tags.count(BAD) / max(len(tags), 1)
-        judgment = Judgment(Segment(text), score, item, "", "", lp, "", annotations)
-        collector.add_judgment(judgment)
-    return collector.build(Path(path).name.split(".")[0])
 
 
 def _find_word_tags(stem: Path) -> dict[Side, Path]:

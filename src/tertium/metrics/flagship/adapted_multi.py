@@ -18,13 +18,8 @@ from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_refe
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.flagship.calibrated_metric import load_or_compute
-from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.tertium_multi import (
-    INPUT_MODES,
-    TertiumMulti,
-    build_rows,
-    row_key,
-)
+from tertium.metrics.flagship.input_rows import INPUT_MODES, Row, build_rows, row_key
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import Checkpoint, parse_config
 from tertium.models.inputs import REQUIRED_INPUTS

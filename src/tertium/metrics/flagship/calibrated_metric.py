@@ -1,7 +1,8 @@
 """Bundled metrics whose scores are calibrated to human scores.
 
-The network runs once per text pair. Its raw outputs are cached and mapped to a human scale
-(`scales`): direct assessment (DA) or MQM.
+A network reads rows of texts (`input_rows`) once. Its raw outputs are cached. Scores, uncertainty,
+MQM points and explanations are computed from them on a human scale (`scales`): direct assessment
+(DA) or MQM.
 """
 
 from __future__ import annotations
@@ -13,36 +14,43 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.cache.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.encoders.encoder import TextReader
 from tertium.errors import UnsupportedLanguageError
-from tertium.execution import Precision
+from tertium.execution import Precision, progress_task
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.metric import (
-    ReferenceReduction,
-    SegmentMetric,
-    pair_texts,
-    reduce_references,
-)
-from tertium.metrics.base.text_warnings import Flags, as_flags, flag_inputs
+from tertium.metrics.base.greedy_matching import compare_pieces
+from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, reduce_references
+from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english
 from tertium.metrics.flagship.bundled_model import (
     BundledModel,
     BundledModelSettings,
     load_bundled_model,
 )
-from tertium.metrics.flagship.scales import HumanScale, LengthPenalty, MqmScale
+from tertium.metrics.flagship.input_rows import (
+    HYPOTHESIS,
+    REFERENCE,
+    SOURCE,
+    Row,
+    build_rows,
+    distinct_texts,
+    row_key,
+)
+from tertium.metrics.flagship.scales import HumanScale, MqmScale
+from tertium.models.inputs import Against
 from tertium.models.trained_model import EqualByWeights
 from tertium.segment import Segment
-from tertium.text.language_identification import (
-    are_english,
-    is_clearly_not_english,
-    is_plausibly_english,
-)
+from tertium.text.language_identification import is_plausibly_english
 
+CACHE_VERSION = 7  # increase it when the same weights give other outputs
 CACHE_WRITE_BATCH = 4096  # rows computed between two writes to the cache
 MAX_MQM_POINTS = 25  # the largest MQM penalty of a segment
+# Subtracted from raw scores of wrong-language output, in standard deviations of human scores. The
+# network cannot see this error in QE mode: a source does not name the target language.
+WRONG_LANGUAGE_PENALTY = 2.5
 Scale = Literal["da", "mqm"]
+Pieces = tuple[tuple[str, ...], Float32Array]  # the pieces of a text and their vectors
 OTHER_METRICS = "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
 CITATION = """\
 @software{tertium,
@@ -51,7 +59,20 @@ CITATION = """\
 }"""
 
 
-InputMode = Literal["source", "reference", "both"]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PreparedRows:
+    """Rows of segments with the outputs of the network, from which all predictions are computed.
+
+    `owners` are the indices of the segments, `raw` the first output of each row, with a penalty for
+    translations that are clearly in another language (`failed`), (rows,) each.
+    """
+
+    mode: Against
+    owners: IntArray
+    rows: Sequence[Row]
+    outputs: Sequence[Float32Array]
+    failed: BoolArray
+    raw: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,13 +122,137 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
     def reader(self) -> TextReader:
         """The part of the model that tokenizes texts."""
 
-    def input_texts(self, segments: Sequence[Segment]) -> list[str]:
-        """Return the distinct texts that the model reads."""
-        return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
+    @abstractmethod
+    def run_network(self, rows: Sequence[Row]) -> Iterable[Float32Array | FloatArray]:
+        """Compute the raw outputs of each row, (k,), without the cache; the first is its score."""
 
-    def input_mode(self, segments: Sequence[Segment]) -> InputMode:
+    @abstractmethod
+    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+        """Return the pieces of each text of a row and their vectors, by its place in the row."""
+
+    @abstractmethod
+    def da_scale(self, mode: Against) -> HumanScale:
+        """Return the scale of direct assessment, over raw scores."""
+
+    @abstractmethod
+    def mqm_scale(self, mode: Against) -> MqmScale:
+        """Return the scale of MQM, over error sums."""
+
+    @abstractmethod
+    def text_lengths(self, rows: Sequence[Row]) -> FloatArray:
+        """Return the length of each row, on which error sums depend, (rows,)."""
+
+    def input_mode(self, segments: Sequence[Segment]) -> Against:
         """Return what translations are compared with."""
         return "reference"
+
+    def find_failed(self, rows: Sequence[Row]) -> BoolArray:
+        """Flag translations that are clearly in another language than requested, (rows,)."""
+        return np.zeros(len(rows), dtype=np.bool_)
+
+    def da_raw_scores(self, prepared: PreparedRows) -> FloatArray:
+        """Return the raw score of each row that the scale of direct assessment maps, (rows,)."""
+        return prepared.raw
+
+    def raw_outputs(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """Return the raw outputs of each row, from the cache or the network."""
+        return load_or_compute(
+            f"{self.name}-{CACHE_VERSION}:{self.fingerprint}:{self.precision}",
+            list(map(row_key, rows)),
+            lambda numbers: self.run_network([rows[n] for n in numbers]),
+        )
+
+    def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
+        """Return the network score of each row before calibration, (rows,)."""
+        return np.array([output[0] for output in self.raw_outputs(rows)], dtype=np.float64)
+
+    def prepare(self, segments: Sequence[Segment]) -> PreparedRows:
+        """Build the rows of segments and run the network on them, unless the cache has them."""
+        mode = self.input_mode(segments)
+        owners, rows = build_rows(segments, mode)
+        outputs, failed = self.raw_outputs(rows), self.find_failed(rows)
+        raw = np.array([output[0] for output in outputs], dtype=np.float64)
+        return PreparedRows(
+            mode=mode,
+            owners=owners,
+            rows=rows,
+            outputs=outputs,
+            failed=failed,
+            raw=raw - WRONG_LANGUAGE_PENALTY * failed,
+        )
+
+    def calibrate(self, prepared: PreparedRows, scale: Scale) -> FloatArray:
+        """Return scores on a human scale, (rows,); a copy of the reference gets 1."""
+        if scale == "mqm":
+            scores = self.mqm_scale(prepared.mode).calibrate(self.negative_error_sums(prepared))
+        else:
+            scores = self.da_scale(prepared.mode).calibrate(self.da_raw_scores(prepared))
+        is_copy = [hypothesis == reference for hypothesis, _, reference in prepared.rows]
+        return np.where(np.array(is_copy, dtype=np.bool_), 1.0, scores)
+
+    def negative_error_sums(self, prepared: PreparedRows) -> FloatArray:
+        """Return minus the expected error sum of each row, (rows,), as under MQM."""
+        lengths = self.text_lengths(prepared.rows)
+        return self.mqm_scale(prepared.mode).errors(prepared.raw, lengths, prepared.failed)
+
+    def reduce_rows(self, prepared: PreparedRows, values: FloatArray) -> FloatArray:
+        """Reduce values of rows to values of segments, (segments,), over their references."""
+        return reduce_references(values, prepared.owners, self.references)
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        prepared = self.prepare(segments)
+        return self.reduce_rows(prepared, self.calibrate(prepared, self.scale))
+
+    def mqm_points(self, segments: Sequence[Segment]) -> FloatArray:
+        """Return the expected MQM penalty of each segment, 0 to 25."""
+        self.check(segments)
+        prepared = self.prepare(segments)
+        scores = self.reduce_rows(prepared, self.calibrate(prepared, "mqm"))
+        return expected_mqm_points(np.where(self.flag_empty(segments), self.worst_score, scores))
+
+    def human_scale(self, mode: Against = "reference") -> HumanScale:
+        """Return the scale of the scores in an input mode."""
+        return self.mqm_scale(mode) if self.scale == "mqm" else self.da_scale(mode)
+
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
+        return self.human_scale(self.input_mode(segments)).deviation(scores)
+
+    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
+        """Return the predictions for an empty translation, which has the worst score."""
+        scale, values = self.human_scale(self.input_mode([segment])), np.array([score])
+        return {
+            "score": score,
+            "uncertainty": float(scale.deviation(values)[0]),
+            "percentile": float(scale.percentile(values)[0]),
+            "MQM points": float(MAX_MQM_POINTS),
+        }
+
+    def predict_rows(self, prepared: PreparedRows) -> dict[str, FloatArray]:
+        """Return the predictions for each row, (rows,), by name."""
+        scores, scale = self.calibrate(prepared, self.scale), self.human_scale(prepared.mode)
+        return {
+            "score": scores,
+            "uncertainty": scale.deviation(scores),
+            "percentile": scale.percentile(scores),
+            "MQM points": expected_mqm_points(self.calibrate(prepared, "mqm")),
+        }
+
+    def explain_segment(self, segment: Segment) -> Explanation:
+        """Return the score with its predictions, and the best match of each piece."""
+        prepared = self.prepare([segment])
+        columns = self.predict_rows(prepared)
+        comparisons: list[TextComparison] = []
+        for number, row in enumerate(prepared.rows):
+            values = {name: float(column[number]) for name, column in columns.items()}
+            of_row = compare_row(row, self.piece_vectors(row), values)
+            # the comparison with the source is the same in all rows
+            comparisons += [part for part in of_row if number == 0 or part.side == "reference"]
+        score = float(self.reduce_rows(prepared, columns["score"])[0])
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
+
+    def input_texts(self, segments: Sequence[Segment]) -> list[str]:
+        """Return the distinct texts that the model reads."""
+        return distinct_texts(build_rows(segments, self.input_mode(segments))[1])
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         inputs = flag_inputs([self.reader], segments, self.input_mode(segments))
@@ -123,39 +268,6 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
         return fields if self.scale == "da" else {**fields, "scale": self.scale}
-
-    def mqm_points(self, segments: Sequence[Segment]) -> FloatArray:
-        """Return the expected MQM penalty of each segment, 0 to 25."""
-        return expected_mqm_points(replace(self, scale="mqm").score(segments).segments)
-
-    @abstractmethod
-    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
-        """Return the human scale of the scores of these segments."""
-
-    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
-        return self.scale_of(segments).deviation(scores)
-
-    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
-        scale, values = self.scale_of([segment]), np.array([score])
-        return {
-            "score": score,
-            "uncertainty": float(scale.deviation(values)[0]),
-            "percentile": float(scale.percentile(values)[0]),
-            "MQM points": float(self.mqm_points([segment])[0]),
-        }
-
-    def load_or_compute_outputs(
-        self,
-        version: int,
-        keys: Sequence[str],
-        compute: Callable[[list[int]], Iterable[FloatArray | Float32Array]],
-    ) -> list[Float32Array]:
-        """Return the raw outputs of each row, (k,), from the cache or the network.
-
-        Increase `version` when the same weights give other outputs.
-        """
-        fingerprint = f"{self.name}-{version}:{self.fingerprint}:{self.precision}"
-        return load_or_compute(fingerprint, keys, compute)
 
 
 def load_or_compute(
@@ -182,20 +294,41 @@ def load_or_compute(
     return [entries[key].matrix for key in keys]
 
 
+def collect_scores(parts: Iterable[tuple[IntArray, FloatArray]], count: int) -> FloatArray:
+    """Return the scores of pairs in order, (count,), given batches of indices with their scores."""
+    scores = np.zeros(count)
+    with progress_task("scoring pairs", total=count) as advance:
+        for pairs, values in parts:
+            scores[pairs] = values
+            advance(len(pairs))
+    return scores
+
+
 def expected_mqm_points(scores: FloatArray) -> FloatArray:
     """Convert scores on the MQM scale to penalty points."""
     penalties: FloatArray = MAX_MQM_POINTS * (1 - scores)
     return penalties
 
 
-def rows_as_dicts(columns: Mapping[str, FloatArray]) -> list[dict[str, float]]:
-    """Convert named columns to one dictionary per row.
-
-    >>> rows_as_dicts({"score": np.array([0.5, 1.0])})
-    [{'score': 0.5}, {'score': 1.0}]
-    """
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+def compare_row(
+    row: Row, pieces: Mapping[int, Pieces], values: Mapping[str, float]
+) -> list[TextComparison]:
+    """Compare the hypothesis with each other text of a row; `values` go with the last one."""
+    comparisons = []
+    hypothesis_names, hypothesis_vectors = pieces[HYPOTHESIS]
+    for role in sorted(pieces)[1:]:
+        names, vectors = pieces[role]
+        is_reference = role == REFERENCE
+        comparison = compare_pieces(
+            row[role] or "",
+            values if role == max(pieces) else {},
+            (hypothesis_names, names),
+            (hypothesis_vectors, vectors),
+            "reference" if is_reference else "source",
+            combined_with="source" if is_reference and SOURCE in pieces else "",
+        )
+        comparisons.append(comparison)
+    return comparisons
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,53 +363,15 @@ class EnglishCalibratedMetric(CalibratedMetric):
     def settings(self) -> EnglishModelSettings:
         """The parsed `config.json` of the model."""
 
-    @property
-    def human_scale(self) -> HumanScale:
-        """The scale of the scores: DA over raw scores, or MQM over error sums."""
-        return self.settings.experts if self.scale == "mqm" else self.settings
+    def da_scale(self, mode: Against) -> HumanScale:
+        return self.settings
 
-    @property
-    def length_penalty(self) -> LengthPenalty | None:
-        """The penalty for longer references, if any."""
-        return None
+    def mqm_scale(self, mode: Against) -> MqmScale:
+        return self.settings.experts
 
-    @property
-    def calibration_suffix(self) -> str:
-        return f"+{self.length_penalty}" if self.length_penalty else ""
-
-    @abstractmethod
-    def run_network(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """Compute the raw output of each pair of texts, (pairs,), without the cache."""
-
-    def raw_outputs(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """Return the cached raw network output of each pair, (pairs,), the same for all scales."""
-        pairs = list(zip(hypotheses, references, strict=True))
-
-        def compute(rows: list[int]) -> FloatArray:
-            left, right = zip(*(pairs[n] for n in rows), strict=True)
-            return self.run_network(left, right)[:, None]
-
-        keys = [f"{len(a)} {a}{b}" for a, b in pairs]
-        outputs = self.load_or_compute_outputs(3, keys, compute)
-        return np.array(outputs, dtype=np.float64).reshape(len(pairs))
-
-    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """Return the raw network output of each pair with its length penalty, (pairs,)."""
-        return self._penalize_length(self.raw_outputs(hypotheses, references), references)
-
-    def _penalize_length(self, outputs: FloatArray, references: Sequence[str]) -> FloatArray:
-        return outputs + self.length_penalty.shift(references) if self.length_penalty else outputs
-
-    def pair_scores(
-        self, outputs: FloatArray, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> FloatArray:
-        """Calibrate the raw outputs of pairs, (pairs,)."""
-        raw = self._penalize_length(outputs, references)
-        if self.scale == "mqm":
-            words = np.array([max(len(text.split()), 1) for text in references], dtype=np.float64)
-            raw = self.settings.experts.errors(raw, words)
-        same = np.array([a == b for a, b in zip(hypotheses, references, strict=True)], dtype=bool)
-        return np.where(same, 1.0, self.human_scale.calibrate(raw))
+    def text_lengths(self, rows: Sequence[Row]) -> FloatArray:
+        """Return the number of words of each reference, (rows,)."""
+        return np.array([max(len((row[2] or "").split()), 1) for row in rows], dtype=np.float64)
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
@@ -287,45 +382,7 @@ class EnglishCalibratedMetric(CalibratedMetric):
             )
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
-        # `check` refuses only texts that are long enough. Shorter ones are counted here if they are
-        # not English together; otherwise single references may still be in another language.
-        first = [s.references[0] for s in segments]
-        all_count = not self.language and not are_english(first)
-        is_foreign = as_flags(all_count or is_clearly_not_english(text) for text in first)
+        # `check` refuses only texts that are long enough, and a text in another language is no
+        # error if the others are English.
+        is_foreign = flag_not_english(segments, check_together=not self.language)
         return super().flags(segments) | {"reference not English": is_foreign}
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        owners, left, right = pair_texts(segments, "reference")
-        scores = self.pair_scores(self.raw_outputs(left, right), left, right)
-        return reduce_references(scores, owners, self.references)
-
-    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
-        return self.human_scale
-
-    def percentile(self, scores: FloatArray) -> FloatArray:
-        """Return the percentage of WMT system outputs that score lower (see the model card)."""
-        return self.human_scale.percentile(scores)
-
-    @abstractmethod
-    def compare(
-        self, hypothesis: str, reference: str, values: Mapping[str, float]
-    ) -> TextComparison:
-        """Align the pieces of a hypothesis and a reference; `values` belong to the pair."""
-
-    def explain_segment(self, segment: Segment) -> Explanation:
-        """Return the score, its uncertainty and percentile, and the best match of each piece."""
-        owners, left, right = pair_texts([segment], "reference")
-        outputs = self.raw_outputs(left, right)
-        scores = self.pair_scores(outputs, left, right)
-        mqm_scores = replace(self, scale="mqm").pair_scores(outputs, left, right)
-        values = rows_as_dicts(
-            {
-                "score": scores,
-                "uncertainty": self.uncertainty(scores),
-                "percentile": self.percentile(scores),
-                "MQM points": expected_mqm_points(mqm_scores),
-            }
-        )
-        matches = tuple(map(self.compare, left, right, values))
-        score = float(reduce_references(scores, owners, self.references)[0])
-        return Explanation(metric=self.spec, score=score, comparisons=matches)

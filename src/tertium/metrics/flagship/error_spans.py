@@ -18,6 +18,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array
 from tertium.encoders.tokenizer import TokenOffsets
+from tertium.metrics.flagship.scales import ALL_MODES
 from tertium.schema import Rule
 from tertium.spans import Severity, Span
 from tertium.text.scripts import UNSPACED_SCRIPTS, script_share
@@ -66,22 +67,13 @@ FamilyThresholds = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModeThresholds:
-    """Thresholds of the input modes by family of the target language."""
-
-    source: FamilyThresholds
-    reference: FamilyThresholds
-    both: FamilyThresholds
-
-
-@dataclass(frozen=True, kw_only=True)
-class SchemeThresholds:
-    """Thresholds of the annotation schemes, chosen on held-out annotations."""
-
-    mqm: ModeThresholds
-    esa: ModeThresholds
-    words: ModeThresholds
+ModeThresholds = Annotated[Mapping[str, FamilyThresholds], ALL_MODES]
+# Thresholds by annotation scheme, input mode and family of the target language, chosen on held-out
+# annotations.
+Thresholds = Annotated[
+    Mapping[str, ModeThresholds],
+    Rule(lambda schemes: set(schemes) == {*LOGITS}, f"the keys {', '.join(LOGITS)}"),
+]
 
 
 def error_probabilities(logits: Float32Array) -> Float32Array:

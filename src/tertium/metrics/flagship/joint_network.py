@@ -29,20 +29,14 @@ from tertium.arrays import Float32Array
 from tertium.encoders import transformer_layer
 from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.linear_layers import linear_gelu
-from tertium.metrics.flagship.row_alignment import (
-    CONTEXT_ROLES,
-    HYPOTHESIS,
-    REFERENCE,
-    SOURCE,
-    PaddedAlignment,
-    RowAlignment,
-    RowwiseAlignment,
-)
+from tertium.metrics.flagship.input_rows import HYPOTHESIS, REFERENCE, SOURCE
+from tertium.metrics.flagship.row_alignment import CONTEXT_ROLES, RowAlignment
 
 MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # their weighted mean is pooled and aligned
 MATCHED_LAYERS = (3, 6, 12)  # their pieces are matched greedily
 INPUT_ROLES = ((SOURCE,), (REFERENCE,), CONTEXT_ROLES)  # the other texts of each input mode
 MAX_DEVIATIONS = 6.0  # the head clips standardized values here
+MEANS = [0, 2]  # of the best matches of both sides
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's layer norms, as published
 MIN_POOLED = -10.0  # lower bound of max pooling, as in training
@@ -109,20 +103,16 @@ class SoftComparison(nn.Module):
         Returns features of rows, (rows, 4 compared), and of pieces, (pieces, compared).
         """
         projected = self.project(states)
-        directions = F.normalize(projected, dim=-1)
         own, other = (alignment.pieces(projected, side) for side in (HYPOTHESIS, role))
-        similarities = [s * self.sharpness for s in alignment.similarities(directions, role)]
-        partners, partners_back = alignment.align(similarities, own, other, role)
+        similarities = alignment.similarities(F.normalize(projected, dim=-1), role)
+        weights = [similarity * self.sharpness for similarity in similarities]
+        partners, partners_back = alignment.align(weights, own, other, role)
         features = _compare_pieces(self.forth, own, partners)
         features_back = _compare_pieces(self.back, other, partners_back)
-        pooled = [
-            vectors
-            for values, side in ((features, HYPOTHESIS), (features_back, role))
-            for vectors in (
-                alignment.means(values, side),
-                alignment.maxima(values, side).clamp(min=MIN_POOLED),
-            )
-        ]
+        pooled = []
+        for values, side in ((features, HYPOTHESIS), (features_back, role)):
+            maxima = alignment.maxima(values, side).clamp(min=MIN_POOLED)
+            pooled += [alignment.means(values, side), maxima]
         return torch.cat(pooled, dim=1), features
 
 
@@ -261,9 +251,7 @@ class JointNetwork(nn.Module):
     def _run_heads(self, states: JointStates, features: Tensor, mode: int) -> list[RowOutput]:
         """Compute the outputs of rows of one input mode."""
         inner = [{role: without_specials(at) for role, at in row.items()} for row in states.places]
-        alignment: RowAlignment = RowwiseAlignment(inner)
-        if self.padded:
-            alignment = PaddedAlignment(inner, self.mix.device)
+        alignment = RowAlignment(inner, self.mix.device, padded=self.padded)
         row_states, piece_states = self._pool_states(states, alignment, INPUT_ROLES[mode])
         values = self.head(row_states, features, mode)
         scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
@@ -292,7 +280,9 @@ class JointNetwork(nn.Module):
             pooled, compared = comparison(mixed, alignment, role)
             theirs = alignment.means(alignment.pieces(mixed, role), role)
             row_states += [theirs, (means - theirs).abs(), means * theirs, pooled]
-            row_states.append(alignment.greedy_matches(directions, role))
+            similarities = alignment.similarities(directions, role)
+            matches = alignment.greedy_matches(similarities, role)[..., MEANS]
+            row_states.append(matches.flatten(1))
             row_states.append(means.new_ones(len(means), 1))
             piece_features.append(compared)
         return torch.cat(row_states, dim=1), torch.cat(piece_features, dim=1)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.flagship.input_rows import REFERENCE, SOURCE, Row, reference_or_source
 from tertium.segment import Segment
 from tertium.text.language_identification import has_translatable_words
 from tertium.text.scripts import UNSPACED_SCRIPTS, is_unspaced_script, script_share
@@ -32,7 +33,6 @@ ROW_FEATURES = (
 FAMILIAR_PIECES_PER_WORD = 1.6  # typical of languages that the vocabulary covers well
 NEUTRAL_CHRF = 0.55  # chrF of an average translation
 MAX_LOG_RATIO = 2.0
-Row = tuple[str, str | None, str | None]  # hypothesis, source, reference; None if not used
 _NUMBER = re.compile(r"\d+")
 _PLACEHOLDER = re.compile(
     r"\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{[^{}\s]*\}|%(?:\d+\$)?[sdif@]|</?[A-Za-z][^<>]*>"
@@ -46,30 +46,22 @@ def row_features(rows: Sequence[Row], fragmentation: FloatArray) -> FloatArray:
     [[0.0, 0.0, 0.0, 0.0, -0.2, 1.0, 1.0, 0.0]]
     """
     chrf, copied = np.zeros(len(rows)), np.zeros(len(rows))
-    with_reference = [n for n, row in enumerate(rows) if row[2] is not None]
-    with_source = [n for n, row in enumerate(rows) if row[1] is not None]
-    chrf[with_reference] = _chrf([rows[n] for n in with_reference], 2)
+    with_reference = [n for n, row in enumerate(rows) if row[REFERENCE] is not None]
+    with_source = [n for n, row in enumerate(rows) if row[SOURCE] is not None]
+    chrf[with_reference] = _chrf([rows[n] for n in with_reference], REFERENCE)
     copied[with_source] = _copied_share([rows[n] for n in with_source])
-    is_compared = np.array([row[2] is not None for row in rows], dtype=bool)
+    deviation = np.zeros(len(rows))
+    deviation[with_reference] = chrf[with_reference] - NEUTRAL_CHRF
     columns = [
         chrf,
-        fragmentation * np.where(is_compared, chrf - NEUTRAL_CHRF, 0.0),
+        fragmentation * deviation,
         copied,
-        *([_log_ratio(row[0], row[side]) for row in rows] for side in (2, 1)),
+        *([_log_ratio(row[0], row[side]) for row in rows] for side in (REFERENCE, SOURCE)),
         [_kept_share(_NUMBER, row) for row in rows],
         [_kept_share(_PLACEHOLDER, row) for row in rows],
         [_repetition(row) for row in rows],
     ]
     return np.array(columns, dtype=np.float64).T.reshape(len(rows), len(ROW_FEATURES))
-
-
-def reference_or_source(row: Row) -> str:
-    """Return the reference of a row, or its source if there is no reference.
-
-    >>> reference_or_source(("a", "A", "b")), reference_or_source(("a", "A", None))
-    ('b', 'A')
-    """
-    return row[1] or "" if row[2] is None else row[2]
 
 
 def subword_fragmentation(text: str, pieces: int) -> float:
@@ -86,33 +78,34 @@ def subword_fragmentation(text: str, pieces: int) -> float:
     return min(max(pieces / words - FAMILIAR_PIECES_PER_WORD, 0.0), 1.0)
 
 
-def mean_fragmentation(
-    rows: Sequence[Row], tokenize: Callable[[list[str]], Sequence[Sequence[int]]]
-) -> FloatArray:
-    """Return the mean fragmentation of hypothesis and reference, (n,); 0 without a reference.
+def mean_fragmentation(rows: Sequence[Row], pieces: Mapping[str, int]) -> FloatArray:
+    """Return the mean fragmentation of hypothesis and reference, (rows,); 0 without a reference.
+
+    `pieces` are the numbers of pieces of texts.
 
     >>> rows = [("a cat", None, "a dog"), ("a cat", "ein Hund", None)]
-    >>> mean_fragmentation(rows, lambda texts: texts)
+    >>> mean_fragmentation(rows, {"a cat": 5, "a dog": 5})
     array([0.9, 0. ])
     """
-    pairs = [(row[0], row[2]) for row in rows if row[2] is not None]
-    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-    counts = map(len, tokenize(texts))
-    values = dict(zip(texts, map(subword_fragmentation, texts, counts), strict=True))
-    means = [0.0 if row[2] is None else (values[row[0]] + values[row[2]]) / 2 for row in rows]
-    return np.array(means)
+    means = np.zeros(len(rows))
+    for number, (hypothesis, _, reference) in enumerate(rows):
+        if reference is not None:
+            texts = hypothesis, reference
+            means[number] = sum(subword_fragmentation(text, pieces[text]) for text in texts) / 2
+    return means
 
 
 def _chrf(rows: Sequence[Row], side: int) -> FloatArray:
     """Return the chrF of hypotheses against their source (side 1) or reference (2), 0 to 1."""
+    chrf = load_metric("chrf")
     segments = [Segment(row[0], None, (row[side] or "",)) for row in rows]
-    return load_metric("chrf").score(segments).segments / 100 if rows else np.zeros(0)
+    return chrf.reduce_segments(chrf.compute_statistics(segments)) / 100 if rows else np.zeros(0)
 
 
 def _copied_share(rows: Sequence[Row]) -> FloatArray:
     """Return how much of the source is copied; 0 for sources without words, such as URLs."""
     has_words = np.array([has_translatable_words(row[1] or "") for row in rows], dtype=float)
-    copied: FloatArray = np.maximum(2 * _chrf(rows, 1) - 1, 0) * has_words
+    copied: FloatArray = np.maximum(2 * _chrf(rows, SOURCE) - 1, 0) * has_words
     return copied
 
 

@@ -9,50 +9,42 @@ a batch nor the number of threads changes a bit of the result.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
-from tertium.encoders.batching import plan_batches, split_evenly
+from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.encoders.batching import plan_batches
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.tokenizer import (
+    TokenizedText,
     Tokenizer,
     TokenOffsets,
-    certainly_fits,
+    find_longer,
     find_out_of_vocabulary,
 )
 from tertium.execution import Precision, current_runtime, progress_task, resolve_device
 from tertium.extras import require_modules
-from tertium.metrics.base.explanation import TextComparison
-from tertium.metrics.base.greedy_matching import compare_pieces
-from tertium.metrics.base.metric import Side
 from tertium.metrics.flagship.bundled_model import BundledModel, BundledModelSettings
+from tertium.metrics.flagship.calibrated_metric import Pieces
 from tertium.metrics.flagship.error_spans import (
     ERROR_COLUMNS,
     TAGS,
-    SchemeThresholds,
+    Thresholds,
     error_probabilities,
 )
-from tertium.metrics.flagship.row_features import (
-    ROW_FEATURES,
-    Row,
-    mean_fragmentation,
-    reference_or_source,
-    row_features,
-)
-from tertium.metrics.flagship.scales import ModeMqmScales, ModeNoErrorProbabilities, ModeScales
+from tertium.metrics.flagship.input_rows import Row, distinct_texts, reference_or_source
+from tertium.metrics.flagship.row_features import ROW_FEATURES, mean_fragmentation, row_features
+from tertium.metrics.flagship.scales import ALL_MODES, HumanScale, MqmScale, NoErrorProbability
 from tertium.metrics.flagship.text_windows import (
     SPECIALS,
     RoleIds,
     Window,
     align_windows,
-    average_windows,
     group_rows,
-    window_sizes,
 )
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.length_limits import MAX_JOINT_PIECES
@@ -105,10 +97,10 @@ class MultiSettings(BundledModelSettings):
     encoder_files: Mapping[str, Sha256]
     shape: JointShape
     languages: tuple[str, ...]
-    scales: ModeScales
-    experts: ModeMqmScales
-    clean: ModeNoErrorProbabilities
-    spans: SchemeThresholds | None = None
+    scales: Annotated[Mapping[str, HumanScale], ALL_MODES]
+    experts: Annotated[Mapping[str, MqmScale], ALL_MODES]
+    clean: Annotated[Mapping[str, NoErrorProbability], ALL_MODES]
+    spans: Thresholds | None = None
 
 
 class RowScorer:
@@ -165,16 +157,11 @@ class RowScorer:
         return self._settings.shape.positions
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        return self._find_longer(texts, MAX_JOINT_PIECES)
+        return find_longer(texts, MAX_JOINT_PIECES, self._tokenizer)
 
     def find_windowed(self, texts: Sequence[str]) -> set[str]:
         """Return the texts that need several windows, and are not truncated."""
-        return self._find_longer(texts, self._max_pieces) - self.find_truncated(texts)
-
-    def _find_longer(self, texts: Sequence[str], limit: int) -> set[str]:
-        long_texts = [text for text in texts if not certainly_fits(text, limit)]
-        tokenized = zip(long_texts, self._tokenizer(long_texts), strict=True)
-        return {text for text, pieces in tokenized if len(pieces) > limit}
+        return find_longer(texts, self._max_pieces, self._tokenizer) - self.find_truncated(texts)
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         return find_out_of_vocabulary(texts, self._tokenizer)
@@ -185,122 +172,95 @@ class RowScorer:
 
     def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
         """Count the pieces read of each reference, or else source, with special tokens, (rows,)."""
-        texts = list(dict.fromkeys(map(reference_or_source, rows)))
-        ids = self._tokenizer.encode_ids(texts)
-        counts = (min(len(numbers), MAX_JOINT_PIECES) + SPECIALS for numbers in ids)
-        count_by_text = dict(zip(texts, counts, strict=True))
-        return np.array([count_by_text[reference_or_source(row)] for row in rows], dtype=np.float64)
+        pieces = self._tokenize(rows)
+        lengths = np.array([len(pieces[reference_or_source(row)]) for row in rows], np.float64)
+        return np.minimum(lengths, MAX_JOINT_PIECES) + SPECIALS
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return each row's raw output: its score, then error probabilities of its pieces."""
-        windows, outputs = self._score_windows(rows, self._run)
-        return [average_windows(parts, windows[n]) for n, parts in enumerate(outputs)]
+
+        def read(outputs: Sequence[RowOutput], sizes: Sequence[int]) -> Float32Array:
+            score = _average([output.score.numpy() for output in outputs], sizes)
+            # the tag of an empty text is that of its </s>
+            tags = [part.tags[:size].numpy() for part, size in zip(outputs, sizes, strict=True)]
+            errors = error_probabilities(np.concatenate(tags))
+            return np.concatenate([score[None], errors.ravel()])
+
+        return self._read_rows(rows, read)
 
     def head_values(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return the values that the last layer of the head reads, (values,) for each row."""
 
-        def run(inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
-            return (output.values.numpy() for output in self._run_network(inputs))
+        def read(outputs: Sequence[RowOutput], sizes: Sequence[int]) -> Float32Array:
+            return _average([output.values.numpy() for output in outputs], sizes)
 
-        windows, outputs = self._score_windows(rows, run)
-        return [
-            parts[0]
-            if len(parts) == 1
-            else np.average(parts, axis=0, weights=window_sizes(own)).astype(np.float32)
-            for parts, own in zip(outputs, windows, strict=True)
-        ]
+        return self._read_rows(rows, read)
 
     def last_layer(self, mode: int) -> tuple[Float32Array, float]:
         """Return the weights of the last layer of the head in an input mode, and its bias."""
         last = self._network.head.last
         return last.weight[mode].detach().cpu().numpy(), float(last.bias[mode])
 
-    def _score_windows(
+    def _read_rows(
         self,
         rows: Sequence[Row],
-        run: Callable[[Sequence[WindowInput]], Iterator[Float32Array]],
-    ) -> tuple[list[list[Window]], list[list[Float32Array]]]:
-        """Return the windows of each row and their outputs."""
-        windows = self._split_windows(rows)
-        fragmentation = mean_fragmentation(rows, self._tokenizer.encode_ids)
-        features = row_features(rows, fragmentation).astype(np.float32)
-        outputs: list[list[Float32Array]] = [[] for _ in rows]
+        read: Callable[[Sequence[RowOutput], Sequence[int]], Float32Array],
+    ) -> list[Float32Array]:
+        """Run the network on rows; `read` merges the outputs of a row's windows, given sizes."""
+        pieces = self._tokenize(rows)
+        windows = [self._split_windows(row, pieces) for row in rows]
+        counts = {text: len(tokenized) for text, tokenized in pieces.items()}
+        features = row_features(rows, mean_fragmentation(rows, counts)).astype(np.float32)
+        results: dict[int, Float32Array] = {}
+        max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
         with progress_task("scoring translations", total=len(rows)) as advance:
-            max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
             for block in group_rows(rows, windows, max_pieces):
-                results = run([(window, features[n]) for n in block for window in windows[n]])
+                inputs = [(window, features[n]) for n in block for window in windows[n]]
+                outputs = iter(self._run_network(inputs))
                 for n in block:
-                    outputs[n] = [next(results) for _ in windows[n]]
+                    sizes = [len(window[0][1]) for window in windows[n]]
+                    results[n] = read([next(outputs) for _ in sizes], sizes)
                 advance(len(block))
-        return windows, outputs
+        return [results[n] for n in range(len(rows))]
 
-    def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
-        """Compare the hypothesis with each other text of a row; `values` go with the reference."""
-        from tertium.metrics.flagship.row_alignment import HYPOTHESIS, SOURCE
-
-        texts = [(role, text) for role, text in enumerate(row) if text is not None]
-        windows = self._split_windows([row])[0]
-        parts = [self._piece_vectors(window) for window in windows]
-        vectors = {role: np.concatenate([part[role] for part in parts]) for role, _ in texts}
-        names = {
-            role: self._tokenizer([text])[0].truncate(sum(len(window[n][1]) for window in windows))
-            for n, (role, text) in enumerate(texts)
-        }
-        for role, text in texts[1:]:
-            side: Side = "source" if role == SOURCE else "reference"
-            yield compare_pieces(
-                text,
-                values if role == texts[-1][0] else {},
-                (names[HYPOTHESIS].tokens, names[role].tokens),
-                (vectors[HYPOTHESIS], vectors[role]),
-                side,
-                combined_with="source" if side == "reference" and len(texts) > 2 else "",
-            )
-
-    def _piece_vectors(self, window: Window) -> dict[int, Float32Array]:
-        """Return the vectors of the pieces of each text in a window, by role, (pieces, d)."""
+    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+        """Return the pieces of each text of a row, by role, and their vectors at a lower layer."""
         import torch
 
         from tertium.metrics.flagship.joint_network import without_specials
 
-        network = self._network
-        with torch.inference_mode():
-            lower = network.encode_texts([self._add_specials(key) for key in window])
-            row = {role: text for (role, _), text in zip(window, lower, strict=True)}
-            states = network.encode_rows([row], EXPLAINED_LAYER)
-        [places] = states.places
-        vectors = states.layers[EXPLAINED_LAYER]
-        return {role: vectors[without_specials(at)].cpu().numpy() for role, at in places.items()}
+        network, pieces = self._network, self._tokenize([row])
+        vectors: dict[int, list[Float32Array]] = {}
+        for window in self._split_windows(row, pieces):
+            with torch.inference_mode():
+                texts = network.encode_texts([self._add_specials(key) for key in window])
+                lower = {role: text for (role, _), text in zip(window, texts, strict=True)}
+                states = network.encode_rows([lower], EXPLAINED_LAYER)
+            for role, place in states.places[0].items():
+                part = states.layers[EXPLAINED_LAYER][without_specials(place)]
+                vectors.setdefault(role, []).append(part.cpu().numpy())
+        joined = {role: np.concatenate(parts) for role, parts in vectors.items()}
+        return {
+            role: (pieces[row[role] or ""].truncate(len(own)).tokens, own)
+            for role, own in joined.items()
+        }
 
-    def _split_windows(self, rows: Sequence[Row]) -> list[list[Window]]:
-        """Return the windows of each row, nearly always one."""
-        texts = list(dict.fromkeys(text for row in rows for text in row if text is not None))
-        pieces = dict(zip(texts, self._tokenizer(texts), strict=True))
+    def _tokenize(self, rows: Sequence[Row]) -> dict[str, TokenizedText]:
+        texts = distinct_texts(rows)
+        return dict(zip(texts, self._tokenizer(texts), strict=True))
+
+    def _split_windows(self, row: Row, pieces: Mapping[str, TokenizedText]) -> list[Window]:
+        """Return the windows of a row, nearly always one."""
+        texts = [(role, pieces[text]) for role, text in enumerate(row) if text is not None]
+        cuts = align_windows([text.tokens for _, text in texts], self._max_pieces)
         windows = []
-        for row in rows:
-            parts = [(role, pieces[text]) for role, text in enumerate(row) if text is not None]
-            cuts = align_windows([text.tokens for _, text in parts], self._max_pieces)
-            windows.append(
-                [
-                    tuple((role, text.ids[at]) for (role, text), at in zip(parts, cut, strict=True))
-                    for cut in cuts
-                ]
-            )
+        for cut in cuts:
+            parts = zip(texts, cut, strict=True)
+            windows.append(tuple((role, text.ids[place]) for (role, text), place in parts))
         return windows
 
     def _add_specials(self, key: RoleIds) -> RoleIds:
         return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
-
-    def _run(self, inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
-        """Return the raw outputs of windows, with the surface features of their rows."""
-        outputs = self._run_network(inputs)
-        pieces = [len(window[0][1]) for window, _ in inputs]
-        logits = [  # an empty text has one, of its </s>, which is dropped
-            output.tags[:size].numpy() for output, size in zip(outputs, pieces, strict=True)
-        ]
-        errors = np.split(error_probabilities(np.concatenate(logits)), np.cumsum(pieces)[:-1])
-        for output, own in zip(outputs, errors, strict=True):
-            yield np.concatenate([output.score.numpy()[None], own.ravel()])
 
     def _run_network(self, inputs: Sequence[WindowInput]) -> list[RowOutput]:
         """Run each distinct text through the lower layers, each window through the upper ones."""
@@ -319,31 +279,38 @@ class RowScorer:
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
     ) -> list[R]:
-        """Apply a function to batches of items; on a CPU several threads, one batch on each."""
+        """Apply a function to batches of items, on a CPU by thread."""
         import torch
 
         from tertium.encoders.parallel import map_on_threads
 
-        def run(batch: Sequence[T]) -> list[R]:
+        def run(batch: IntArray) -> list[R]:
             with torch.inference_mode():
-                return function(batch)
+                return function([items[n] for n in batch])
 
-        settings = current_runtime()
-        if self._network.padded:
-            results: dict[int, R] = {}
-            for batch in plan_batches(
-                sizes,
-                budget=settings.token_budget or GPU_PIECES_PER_BATCH,
-                overhead=GPU_BATCH_OVERHEAD,
-                limit=settings.batch_size,
-            ):
-                results.update(zip(batch.tolist(), run([items[n] for n in batch]), strict=True))
-            return [results[n] for n in range(len(items))]
-        threads = settings.threads or torch.get_num_threads()
-        rounds = -(-sum(sizes) // (threads * PIECES_PER_BATCH))
-        count = max(1, min(rounds * threads, sum(sizes) // MIN_PIECES_PER_BATCH))
-        batches = split_evenly(items, sizes, count)
-        return [result for part in map_on_threads(run, batches) for result in part]
+        settings, is_padded = current_runtime(), self._network.padded
+        budget, overhead = GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD
+        if not is_padded:
+            pieces_per_thread = -(-sum(sizes) // (settings.threads or torch.get_num_threads()))
+            budget = min(PIECES_PER_BATCH, max(MIN_PIECES_PER_BATCH, pieces_per_thread))
+            overhead = budget  # nothing is padded, so texts of all lengths may share a batch
+        batches = plan_batches(
+            sizes,
+            budget=settings.token_budget or budget,
+            overhead=overhead,
+            limit=settings.batch_size,
+        )
+        results: dict[int, R] = {}
+        apply = map if is_padded else map_on_threads
+        for batch, values in zip(batches, apply(run, batches), strict=True):
+            results.update(zip(batch.tolist(), values, strict=True))
+        return [results[n] for n in range(len(items))]
+
+
+def _average(values: Sequence[Float32Array], sizes: Sequence[int]) -> Float32Array:
+    """Average the values of windows by the number of their hypothesis pieces."""
+    means = np.average(np.stack(values), axis=0, weights=np.maximum(sizes, 1))
+    return means.astype(np.float32)
 
 
 def piece_errors(output: Float32Array) -> Float32Array:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import ModelError
+from tertium.metrics.flagship.input_rows import INPUT_MODES
 from tertium.schema import NON_NEGATIVE, POSITIVE, Rule
 
 Increasing = Annotated[
@@ -25,6 +26,7 @@ Increasing = Annotated[
     Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "increasing numbers"),
 ]
 IN_OPEN_UNIT_INTERVAL = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
+ALL_MODES = Rule(lambda scales: set(scales) == {*INPUT_MODES}, f"the keys {', '.join(INPUT_MODES)}")
 MAX_ERROR_SUM = 8.0  # the calibrated score is close to 0 here
 RATE_SMOOTHING = 0.2  # width, in raw score, of the bend in the error rate near the best score
 
@@ -156,24 +158,6 @@ class MqmScale(HumanScale):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModeScales:
-    """DA scales of the input modes: source-only (QE), reference-based, source + reference."""
-
-    source: HumanScale
-    reference: HumanScale
-    both: HumanScale
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModeMqmScales:
-    """MQM scales of the input modes."""
-
-    source: MqmScale
-    reference: MqmScale
-    both: MqmScale
-
-
-@dataclass(frozen=True, kw_only=True)
 class NoErrorProbability:
     """Probability that a text has no error: 1 / (1 + (sum / half)^slope).
 
@@ -189,15 +173,6 @@ class NoErrorProbability:
         """Map the output of `ErrorPenalty`, (n,), to probabilities."""
         probabilities: FloatArray = 1 / (1 + (-negative_sums / self.half) ** self.slope)
         return probabilities
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModeNoErrorProbabilities:
-    """No-error probabilities of the input modes."""
-
-    source: NoErrorProbability
-    reference: NoErrorProbability
-    both: NoErrorProbability
 
 
 def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:

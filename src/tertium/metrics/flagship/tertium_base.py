@@ -7,7 +7,7 @@ takes about seven times as long as tertium-small. It agrees better with human sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -16,23 +16,26 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.tokenizer import certainly_fits, find_out_of_vocabulary
+from tertium.encoders.tokenizer import find_longer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import build_encoder
 from tertium.encoders.weight_files import locate_weights
 from tertium.errors import ModelError
-from tertium.execution import Precision, current_runtime, progress_task
+from tertium.execution import Precision, current_runtime
 from tertium.extras import require_modules
-from tertium.metrics.base.explanation import TextComparison
-from tertium.metrics.base.greedy_matching import compare_pieces
 from tertium.metrics.flagship.bundled_model import (
-    ENCODER_PREFIX,
     BundledModel,
     apply_weight_delta,
     load_bundled_model,
 )
-from tertium.metrics.flagship.calibrated_metric import EnglishCalibratedMetric, EnglishModelSettings
+from tertium.metrics.flagship.calibrated_metric import (
+    EnglishCalibratedMetric,
+    EnglishModelSettings,
+    Pieces,
+    collect_scores,
+)
+from tertium.metrics.flagship.input_rows import HYPOTHESIS, REFERENCE, Row
 from tertium.models.array_checks import check_names
 from tertium.models.checkpoint import build_network
 from tertium.schema import POSITIVE, Rule, Sha256
@@ -40,13 +43,10 @@ from tertium.schema import POSITIVE, Rule, Sha256
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tertium.encoders.encoder_network import EncoderNetwork
     from tertium.metrics.flagship.late_interaction import CrossHead
 
 MODEL = "tertium-base"
 HEAD_PREFIX = "head."
-TwoPieces = tuple[tuple[str, ...], tuple[str, ...]]
-TwoVectors = tuple[Float32Array, Float32Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class TertiumBase(EnglishCalibratedMetric):
     def weights_hash(self) -> str:
         """The hash of the weights and of all settings that change scores."""
         # Hashes cover the representation of the scale. These names keep published hashes valid.
-        scale = repr(self.human_scale).replace("MqmScale(", "ExpertScale(")
+        scale = repr(self.human_scale()).replace("MqmScale(", "ExpertScale(")
         content = f"{self.fingerprint} {scale.replace('ErrorPenalty(', 'ErrorSum(')}"
         return f"{self.model.hash}+{sha256(content.encode()).hexdigest()[:8]}"
 
@@ -125,20 +125,11 @@ class TertiumBase(EnglishCalibratedMetric):
     def reader(self) -> PairScorer:
         return _load_pair_scorer(self.model, self.precision, current_runtime().device)
 
-    def run_network(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        result = np.zeros(len(hypotheses))
-        with progress_task("scoring pairs", total=len(result)) as advance:
-            for rows, scores in self.reader.score_batches(hypotheses, references):
-                result[rows] = scores
-                advance(len(rows))
-        return result
+    def run_network(self, rows: Sequence[Row]) -> FloatArray:
+        return self.reader(rows)[:, None]
 
-    def compare(
-        self, hypothesis: str, reference: str, values: Mapping[str, float]
-    ) -> TextComparison:
-        """Match each piece with the nearest piece of the other text at the middle layer."""
-        pieces, vectors = self.reader.pieces_and_vectors(hypothesis, reference)
-        return compare_pieces(reference, values, pieces, vectors)
+    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+        return self.reader.piece_vectors(row)
 
 
 class PairScorer:
@@ -171,10 +162,6 @@ class PairScorer:
         return self._settings.positions
 
     @cached_property
-    def _network(self) -> EncoderNetwork:
-        return self._encoder.network
-
-    @cached_property
     def _head(self) -> CrossHead:
         from tertium.metrics.flagship.late_interaction import CrossHead
 
@@ -184,26 +171,19 @@ class PairScorer:
             weights,
             self._model.folder,
         )
-        return head.to(self._network.device)
+        return head.to(self._encoder.network.device)
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
         from tertium.encoders.bert import read_tensors
 
-        changes = {
-            name.removeprefix(ENCODER_PREFIX): value
-            for name, value in self._model.weights.items()
-            if name.startswith(ENCODER_PREFIX)
-        }
         stored = read_tensors(self._weights.folder)
         public = {name: value for name, value in stored.items() if value.is_floating_point()}
-        tuned = apply_weight_delta(public, changes, self._model.folder)
+        tuned = apply_weight_delta(public, self._model.encoder_tensors(), self._model.folder)
         check_names(tuned, public, self._model.folder)
         return tuned
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
-        tokenized = zip(long_texts, self._encoder.tokenizer(long_texts), strict=True)
-        return {text for text, ids in tokenized if len(ids) > self._max_pieces}
+        return find_longer(texts, self._max_pieces, self._encoder.tokenizer)
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         return find_out_of_vocabulary(texts, self._encoder.tokenizer)
@@ -212,61 +192,53 @@ class PairScorer:
     def _max_pieces(self) -> int:
         return (self.max_length - 4) // 2
 
-    def _rows(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[tuple[tuple[int, ...], int]]:
-        """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
-        start, end = self._encoder.tokenizer.prefix_ids, self._encoder.tokenizer.suffix_ids
-        pairs = zip(
-            self._encoder.tokenizer(hypotheses), self._encoder.tokenizer(references), strict=True
-        )
-        rows = []
-        for hypothesis, reference in pairs:
-            first = (*start, *reference.ids[: self._max_pieces], *end, *end)
-            rows.append(((*first, *hypothesis.ids[: self._max_pieces], *end), len(first)))
-        return rows
-
-    def score_batches(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Yield the indices of pairs and their raw scores, batch by batch."""
+    def __call__(self, rows: Sequence[Row]) -> FloatArray:
+        """Compute the raw score of each row, (rows,)."""
         import torch
 
-        from tertium.encoders.parallel import map_on_threads
         from tertium.metrics.flagship.late_interaction import score_pooled
 
-        rows = [row for row, _ in self._rows(hypotheses, references)]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        network, head = self._network, self._head
+        inputs = [self._join_ids(row)[0] for row in rows]
+        lengths = np.array([len(ids) for ids in inputs], dtype=np.int64)
+        network, head = self._encoder.network, self._head
         scale, shift = self._settings.scale, self._settings.shift
 
         def run(batch: IntArray) -> tuple[IntArray, FloatArray]:
-            [states], _ = network([rows[n] for n in batch], [network.depth], None)
+            [states], _ = network([inputs[n] for n in batch], [network.depth], None)
             mask = torch.arange(states.shape[1]) < torch.from_numpy(lengths[batch])[:, None]
             mask = mask.to(states.device)
+            groups = [(states, mask)]
+            if network.device == "cpu":  # one by one, to be batch-invariant
+                groups = [
+                    (states[i, None, :length].clone(), mask[i, None, :length])
+                    for i, length in enumerate(lengths[batch])
+                ]
             with torch.inference_mode():
-                if network.device == "cpu":  # one by one, to be batch-invariant
-                    pairs = [states[i, None, :n].clone() for i, n in enumerate(lengths[batch])]
-                    raw = torch.cat(
-                        [score_pooled(head, pair, pair.new_ones(pair.shape[:2])) for pair in pairs]
-                    )
-                else:
-                    raw = score_pooled(head, states, mask)
+                raw = torch.cat([score_pooled(head, *group) for group in groups])
             return batch, raw.cpu().numpy().astype(np.float64) * scale + shift
 
-        batches = network.plan_batches(lengths)
-        yield from (map_on_threads if network.device == "cpu" else map)(run, batches)
+        return collect_scores(network.map_batches(run, lengths), len(rows))
 
-    def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:
-        """Return the pieces of both texts and their vectors at the middle layer."""
-        [(row, begin)] = self._rows([hypothesis], [reference])
-        [states], _ = self._network([row], [self._network.depth // 2], None)
+    def _join_ids(self, row: Row) -> tuple[tuple[int, ...], int]:
+        """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
+        tokenizer = self._encoder.tokenizer
+        start, end = tokenizer.prefix_ids, tokenizer.suffix_ids
+        hypothesis, reference = tokenizer.encode_ids([row[0], row[2] or ""])
+        first = (*start, *reference[: self._max_pieces], *end, *end)
+        return (*first, *hypothesis[: self._max_pieces], *end), len(first)
+
+    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+        """Return the pieces of both texts of a row and their vectors at the middle layer."""
+        ids, begin = self._join_ids(row)
+        tokenizer, network = self._encoder.tokenizer, self._encoder.network
+        [states], _ = network([ids], [network.depth // 2], None)
         vectors = states[0].cpu().numpy()
-        left, right = self._encoder.tokenizer([hypothesis, reference])
-        first = len(self._encoder.tokenizer.prefix_ids)
-        pieces = left.tokens[: self._max_pieces], right.tokens[: self._max_pieces]
-        own = vectors[begin : begin + len(pieces[0])]
-        return pieces, (own, vectors[first : first + len(pieces[1])])
+        pieces = {}
+        starts = {HYPOTHESIS: begin, REFERENCE: len(tokenizer.prefix_ids)}
+        for role, start in starts.items():
+            names = tokenizer([row[role] or ""])[0].truncate(self._max_pieces).tokens
+            pieces[role] = names, vectors[start : start + len(names)]
+        return pieces
 
 
 @lru_cache(maxsize=2)

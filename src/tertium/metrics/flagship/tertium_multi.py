@@ -14,35 +14,29 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.errors import UsageError
 from tertium.execution import current_runtime
-from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.metric import NOTHING, reduce_references
+from tertium.metrics.base.metric import NOTHING
 from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.base.text_warnings import Flags, flag_compared, flag_texts
-from tertium.metrics.flagship.calibrated_metric import (
-    CalibratedMetric,
-    InputMode,
-    expected_mqm_points,
-    rows_as_dicts,
-)
+from tertium.metrics.flagship.calibrated_metric import CalibratedMetric, Pieces, PreparedRows
 from tertium.metrics.flagship.error_spans import (
     OTHER_FAMILIES,
     AnnotationScheme,
     SpanThresholds,
     extract_spans,
 )
-from tertium.metrics.flagship.row_features import Row
+from tertium.metrics.flagship.input_rows import INPUT_MODES, Row
 from tertium.metrics.flagship.row_scorer import (
     MultiSettings,
     RowScorer,
     load_row_scorer,
     piece_errors,
 )
-from tertium.metrics.flagship.scales import HumanScale, MqmScale, NoErrorProbability
-from tertium.models.inputs import REQUIRED_INPUTS
+from tertium.metrics.flagship.scales import HumanScale, MqmScale
+from tertium.models.inputs import REQUIRED_INPUTS, Against
 from tertium.segment import Segment
 from tertium.spans import Span
 from tertium.text.language_codes import language_family, parse_language_pair
@@ -55,10 +49,6 @@ from tertium.text.language_identification import (
 from tertium.text.scripts import is_other_script, language_scripts
 
 MODEL = "tertium-multi"
-INPUT_MODES: tuple[InputMode, ...] = ("source", "reference", "both")
-# Subtracted from raw scores of wrong-language output, in standard deviations of human scores. The
-# network cannot see this error in QE mode: a source does not name the target language.
-WRONG_LANGUAGE_PENALTY = 2.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +136,7 @@ class TertiumMulti(CalibratedMetric):
         if self.against == "auto":
             check_same_inputs(self.name, segments)
 
-    def input_mode(self, segments: Sequence[Segment]) -> InputMode:
+    def input_mode(self, segments: Sequence[Segment]) -> Against:
         """Return the input mode of segments; without segments, that of most test sets."""
         if self.against != "auto":
             return self.against
@@ -154,82 +144,51 @@ class TertiumMulti(CalibratedMetric):
             return "reference" if segments and segments[0].source is None else "both"
         return "source"
 
-    def human_scale(self, mode: InputMode) -> HumanScale:
-        scales = self.settings.experts if self.scale == "mqm" else self.settings.scales
-        scale: HumanScale = getattr(scales, mode)
-        return scale
+    def da_scale(self, mode: Against) -> HumanScale:
+        return self.settings.scales[mode]
+
+    def mqm_scale(self, mode: Against) -> MqmScale:
+        return self.settings.experts[mode]
+
+    def text_lengths(self, rows: Sequence[Row]) -> FloatArray:
+        return self.reader.count_pieces(rows)
+
+    def find_failed(self, rows: Sequence[Row]) -> BoolArray:
+        target = parse_language_pair(self.lp)[1:]
+        return flag_other_language([row[0] for row in rows], *target)
+
+    def run_network(self, rows: Sequence[Row]) -> list[Float32Array]:
+        return self.reader(rows)
+
+    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+        return self.reader.piece_vectors(row)
+
+    def no_error_probabilities(self, prepared: PreparedRows) -> FloatArray:
+        """Return the probability of each row that an MQM annotator marks no error, (rows,)."""
+        return self.settings.clean[prepared.mode](self.negative_error_sums(prepared))
+
+    def predict_rows(self, prepared: PreparedRows) -> dict[str, FloatArray]:
+        columns = super().predict_rows(prepared)
+        points = columns.pop("MQM points")
+        return {**columns, "no error": self.no_error_probabilities(prepared), "MQM points": points}
 
     def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
-        no_error = float(self.assess([segment]).no_error_probability[0])
-        return {**super().describe_score(score, segment), "no error": no_error}
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        mode = self.input_mode(segments)
-        owners, rows = build_rows(segments, mode)
-        return reduce_references(self.scores(rows, mode), owners, self.references)
-
-    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
-        return self.human_scale(self.input_mode(segments))
+        return {**super().describe_score(score, segment), "no error": 0.0}
 
     def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
         """Return score, uncertainty, percentile and no-error probability of each segment."""
-        score, mode = self.score(segments).segments, self.input_mode(segments)
-        owners, rows = build_rows(segments, mode)
-        _, no_error = self._scores_and_no_error(rows, mode)
-        no_error = reduce_references(no_error, owners, self.references)
-        scale = self.human_scale(mode)
+        self.check(segments)
+        prepared, is_empty = self.prepare(segments), self.flag_empty(segments)
+        columns = self.calibrate(prepared, self.scale), self.no_error_probabilities(prepared)
+        score, no_error = (
+            np.where(is_empty, 0.0, self.reduce_rows(prepared, column)) for column in columns
+        )
+        scale = self.human_scale(prepared.mode)
         return AssessmentResult(
             score=score,
             uncertainty=scale.deviation(score),
             percentile=scale.percentile(score),
-            no_error_probability=np.where(self.flag_empty(segments), 0.0, no_error),
-        )
-
-    def scores(self, rows: Sequence[Row], mode: InputMode) -> FloatArray:
-        """Return the calibrated score of each row, (rows,)."""
-        wrong_language = self._in_wrong_language(rows)
-        raw = self.raw_scores(rows) - WRONG_LANGUAGE_PENALTY * wrong_language
-        return self._calibrate(rows, mode, raw, wrong_language)
-
-    def _scores_and_no_error(
-        self, rows: Sequence[Row], mode: InputMode
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the calibrated score and the no-error probability of each row, (rows,) each."""
-        wrong_language = self._in_wrong_language(rows)
-        raw = self.raw_scores(rows) - WRONG_LANGUAGE_PENALTY * wrong_language
-        probability: NoErrorProbability = getattr(self.settings.clean, mode)
-        no_error = probability(self._negative_error_sums(rows, mode, raw, wrong_language))
-        return self._calibrate(rows, mode, raw, wrong_language), no_error
-
-    def _calibrate(
-        self, rows: Sequence[Row], mode: InputMode, raw: FloatArray, wrong_language: BoolArray
-    ) -> FloatArray:
-        """Map raw scores to the human scale; a copy of the reference gets 1."""
-        if self.scale == "mqm":
-            raw = self._negative_error_sums(rows, mode, raw, wrong_language)
-        scores = self.human_scale(mode).calibrate(raw)
-        same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
-        return np.where(same, 1.0, scores)
-
-    def _negative_error_sums(
-        self, rows: Sequence[Row], mode: InputMode, raw: FloatArray, wrong_language: BoolArray
-    ) -> FloatArray:
-        """Return minus the expected error sum of each row, (rows,), as under MQM."""
-        scale: MqmScale = getattr(self.settings.experts, mode)
-        return scale.errors(raw, self.reader.count_pieces(rows), wrong_language)
-
-    def _in_wrong_language(self, rows: Sequence[Row]) -> BoolArray:
-        """Return which translations are clearly not in the target language of `lp`, (rows,)."""
-        return flag_other_language([row[0] for row in rows], *parse_language_pair(self.lp)[1:])
-
-    def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
-        """Return the network score of each row before calibration, (rows,)."""
-        return np.array([output[0] for output in self.raw_outputs(rows)], dtype=np.float64)
-
-    def raw_outputs(self, rows: Sequence[Row]) -> list[Float32Array]:
-        """Return the cached raw outputs of each row, as `RowScorer` computes them."""
-        return self.load_or_compute_outputs(
-            6, list(map(row_key, rows)), lambda numbers: self.reader([rows[n] for n in numbers])
+            no_error_probability=no_error,
         )
 
     @property
@@ -244,40 +203,43 @@ class TertiumMulti(CalibratedMetric):
                 f"{self.model_ids[0]} cannot mark errors: its weights have no tags; use "
                 "`tertium explain` to see which pieces of a translation have no match"
             )
-        mode = self.input_mode(segments)
-        thresholds = [self._span_thresholds(segment, mode) for segment in segments]
-        marked = [segment for segment, own in zip(segments, thresholds, strict=True) if own]
-        owners, rows = build_rows(marked, mode)
-        best = self._best_rows(owners, rows, mode)
-        outputs = iter(self.raw_outputs([rows[n] for n in best]))
-        offsets = iter(self.piece_offsets([s.hypothesis for s in marked]))
-        best_rows = (rows[n] for n in best)
-        spans: list[tuple[Span, ...]] = []
-        for own in thresholds:
-            if own is None:
-                spans.append(())
-                continue
-            (hypothesis, _, reference), errors = next(best_rows), piece_errors(next(outputs))
-            own_spans = extract_spans(hypothesis, next(offsets), errors, self.marks, own)
-            spans.append(() if hypothesis == reference else own_spans)
+        thresholds = [self._span_thresholds(s, self.input_mode(segments)) for s in segments]
+        marked = [n for n, limits in enumerate(thresholds) if limits]
+        prepared = self.prepare([segments[n] for n in marked])
+        offsets = self.piece_offsets([segments[n].hypothesis for n in marked])
+        spans: list[tuple[Span, ...]] = [()] * len(segments)
+        for place, (number, row) in enumerate(zip(marked, self._best_rows(prepared), strict=True)):
+            hypothesis, _, reference = prepared.rows[row]
+            limits = thresholds[number]
+            if limits and hypothesis != reference:
+                errors = piece_errors(prepared.outputs[row])
+                spans[number] = extract_spans(
+                    hypothesis, offsets[place], errors, self.marks, limits
+                )
         return spans
 
-    def _span_thresholds(self, segment: Segment, mode: InputMode) -> SpanThresholds | None:
+    def _span_thresholds(self, segment: Segment, mode: Against) -> SpanThresholds | None:
         """Return the thresholds for the target language, or None if no span is to be shown.
 
         Without `lp`, the language is detected in the hypothesis or else in its reference.
         """
-        families: Mapping[str, SpanThresholds] = getattr(
-            getattr(self.settings.spans, self.marks), mode
-        )
-        if not self.all_spans and not any(own.precise for own in families.values()):
+        assert self.settings.spans is not None
+        families = self.settings.spans[self.marks][mode]
+        if not self.all_spans and not any(limits.precise for limits in families.values()):
             return None
         texts = (segment.hypothesis, *segment.references[:1])
         target = parse_language_pair(self.lp)[1:]
         language = target[0] if target else next(filter(None, map(identify_language, texts)), "")
-        family = language_family(language)
-        own = families.get(family, families[OTHER_FAMILIES])
-        return own if self.all_spans else own.for_display()
+        limits = families.get(language_family(language), families[OTHER_FAMILIES])
+        return limits if self.all_spans else limits.for_display()
+
+    def _best_rows(self, prepared: PreparedRows) -> list[int]:
+        """Return the index of the first best-scoring row of each segment."""
+        scores, best = self.calibrate(prepared, self.scale), dict[int, int]()
+        for row, segment in enumerate(prepared.owners.tolist()):
+            if segment not in best or scores[row] > scores[best[segment]]:
+                best[segment] = row
+        return list(best.values())
 
     @property
     def span_note(self) -> str:
@@ -292,58 +254,23 @@ class TertiumMulti(CalibratedMetric):
         """Return the start and end of each piece of texts, in code points."""
         return self.reader.piece_offsets(texts)
 
-    def _best_rows(self, owners: IntArray, rows: Sequence[Row], mode: InputMode) -> list[int]:
-        """Return the index of the first best-scoring row of each segment."""
-        scores = self.scores(rows, mode) if len(set(owners.tolist())) < len(rows) else None
-        best: dict[int, int] = {}
-        for n, owner in enumerate(owners.tolist()):
-            if owner not in best or (scores is not None and scores[n] > scores[best[owner]]):
-                best[owner] = n
-        return [best[owner] for owner in sorted(best)]
-
-    def explain_segment(self, segment: Segment) -> Explanation:
-        """Return the score with its predictions, and the best match of each piece."""
-        mode = self.input_mode([segment])
-        owners, rows = build_rows([segment], mode)
-        scores, no_error = self._scores_and_no_error(rows, mode)
-        scale = self.human_scale(mode)
-        values = rows_as_dicts(
-            {
-                "score": scores,
-                "uncertainty": scale.deviation(scores),
-                "percentile": scale.percentile(scores),
-                "no error": no_error,
-                "MQM points": expected_mqm_points(replace(self, scale="mqm").scores(rows, mode)),
-            }
-        )
-        comparisons: list[TextComparison] = []
-        for number, (row, row_values) in enumerate(zip(rows, values, strict=True)):
-            parts = self.reader.comparisons(row, row_values)
-            comparisons += [part for part in parts if number == 0 or part.side == "reference"]
-        score = float(reduce_references(scores, owners, self.references)[0])
-        return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
-
-    def input_texts(self, segments: Sequence[Segment]) -> list[str]:
-        _, rows = build_rows(segments, self.input_mode(segments))
-        return list(dict.fromkeys(text for row in rows for text in row if text is not None))
-
     def flags(self, segments: Sequence[Segment]) -> Flags:
         mode = self.input_mode(segments)
-        _, rows = build_rows(segments, "source")
-        hypotheses, target = [row[0] for row in rows], self.lp.rpartition("-")[2]
+        hypotheses = [segment.hypothesis for segment in segments]
+        target = parse_language_pair(self.lp)[1:]
         windowed = self.reader.find_windowed(self.input_texts(segments))
         flags = super().flags(segments)
         flags[f"language unknown to {self.name}"] = self.flag_unsupported(segments, mode)
         if mode != "reference":
             flags["empty source"] = flag_texts(segments, lambda text: not text.strip(), "source")
         flags["long text, read in windows"] = flag_compared(windowed, segments, mode)
-        if self.lp:
-            flags[f"translation not in {target}"] = self._in_wrong_language(rows)
+        if target:
+            flags[f"translation not in {target[0]}"] = flag_other_language(hypotheses, *target)
         else:
             flags[WRONG_LANGUAGE_WARNING] = flag_wrong_language(hypotheses)
         return flags
 
-    def flag_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> BoolArray:
+    def flag_unsupported(self, segments: Sequence[Segment], mode: Against) -> BoolArray:
         """Flag segments with a text in a language that the encoder does not support, (n,)."""
         supported = frozenset(self.settings.languages)
         involved = parse_language_pair(self.lp)[1 if mode == "reference" else 0 :]
@@ -368,35 +295,3 @@ class TertiumMulti(CalibratedMetric):
         if mode == "source":
             fields.pop("refs", None)
         return fields
-
-
-def row_key(row: Row) -> str:
-    """Return a string that identifies the texts of a row.
-
-    >>> row_key(("a", None, "bc"))
-    '1 - 2abc'
-    """
-    lengths = " ".join("-" if text is None else str(len(text)) for text in row)
-    return lengths + "".join(text or "" for text in row)
-
-
-def mode_of_row(row: Row) -> InputMode:
-    if row[2] is None:
-        return "source"
-    return "reference" if row[1] is None else "both"
-
-
-def build_rows(segments: Sequence[Segment], mode: InputMode) -> tuple[IntArray, list[Row]]:
-    """Return the index of the segment of each row, and the rows.
-
-    >>> build_rows([Segment("a", "A", ("x", "y"))], "both")
-    (array([0, 0]), [('a', 'A', 'x'), ('a', 'A', 'y')])
-    >>> build_rows([Segment("a", "A", ("x", "y"))], "source")[1]
-    [('a', 'A', None)]
-    """
-    pairs = [
-        (number, (s.hypothesis, None if mode == "reference" else s.source or "", reference))
-        for number, s in enumerate(segments)
-        for reference in (s.references if mode != "source" else (None,))
-    ]
-    return np.array([owner for owner, _ in pairs], dtype=np.int64), [row for _, row in pairs]

@@ -12,10 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
-from tertium.arrays import Float32Array
-from tertium.metrics.flagship.row_features import Row
+from tertium.metrics.flagship.input_rows import Row
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
@@ -69,19 +66,6 @@ def _nearest_break(pieces: Sequence[str], target: int, slack: int) -> int:
     sentence_ends = (p for p in near if slack and pieces[p - 1].endswith(SENTENCE_ENDS))
     word_ends = (p for p in near if slack and pieces[p].startswith(WORD_START))
     return next(sentence_ends, next(word_ends, target))
-
-
-def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
-    """Merge window outputs: the mean score by length, and the error probabilities of all pieces."""
-    if len(outputs) == 1:
-        return outputs[0]
-    score = np.average([float(part[0]) for part in outputs], weights=window_sizes(windows))
-    return np.concatenate([np.array([score], dtype=np.float32), *(part[1:] for part in outputs)])
-
-
-def window_sizes(windows: Sequence[Window]) -> list[int]:
-    """Return the weights of the windows of a row: the pieces of the hypothesis in each."""
-    return [max(1, len(window[0][1])) for window in windows]
 
 
 def group_rows(

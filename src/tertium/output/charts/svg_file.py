@@ -18,8 +18,7 @@ NAMESPACE = "http://www.w3.org/2000/svg"
 MARGIN = 10.0
 CAPTION = 22.0  # pixels
 _SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
-_COLOR = re.compile(r"--\w+: #\w+;")
-_DARK_COLOR = re.compile(r"(--\w+: )light-dark\(#\w+, (#\w+)\);")
+_COLORS = re.compile(r"(--\w+: )light-dark\((#\w+), (#\w+)\);")
 
 
 def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:
@@ -56,8 +55,9 @@ def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> N
 def _style() -> str:
     """Return the chart rules of the style sheet; a standalone file follows the system theme."""
     rules = (files("tertium.output.page") / "charts.css").read_text(encoding="utf-8")
-    light = " ".join(_COLOR.findall(rules))
-    dark = " ".join(f"{name}{color};" for name, color in _DARK_COLOR.findall(rules))
+    colors = _COLORS.findall(rules)
+    light = " ".join(f"{name}{color};" for name, color, _ in colors)
+    dark = " ".join(f"{name}{color};" for name, _, color in colors)
     lines = [
         f".tertium {{ {light} }}",
         f"@media (prefers-color-scheme: dark) {{ .tertium {{ {dark} }} }}",

@@ -127,7 +127,8 @@ def _collapse(section: Section) -> Section:
     contents = []
     for part in section.contents:
         if isinstance(part, Table) and part.title and len(part.rows) > MAX_EXPANDED_ROWS:
-            part = Section(f"{part.title} ({len(part.rows):,} rows)", [part], is_collapsed=True)
+            title = f"{part.title} ({len(part.rows):,} rows)"
+            part = Section(title, [part], is_collapsed=True)
         contents.append(part)
     return replace(section, contents=contents)
 
@@ -153,22 +154,42 @@ def report(
 ) -> Report:
     """Score and compare systems and return a report; `write(path)` saves it as one HTML page.
 
-    Args:
-        testset: a `TestSet`, a pandas or polars frame, or lists of translations by system.
-        metrics: metrics or specs; default as in `tertium.compare`.
-        sources, references: texts for each segment, if `testset` is a dictionary of lists.
-        human: human segment scores, or a file with them.
-        explain: number of segments to explain, where metrics, human scores or systems differ most.
-        explain_with: metric that explains them, such as a judge, which then reads only these;
-            default: all metrics that can.
-        title: title of the page; default: the names of the test set and systems.
-        by: columns to slice the results by (`slice_results`).
-        challenges: challenge sets on which to evaluate the metrics (`tertium.challenge`).
-        checks: also show the findings of `tertium.check`, with these settings or by default.
-        test: significance test; default: bootstrap, and randomization for slices.
-        resamples: resamples of the test; `slice_resamples` for slices without `test`.
-        seed: seed of all tests.
-        alpha: significance level.
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a pandas or polars frame, or lists of translations by system.
+    metrics
+        Metrics or specs; by default as in `tertium.compare`.
+    sources, references
+        Texts for each segment, if `testset` is a dictionary of lists.
+    human
+        Human segment scores, or a file with them.
+    explain
+        Number of segments to explain, where metrics, human scores or systems differ most.
+    explain_with
+        Metric that explains them, such as a judge, which then reads only these; by default all
+        metrics that can.
+    title
+        Title of the page; by default the names of the test set and systems.
+    by
+        Columns to slice the results by (`slice_results`).
+    challenges
+        Challenge sets on which to evaluate the metrics (`tertium.challenge`).
+    checks
+        Whether to show the findings of `tertium.check`, or settings of checks.
+    test
+        Significance test; by default the bootstrap, and randomization for slices.
+    resamples, slice_resamples
+        Resamples of the test, and for slices without `test`.
+    seed
+        Seed of all tests.
+    alpha
+        Significance level.
+
+    Returns
+    -------
+    Report
+        The results with all segments.
     """
     testset = as_testset(testset, sources, references)
     if not isinstance(explain, int) or explain < 0:
@@ -213,18 +234,23 @@ def report(
 
 
 def _find_errors(testset: TestSet, checks: CheckSettings | bool) -> list[CheckReport]:
+    """Return the findings of checks, if they are requested."""
     if not checks:
         return []
-    return [check(testset, settings=checks if isinstance(checks, CheckSettings) else None)]
+    settings = checks if isinstance(checks, CheckSettings) else None
+    return [check(testset, settings=settings)]
 
 
 def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
     """Evaluate the metrics that can score the pairs of a challenge set."""
-    segments = [s for contrast in pairs.contrasts for s in (contrast.better, contrast.worse)]
+    segments = []
+    for contrast in pairs.contrasts:
+        segments += [contrast.better, contrast.worse]
     usable: list[Metric] = []
     for metric in metrics:
+        scorable = [*compress(segments, find_scorable(segments, metric))]
         try:
-            metric.check([*compress(segments, find_scorable(segments, metric))] or segments)
+            metric.check(scorable or segments)
         except MissingInputError as error:
             logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
             continue
@@ -261,13 +287,17 @@ def report_results(
         grid = grid.with_human(human)
         all_results.append(measure_agreement(results, human, seed, alpha))
     grid = _add_warnings(grid, results)
+    all_results += slices
     errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
-    all_results += [*slices, *([errors] if errors else []), *more]
+    if errors:
+        all_results.append(errors)
+    all_results += more
+    explained = explain_items(results.testset, grid, metrics, explain, explain_with)
     return Report(
         results=tuple(all_results),
         grid=grid,
         title=title or results.page_title,
-        explained=tuple(explain_items(results.testset, grid, metrics, explain, explain_with)),
+        explained=tuple(explained),
     )
 
 
@@ -278,12 +308,14 @@ def _name_items(
 
     An item whose name belongs to a segment of another document is prefixed with its document.
     """
-    names, item_documents = testset.items, documents or {}
+    names = testset.items
+    item_documents = documents or {}
     matched = testset.match_item_names(human.items, documents)
     ambiguous = {*names} & {*item_documents} - {*matched}
     new_names = {label: f"{item_documents[label]}:{label}" for label in ambiguous}
     new_names |= dict(zip(matched, names, strict=True))
-    return replace(human, items=tuple(new_names.get(label, label) for label in human.labels))
+    items = tuple(new_names.get(label, label) for label in human.labels)
+    return replace(human, items=items)
 
 
 def measure_agreement(

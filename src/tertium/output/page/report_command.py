@@ -10,13 +10,13 @@ from tertium.core.result import View
 from tertium.evaluation.check_command import CheckOptions
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.score_commands import Tests
-from tertium.localization.inputs import Inputs, column_names
+from tertium.localization.inputs import InputFiles, column_names
 from tertium.metrics.judge.server_options import JudgeServer
 from tertium.output.page.report import Report, report
 
 
 def report_files(
-    inputs: Inputs,
+    inputs: InputFiles,
     metrics: MetricOptions,
     tests: Tests,
     output: Output,

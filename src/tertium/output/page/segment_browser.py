@@ -53,8 +53,10 @@ def _describe_explanations(grid: TranslationGrid, explained: Sequence[SegmentExp
 
 def encode_grid(grid: TranslationGrid, explanations: Sequence[SegmentExplanation] = ()) -> str:
     """Return the data of the segment browser as base64."""
-    text = json.dumps(grid_contents(grid, explanations), ensure_ascii=True, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+    contents = grid_contents(grid, explanations)
+    text = json.dumps(contents, ensure_ascii=True, separators=(",", ":"))
+    packed = zlib.compress(text.encode("ascii"), 9)
+    return base64.b64encode(packed).decode("ascii")
 
 
 def grid_contents(
@@ -63,16 +65,17 @@ def grid_contents(
     """Return the data of the segment browser; `script/data.js` reads them."""
     documents = list(dict.fromkeys(item.document for item in grid.items))
     number = {name: n for n, name in enumerate(documents)}
-    by_item: list[list[str]] = [[] for _ in grid.items]
-    for item, text in zip(grid.item_indices.tolist(), grid.texts, strict=True):
-        by_item[item].append(text)
+    outputs: list[list[str]] = [[] for _ in grid.items]
+    for place, text in zip(grid.item_indices.tolist(), grid.texts, strict=True):
+        outputs[place].append(text)
+    items = []
+    for item, texts in zip(grid.items, outputs, strict=True):
+        document = number[item.document]
+        items.append([item.label, document, item.source, list(item.references), texts])
     return {
         "systems": list(grid.systems),
         "documents": documents,
-        "items": [
-            [item.label, number[item.document], item.source, list(item.references), texts]
-            for item, texts in zip(grid.items, by_item, strict=True)
-        ],
+        "items": items,
         "systemIndices": grid.system_indices.tolist(),
         "unit": grid.unit,
         "columns": [_column(column) for column in grid.columns],
@@ -91,10 +94,11 @@ def to_scaled_integers(values: FloatArray, decimals: int) -> list[int | None]:
     >>> to_scaled_integers(np.array([0.5, 0.015, np.nan]), 2)  # 0.015 is less in binary
     [50, 1, None]
     """
-    return [
-        int(f"{value:.{decimals}f}".replace(".", "")) if isfinite(value) else None
-        for value in values.tolist()
-    ]
+    integers = []
+    for value in values.tolist():
+        digits = f"{value:.{decimals}f}".replace(".", "")
+        integers.append(int(digits) if isfinite(value) else None)
+    return integers
 
 
 def _column(column: MetricColumn) -> dict[str, Any]:

@@ -8,10 +8,9 @@ between metrics, and the disagreement between metrics and human scores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -143,21 +142,25 @@ def rank_fractions(values: FloatArray) -> FloatArray:
 
 def grid_from_evaluation(evaluation: Evaluation) -> TranslationGrid:
     """Return a grid of all systems on all segments."""
-    testset, systems = evaluation.testset, evaluation.systems
-    size, system_count = len(testset), len(systems)
-    sources = testset.sources or [""] * size
-    references = testset.references or [()] * size
-    documents = testset.documents or [""] * size
-    item_fields = zip(testset.items, documents, sources, references, strict=True)
+    testset = evaluation.testset
+    systems = evaluation.systems
+    items = []
+    texts = []
+    for n, label in enumerate(testset.items):
+        item = Item(
+            label=label,
+            document=testset.documents[n] if testset.documents else "",
+            source=testset.sources[n] if testset.sources else "",
+            references=tuple(testset.references[n]) if testset.references else (),
+        )
+        items.append(item)
+        texts += [testset.systems[system][n] for system in systems]
     grid = TranslationGrid(
         systems=systems,
-        items=tuple(
-            Item(label=item, document=document, source=source, references=tuple(refs))
-            for item, document, source, refs in item_fields
-        ),
-        system_indices=np.tile(np.arange(system_count), size),
-        item_indices=np.repeat(np.arange(size), system_count),
-        texts=tuple(testset.systems[s][n] for n in range(size) for s in systems),
+        items=tuple(items),
+        system_indices=np.tile(np.arange(len(systems)), len(items)),
+        item_indices=np.repeat(np.arange(len(items)), len(systems)),
+        texts=tuple(texts),
         columns=tuple(_column(evaluation, metric) for metric in evaluation.metrics),
     )
     return replace(grid, warnings=find_row_warnings(grid))
@@ -183,96 +186,90 @@ def grid_from_aligned_scores(
 ) -> TranslationGrid:
     """Return a grid of datasets with human scores; each dataset becomes a document.
 
-    `texts` are keyed by dataset, then by system and item. Aligned scores are oriented (higher is
-    better); scores of `negated` metrics are restored to their original sign.
+    It has the translations with any score. `texts` are keyed by dataset, then by system and item.
+    Aligned scores are oriented (higher is better); scores of `negated` metrics are restored to
+    their original sign.
     """
     systems = tuple(dict.fromkeys(s for dataset in sets for s in dataset.systems))
     metrics = tuple(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
-    item_rows = [
-        entry
-        for dataset in sets
-        for entry in _scored_items(dataset.with_metrics(metrics), texts.get(dataset.name, {}))
-    ]
-    rows = [(n, row) for n, (_, own) in enumerate(item_rows) for row in own]
-    values = np.array([row.scores for _, row in rows]).reshape(len(rows), len(metrics))
-    grid = TranslationGrid(
-        systems=tuple(name or "all" for name in systems),
-        items=tuple(item for item, _ in item_rows),
-        system_indices=np.array([systems.index(row.system) for _, row in rows], dtype=np.int64),
-        item_indices=np.array([n for n, _ in rows], dtype=np.int64),
-        texts=tuple(row.text for _, row in rows),
-        columns=tuple(
+    items: list[Item] = []
+    system_indices: list[int] = []
+    item_indices: list[int] = []
+    outputs: list[str] = []
+    human: list[float] = []
+    scores: list[FloatArray] = []
+    for dataset in sets:
+        aligned = dataset.with_metrics(metrics)
+        segments = texts.get(dataset.name, {})
+        has_score = ~np.isnan(aligned.human) | ~np.isnan(aligned.scores).all(axis=0)
+        for place in np.flatnonzero(has_score.any(axis=0)):
+            label = aligned.items[place]
+            first = None
+            for row in np.flatnonzero(has_score[:, place]):
+                system = aligned.systems[row]
+                segment = segments.get((system, label))
+                first = first or segment
+                system_indices.append(systems.index(system))
+                item_indices.append(len(items))
+                outputs.append("" if segment is None else segment.hypothesis)
+                human.append(aligned.human[row, place])
+                scores.append(aligned.scores[:, row, place])
+            first = first or Segment("")
+            item = Item(
+                label=label,
+                document=dataset.name,
+                source=first.source or "",
+                references=first.references,
+            )
+            items.append(item)
+    values = np.array(scores).reshape(len(scores), len(metrics))
+    columns = []
+    for metric, column in zip(metrics, values.T, strict=True):
+        is_negated = metric in negated
+        columns.append(
             MetricColumn(
                 spec=metric,
                 name=metric,
-                values=-own if metric in negated else own,
-                higher_is_better=metric not in negated,
+                values=-column if is_negated else column,
+                higher_is_better=not is_negated,
                 decimals=(decimals or {}).get(metric, MetricColumn.decimals),
             )
-            for metric, own in zip(metrics, values.T, strict=True)
-        ),
-        human=np.array([row.human for _, row in rows]),
+        )
+    grid = TranslationGrid(
+        systems=tuple(name or "all" for name in systems),
+        items=tuple(items),
+        system_indices=np.array(system_indices, dtype=np.int64),
+        item_indices=np.array(item_indices, dtype=np.int64),
+        texts=tuple(outputs),
+        columns=tuple(columns),
+        human=np.array(human),
     )
-    return replace(grid, warnings=find_row_warnings(grid) if any(grid.texts) else {})
-
-
-class _ScoredRow(NamedTuple):
-    """A translation with a human or metric score; `text` is empty if unknown."""
-
-    system: str
-    text: str
-    human: float
-    scores: FloatArray  # (metrics,)
-
-
-def _scored_items(
-    dataset: AlignedScores, texts: Mapping[tuple[str, str], Segment]
-) -> Iterator[tuple[Item, list[_ScoredRow]]]:
-    """Yield each item with any score, and its translations."""
-    has_score = ~np.isnan(dataset.human) | ~np.isnan(dataset.scores).all(axis=0)  # (systems, items)
-    for place in np.flatnonzero(has_score.any(axis=0)).tolist():
-        label, scored = dataset.items[place], np.flatnonzero(has_score[:, place]).tolist()
-        segments = [texts.get((dataset.systems[n], label)) for n in scored]
-        first = next((segment for segment in segments if segment is not None), Segment(""))
-        item = Item(
-            label=label,
-            document=dataset.name,
-            source=first.source or "",
-            references=first.references,
-        )
-        yield (
-            item,
-            [
-                _ScoredRow(
-                    system=dataset.systems[n],
-                    text="" if segment is None else segment.hypothesis,
-                    human=dataset.human[n, place],
-                    scores=dataset.scores[:, n, place],
-                )
-                for n, segment in zip(scored, segments, strict=True)
-            ],
-        )
+    return replace(grid, warnings=find_row_warnings(grid) if any(outputs) else {})
 
 
 def find_row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     """Return masks of rows by kind of warning; only kinds that occur."""
-    items = [grid.items[i] for i in grid.item_indices]
-    pairs = list(zip(grid.texts, items, strict=True))
-    lengths = [[grid.text_length(text) for text in item.references] for item in grid.items]
-    counts = np.array([sum(own) / len(own) if own else np.nan for own in lengths])
-    expected = counts[grid.item_indices] if len(grid) else np.zeros(0)
+    mean_lengths = []
+    for item in grid.items:
+        lengths = [grid.text_length(text) for text in item.references]
+        mean_lengths.append(sum(lengths) / len(lengths) if lengths else np.nan)
+    expected = np.array(mean_lengths)[grid.item_indices] if len(grid) else np.zeros(0)
+    is_empty = np.array([is_blank(text) for text in grid.texts], dtype=bool)
+    is_copy = []
+    lacks_reference = []
+    for place, text in zip(grid.item_indices, grid.texts, strict=True):
+        item = grid.items[place]
+        is_copy.append(bool(item.source.strip()) and text == item.source)
+        lacks_reference.append(any(map(is_blank, item.references)))
     differs = np.abs(grid.lengths - expected) > LENGTH_TOLERANCE[grid.unit]
-    filled = np.array([not is_blank(text) for text in grid.texts], dtype=bool)
+    is_short = ~is_empty & differs & (grid.lengths < SHORT_RATIO * expected)
+    is_long = differs & (grid.lengths > LONG_RATIO * expected)
     masks = {
-        "empty hypothesis": ~filled,
-        "empty reference": np.array([any(map(is_blank, i.references)) for _, i in pairs]),
-        "hypothesis equals source": np.array(
-            [bool(item.source.strip()) and text == item.source for text, item in pairs]
-        ),
-        "much shorter than the reference": filled
-        & differs
-        & (grid.lengths < SHORT_RATIO * expected),
-        "much longer than the reference": differs & (grid.lengths > LONG_RATIO * expected),
+        "empty hypothesis": is_empty,
+        "empty reference": np.array(lacks_reference, dtype=bool),
+        "hypothesis equals source": np.array(is_copy, dtype=bool),
+        "much shorter than the reference": is_short,
+        "much longer than the reference": is_long,
     }
     return {kind: mask for kind, mask in masks.items() if mask.any()}
 

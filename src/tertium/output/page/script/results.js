@@ -84,13 +84,8 @@ function header(columns) {
   return make("thead", {}, make("tr", {}, ...cells));
 }
 function sortBy(key, metric, active, name) {
-  $("order").value = active
-    ? $("order").value === "down"
-      ? "up"
-      : "down"
-    : key === "number"
-      ? "up"
-      : "down";
+  const isUp = active ? $("order").value === "down" : key === "number";
+  $("order").value = isUp ? "up" : "down";
   $("sort").value = key;
   if (metric !== undefined) $("metric").value = metric;
   setActivePreset("");
@@ -138,7 +133,6 @@ function render() {
   pageUnits.forEach((unit, n) => table.append(segmentBody(unit, from + n, columns)));
   results.replaceChildren(total ? table : emptyMessage());
   $("legend").replaceChildren(...(total ? legend(columns) : []));
-  updateScrollBoxes();
 }
 function emptyMessage() {
   const text = "Clear search and filters";
@@ -162,20 +156,6 @@ function legend(columns) {
     parts.push(make("span", {}, `disagreement: ${DISAGREEMENTS[key]}, in percent of all ranks`));
   return parts;
 }
-function updateScrollBoxes() {
-  // text boxes that scroll must be reachable by keyboard
-  const boxes = [...document.querySelectorAll("#results .text")];
-  const cut = boxes.map(
-    (box) => box.classList.contains("long") || box.scrollHeight > box.clientHeight + 1,
-  );
-  boxes.forEach((box, n) => {
-    if (cut[n] === box.hasAttribute("role")) return;
-    const reach = { role: "region", tabindex: "0", "aria-label": box.dataset.name };
-    for (const [key, value] of Object.entries(reach))
-      if (cut[n]) box.setAttribute(key, value);
-      else box.removeAttribute(key);
-  });
-}
 function segmentBody(unit, place, columns) {
   const [left, right] = unit,
     item = data.items[rows.item[left]];
@@ -196,12 +176,12 @@ function outputCell(row, other, name, isLabeled) {
   return make(
     "td",
     { class: "output", "data-label": isLabeled ? system : "" },
-    textBox(markDifferences(text, other, name), {
-      class: text.length > LONG_TEXT ? "text long" : "text",
-      dir: "auto",
-      lang: "",
-      "data-name": `${system}, segment ${label}`,
-    }),
+    make(
+      "div",
+      { dir: "auto", lang: "", ...boxAttributes("text", text, `${system}, segment ${label}`) },
+      // one inner element: many are slow to add while the text direction is detected
+      make("span", {}, ...markDifferences(text, other, name)),
+    ),
     ...warningBadges(row),
   );
 }
@@ -240,20 +220,21 @@ function detailsButton(unit, place, label) {
     open ? "Close" : buttonText,
   );
 }
-const LONG_TEXT = 3000; // characters; longer texts always scroll
-// One inner element: many children are slow to add while the text direction is detected.
-const textBox = (parts, attributes) => make("div", attributes, make("span", {}, ...parts));
+const LONG_TEXT = 1000; // characters; longer texts scroll, also by keyboard
+const boxAttributes = (style, text, name) =>
+  text.length > LONG_TEXT
+    ? { class: `${style} long`, role: "region", tabindex: "0", "aria-label": name }
+    : { class: style };
 function inputTexts(item, width) {
   const texts = [...(item[2] ? [["source", item[2]]] : []), ...item[3].map((t) => ["reference", t])];
-  const boxes = texts.map(([kind, text]) => {
-    const style = text.length > LONG_TEXT ? "text muted long" : "text muted";
-    return make(
+  const boxes = texts.map(([kind, text]) =>
+    make(
       "div",
-      { class: style, "data-name": `${kind} of segment ${item[0]}` },
+      boxAttributes("text muted", text, `${kind} of segment ${item[0]}`),
       make("span", { class: "tag" }, kind),
       make("bdi", { lang: "" }, make("span", {}, ...highlightTerms(text))),
-    );
-  });
+    ),
+  );
   return make("td", { colspan: width }, ...boxes);
 }
 const numberCell = (value, decimals, label, ...more) =>
@@ -277,53 +258,39 @@ function toggleDetails(place) {
   if (state.open.has(place)) state.open.delete(place);
   else state.open.add(place);
   $(`unit-${place}`).replaceWith(segmentBody(state.found[place], place, visibleColumns()));
-  updateScrollBoxes();
   $(`unit-${place}`).querySelector(".expand").focus();
 }
 function allScores(unitRows) {
-  const tableRow = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name), ...cells);
-  const number = (text, more = {}) => make("td", { class: "number", ...more }, text);
+  const tableRow = (...cells) => make("tr", {}, ...cells);
+  const header = (scope, text, more) => make("th", { scope, ...more }, text);
+  const number = (text, more) => make("td", { class: "number", ...more }, text);
   const heads = unitRows.flatMap((row) => [named(data.systems[data.systemIndices[row]]), "rank"]);
   const columns = data.columns.map((metric) => [withArrow(metric), metric]);
   if (data.human) columns.push(["human", data.human]);
-  const lines = columns.map(([name, column]) =>
-    tableRow(
-      name,
-      ...unitRows.flatMap((row) => [
-        number(formatNumber(score(column, row), column.decimals)),
-        number(percent("rank", ranks(column)[row])),
-      ]),
-    ),
-  );
-  for (const [key, description] of Object.entries(DISAGREEMENTS))
-    if (unitRows.some((row) => data[key][row] !== null))
-      lines.push(
-        tableRow(description, ...unitRows.map((row) => number(percent(key, rankShare(data[key], row)), TWO_COLUMNS))),
-      );
+  const lines = columns.map(([name, column]) => {
+    const cells = unitRows.flatMap((row) => [
+      number(formatNumber(score(column, row), column.decimals)),
+      number(percent("rank", ranks(column)[row])),
+    ]);
+    return tableRow(header("row", name), ...cells);
+  });
+  for (const [key, description] of Object.entries(DISAGREEMENTS)) {
+    if (unitRows.every((row) => data[key][row] === null)) continue;
+    const shares = unitRows.map((row) => percent(key, rankShare(data[key], row)));
+    const cells = shares.map((share) => number(share, { colspan: 2 }));
+    lines.push(tableRow(header("row", description), ...cells));
+  }
+  const headers = heads.map((head) => header("col", head, { class: "number" }));
   const note = "Ranks: from 0 % (worst translation on this page) to 100 % (best).";
   return make(
     "table",
     {},
     make("caption", {}, "All scores"),
-    make(
-      "thead",
-      {},
-      make(
-        "tr",
-        {},
-        make("th", { scope: "col" }, "metric"),
-        ...heads.map((head) => make("th", { scope: "col", class: "number" }, head)),
-      ),
-    ),
+    make("thead", {}, tableRow(header("col", "metric"), ...headers)),
     make("tbody", {}, ...lines),
-    make(
-      "tfoot",
-      {},
-      make("tr", {}, make("td", { class: "muted", colspan: 1 + heads.length }, note)),
-    ),
+    make("tfoot", {}, tableRow(make("td", { class: "muted", colspan: 1 + heads.length }, note))),
   );
 }
-const TWO_COLUMNS = { colspan: 2 };
 function detailsRow(unit, place, width) {
   const table = allScores(unit.filter((row) => row >= 0));
   const explanationBoxes = explanations(unit).map((entry) => {

@@ -52,23 +52,17 @@ function selectAllSystems() {
   $("right").value = NONE;
 }
 function selectTwoSystems() {
-  // the best and the worst by mean score of the selected metric
-  const means = data.systems.map((_, system) => {
-    const own = data.systemIndices.flatMap((s, row) =>
-      s === system && column().values[row] !== null ? [column().values[row]] : [],
-    );
-    return (
-      ((column().higherIsBetter ? 1 : -1) * own.reduce((sum, value) => sum + value, 0)) /
-      Math.max(own.length, 1)
-    );
+  // the best and the worst by mean score of the selected metric, if they have enough scores
+  const { values, higherIsBetter } = column();
+  const sums = data.systems.map(() => 0),
+    counts = data.systems.map(() => 0);
+  data.systemIndices.forEach((system, row) => {
+    if (values[row] === null) return;
+    sums[system] += higherIsBetter ? values[row] : -values[row];
+    counts[system]++;
   });
-  const counts = data.systems.map((_, system) =>
-    data.systemIndices.reduce((n, s) => n + (s === system), 0),
-  );
   const enough = Math.max(...counts) / 2;
-  means.forEach((_, system) => {
-    if (counts[system] < enough) means[system] = NaN;
-  });
+  const means = sums.map((sum, n) => (counts[n] < enough ? NaN : sum / Math.max(counts[n], 1)));
   const best = indexOfMax(means),
     worst = indexOfMax(means.map((value) => -value));
   $("left").value = best;
@@ -206,7 +200,6 @@ function addListeners() {
   $("next").addEventListener("click", () => goToPage(state.page + 1));
   $("page").addEventListener("change", () => goToPage(Math.trunc($("page").value || 1) - 1));
   $("clear").addEventListener("click", clearAllFilters);
-  window.addEventListener("resize", updateScrollBoxes);
   document.addEventListener("click", (event) => {
     const dot = event.target.closest("[data-row]");
     if (!dot) return;

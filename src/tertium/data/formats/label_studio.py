@@ -1,0 +1,123 @@
+"""Label Studio: JSON exports, a list of tasks with `data` and `annotations`.
+
+The texts are found in `data` by their usual names (`mt`, `src`, ...). Regions of a text are errors:
+a label or choice that names a severity sets it, others are the category. A rating or number is the
+score. Annotations that raters cancelled are excluded and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tertium.atomic import PathLike
+from tertium.data.error_annotations import is_severity
+from tertium.data.formats import Source
+from tertium.data.judgments import JudgmentSet, Row, collect_published
+from tertium.data.record_files import parse_json
+from tertium.data.records import (
+    HYPOTHESIS_NAMES,
+    ITEM_NAMES,
+    SOURCE_NAMES,
+    get_text,
+    lowercase_columns,
+    read_integer,
+    read_object,
+    read_object_list,
+)
+from tertium.data.text_files import check_record, read_text
+from tertium.errors import DataError, short_repr
+
+SKIPPED = "task skipped by the rater"
+
+
+def matches(source: Source) -> bool:
+    return {"annotations", "data"} <= {*source.first_object}
+
+
+def read(source: Source) -> Iterator[JudgmentSet]:
+    source.refuse_gold()
+    yield read_label_studio(source.path)
+
+
+def read_label_studio(path: PathLike) -> JudgmentSet:
+    """Read an export into a judgment for each rater and translation."""
+    tasks = read_object_list(parse_json(read_text(path), str(path)), "the export", str(path))
+    records = [
+        (f"{path}, task {number}", {"id": number, **task})
+        for number, task in enumerate(tasks, start=1)
+    ]
+    return collect_published(path, records, _convert)
+
+
+def _convert(task: Mapping[str, Any], where: str) -> Iterator[Row]:
+    check_record(task, where)
+    data = lowercase_columns(read_object(task.get("data"), "data", where))
+    item = get_text(data, ITEM_NAMES) or get_text(task, ("id",))
+    for annotation in read_object_list(task.get("annotations"), "annotations", where):
+        if annotation.get("was_cancelled"):
+            yield SKIPPED
+        else:
+            yield {**_read_annotation(data, annotation, where), "item": item}
+
+
+def _read_annotation(
+    data: Mapping[str, Any], annotation: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    if not any(isinstance(data.get(name), str) for name in HYPOTHESIS_NAMES):
+        raise DataError(
+            f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)} in data; found "
+            f"{', '.join(data)})"
+        )
+    results = read_object_list(annotation.get("result"), "result", where)
+    scores = []
+    regions: dict[str, dict[str, Any]] = {}
+    labels: dict[str, list[str]] = {}
+    for entry in results:
+        value, region = read_object(entry.get("value"), "value", where), get_text(entry, ("id",))
+        scores += [value[name] for name in ("rating", "number") if name in value]
+        if "start" in value and "end" in value:
+            regions[region] = _read_region(data, entry, value, where)
+        labels.setdefault(region, []).extend(_read_labels(value))
+    for region, span in regions.items():
+        span["severity"] = next(filter(is_severity, labels[region]), None)
+        categories = [name for name in dict.fromkeys(labels[region]) if not is_severity(name)]
+        span["category"] = "/".join(categories)
+    if results and not regions and not scores:
+        kinds = ", ".join(dict.fromkeys(get_text(entry, ("type",)) for entry in results))
+        raise DataError(f"{where}: no rating, number or marked text (found {kinds})")
+    rater = annotation.get("completed_by")
+    rater = get_text(rater, ("id", "email")) if isinstance(rater, Mapping) else rater
+    score = {"score": scores[0]} if scores else {}
+    return {**data, **score, "annotator": rater, "spans": [*regions.values()]}
+
+
+def _read_region(
+    data: Mapping[str, Any], entry: Mapping[str, Any], value: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """Return a marked region; offsets of JavaScript count UTF-16 units."""
+    name = get_text(entry, ("to_name",)).lower()
+    text = data.get(name)
+    if name not in (*HYPOTHESIS_NAMES, *SOURCE_NAMES) or not isinstance(text, str):
+        names = ", ".join((*HYPOTHESIS_NAMES, *SOURCE_NAMES))
+        raise DataError(f"{where}: a region of {name!r}; expected a text named one of {names}")
+    offsets = value.get("globalOffsets") or value  # of regions in HTML
+    start, end = (read_integer(offsets.get(key), key, where) for key in ("start", "end"))
+    marked = value.get("text")
+    if marked is not None and text[start:end] != marked:
+        units = text.encode("utf-16-le")
+        start, end = (len(units[: 2 * n].decode("utf-16-le", "ignore")) for n in (start, end))
+        if text[start:end] != marked:
+            raise DataError(f"{where}: the marked text is {short_repr(marked)}, not at its offsets")
+    return {"start": start, "end": end, "side": "source" if name in SOURCE_NAMES else "hypothesis"}
+
+
+def _read_labels(value: Mapping[str, Any]) -> list[str]:
+    """Return the labels, choices and taxonomy paths of a result."""
+    labels: list[str] = []
+    for key, entries in value.items():
+        if key.endswith(("labels", "choices")) and isinstance(entries, list):
+            labels += map(str, entries)
+        elif key == "taxonomy" and isinstance(entries, list):
+            labels += ["/".join(map(str, path)) for path in entries if isinstance(path, list)]
+    return labels
