@@ -397,7 +397,7 @@ def test_general_help_has_defaults_by_metric(capsys: pytest.CaptureFixture[str])
     printed = help_of("", capsys)
     assert "maximum number of epochs on scores (bilstm, bilstm- attention, esim: 12)" in printed
     assert "; maximum number of epochs per cost (pairwise: 6)" in printed
-    assert "; seed of the folds (svr, tertium-multi-adapted: 1)" in printed
+    assert "; seed of the folds (svr: 1)" in printed
 
 
 def test_metric_help_has_its_own_options_and_defaults(
