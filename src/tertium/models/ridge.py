@@ -27,8 +27,8 @@ def fit_ridge_weights(x: FloatArray, y: FloatArray, penalties: Sequence[float]) 
     goal = (y if is_wide else x.T @ y) / len(x)
     results = []
     for penalty in penalties:
-        solution: FloatArray = np.linalg.solve(gram + penalty * np.eye(len(gram)), goal)
-        results.append(x.T @ solution if is_wide else solution)
+        solution = np.linalg.solve(gram + penalty * np.eye(len(gram)), goal)
+        results.append(np.asarray(x.T @ solution if is_wide else solution, dtype=np.float64))
     return results
 
 
