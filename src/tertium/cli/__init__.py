@@ -22,9 +22,9 @@ from tertium.version import __version__
 # By group: the function of each command, and one line of help.
 COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Evaluate": {
-        "score": ("evaluation.score_commands:score_files", "score translations"),
+        "score": ("evaluation.score_command:score_files", "score translations"),
         "compare": (
-            "evaluation.score_commands:compare_files",
+            "evaluation.compare_command:compare_files",
             "compare systems with significance tests",
         ),
         "rank": ("evaluation.rank_commands:rank_files", "rank systems by pairwise comparison"),

@@ -15,11 +15,11 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import permutations
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
+from tertium.arrays import FloatArray
 from tertium.core.charts import IntervalChart
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, format_number
@@ -35,8 +35,11 @@ from tertium.evaluation.evaluation import (
 from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import (
+    DEFAULT_RESAMPLES,
+    Test,
     assign_clusters,
     bootstrap,
+    check_test_options,
     interval,
     paired_bootstrap,
     paired_randomization,
@@ -201,11 +204,6 @@ def find_direction(texts: Sequence[str]) -> str:
         if languages.count("en") <= MAX_OTHER_LANGUAGE_SHARE * len(languages)
         else ALL_DIRECTIONS
     )
-
-
-Test = Literal["bootstrap", "randomization"]
-
-DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -544,18 +542,6 @@ def compare(
     check_test_options(test, alpha, resamples)  # before the scoring, which may take long
     evaluation = score(texts, default_metrics(texts) if metrics is None else metrics)
     return compare_evaluation(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
-
-
-def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
-    """Raise an error for an unknown test, a significance level outside (0, 1), or bad resamples."""
-    if resamples is not None:
-        check_resamples(resamples)
-    if test not in [*DEFAULT_RESAMPLES]:
-        raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
-    if not in_open_unit_interval(alpha):
-        raise UsageError(
-            f"alpha, the significance level, must be a number between 0 and 1, got {alpha!r}"
-        )
 
 
 def compare_evaluation(

@@ -12,19 +12,40 @@ With one segment, p is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, check_resamples, make_rng, nan_mean
-from tertium.errors import LengthError
+from tertium.arrays import (
+    FloatArray,
+    check_resamples,
+    in_open_unit_interval,
+    make_rng,
+    nan_mean,
+)
+from tertium.errors import LengthError, UsageError
 from tertium.execution import progress_task
 from tertium.meta.replicates import draw_counts
 from tertium.scores import Scores
 
+Test = Literal["bootstrap", "randomization"]
+DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
 BLOCK_BYTES = 32_000_000  # of weights in memory at a time
+
+
+def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
+    """Raise an error for an unknown test, a significance level outside (0, 1), or bad resamples."""
+    if resamples is not None:
+        check_resamples(resamples)
+    if test not in [*DEFAULT_RESAMPLES]:
+        raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
+    if not in_open_unit_interval(alpha):
+        raise UsageError(
+            f"alpha, the significance level, must be a number between 0 and 1, got {alpha!r}"
+        )
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
 from tertium.data.slices import Slicing, slice_items, slice_testset
-from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
+from tertium.evaluation.comparison import Comparison, compare_evaluation
 from tertium.evaluation.evaluation import MIN_SEGMENTS, Evaluation, MetricDict
+from tertium.evaluation.resampling import Test
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results, TaskResult
@@ -135,50 +136,6 @@ class Slices(Result):
             names = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
             notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {names}")
         return notes
-
-
-@dataclass(frozen=True, eq=False)
-class SlicedResult(Result):
-    """An evaluation or comparison with its slices by several columns.
-
-    `segments` tells whether records have the scores of segments, and `is_stored` whether these also
-    have a hash of sources and references, which a later test with stored scores compares.
-    """
-
-    results: Evaluation
-    slices: Sequence[Slices] = ()
-    segments: bool = True
-    is_stored: bool = False
-
-    def tables(self) -> list[Table]:
-        """Return the tables of the results and of each column."""
-        return [*self.results.tables(), *(table for own in self.slices for table in own.tables())]
-
-    def file_table(self, suffix: str = "") -> Table:
-        """Return the table of the results without slices."""
-        return self.results.file_table(suffix)
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the records of the results, then those of the slices."""
-        records = self.results.records(segments=self.segments)
-        if self.segments and self.is_stored:
-            inputs = self.results.testset.hash_inputs()
-            records = [{**record, "inputs": inputs} for record in records]
-        return records + [record for own in self.slices for record in own.records()]
-
-    def slice_table(self) -> Table:
-        """Return all slices as one table; of several columns, the first cells name them."""
-        tables = [table for own in self.slices for table in own.tables()]
-        if len(tables) == 1:
-            return tables[0]
-        joined: dict[str, list[Any]] = {}
-        for table in tables:
-            (by, names), *remaining = table.values().items()
-            joined.setdefault("by", []).extend([by] * len(names))
-            joined.setdefault("slice", []).extend(names)
-            for name, values in remaining:
-                joined.setdefault(name, []).extend(values)
-        return Table.from_values(joined)
 
 
 def slice_results(

@@ -286,9 +286,9 @@ class WriteBack:
 
     def check(self, files: Sequence[str]) -> None:
         """Raise an error if a copy of these files cannot be written."""
-        from tertium.localization.write_back import check_write_back
-
         if self.write_back:
+            from tertium.localization.write_back import check_write_back
+
             check_write_back(files, self.write_back)
 
 

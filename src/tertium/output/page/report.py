@@ -20,12 +20,13 @@ from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError, UsageError
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.checking import CheckReport, check
-from tertium.evaluation.comparison import Test, add_significance, check_test_options
+from tertium.evaluation.comparison import add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.meta_inputs import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
+from tertium.evaluation.resampling import Test, check_test_options
 from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.scoring import References, Translations, as_testset, score
 from tertium.evaluation.slices import Slices, slice_results

@@ -1,38 +1,29 @@
-"""The commands `score` and `compare`: scores of files, and significance tests of systems."""
+"""The command `score`: scores of files by segment, document and system."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, format_number, make_page
 from tertium.errors import UsageError
-from tertium.evaluation.comparison import (
-    Comparison,
-    Test,
-    add_significance,
-    check_test_options,
-    compare,
-)
-from tertium.evaluation.error_marking import MarkedErrors, mark_errors
 from tertium.evaluation.evaluation import Evaluation
-from tertium.evaluation.metric_choice import MetricOptions, default_metric, default_metrics
+from tertium.evaluation.metric_choice import MetricOptions, default_metric
+from tertium.evaluation.resampling import DEFAULT_RESAMPLES, Test, check_test_options
 from tertium.evaluation.scoring import score
-from tertium.evaluation.slices import SlicedResult, Slices, slice_results
-from tertium.evaluation.verdicts import describe_verdict
-from tertium.evaluation.writing_back import write_back
+from tertium.evaluation.sliced_result import SlicedResult
 from tertium.localization.inputs import InputFiles, WriteBack, column_names
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 
+if TYPE_CHECKING:
+    from tertium.evaluation.slices import Slices
+
 RESULT_FILES = (".json", ".md", ".tex", ".html")
 SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
 SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")
-COMPARISON_FILES: Mapping[str, FileKind] = {
-    "results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +74,10 @@ class Tests:
 
     def slice(self, results: Evaluation) -> list[Slices]:
         """Slice results by each column; slices are tested by randomization by default."""
+        if not self.by:
+            return []
+        from tertium.evaluation.slices import slice_results
+
         test: Test = "bootstrap" if self.paired_bs else "randomization"
         return [
             slice_results(results, column, test=test, resamples=self.resamples)
@@ -189,6 +184,8 @@ def score_files(
                 "-b, -sl, -dl, --only-system, --confidence and --write-back are not available with "
                 "a paired test: omit them, or omit --paired-bs and --paired-ar"
             )
+        from tertium.evaluation.compare_command import compare_files
+
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
     _check_view(tests, view, confidence, has_files=bool(output.output), display=display)
     copies.check(inputs.translations)
@@ -202,11 +199,13 @@ def score_files(
         texts.testset,
         loaded,
         confidence=confidence,
-        resamples=1000 if tests.resamples is None else tests.resamples,
+        resamples=DEFAULT_RESAMPLES["bootstrap"] if tests.resamples is None else tests.resamples,
         seed=tests.seed,
     )
     slices = tests.slice(evaluation)
     if copies.write_back:
+        from tertium.evaluation.writing_back import write_back
+
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
     results = SlicedResult(evaluation, slices, segments=not view.only_system, is_stored=True)
     tables = view.tables(evaluation, warnings=not display.quiet and display.format != "csv")
@@ -214,7 +213,7 @@ def score_files(
         result=evaluation,
         printed=[*tables, *(table for own in slices for table in own.tables())],
         table=results.slice_table() if slices else tables[0],
-        json=_unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
+        json=unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
         files=_pair_files(files, results, loaded, tests),
@@ -243,6 +242,8 @@ def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKin
         "results": FileKind(Evaluation, RESULT_FILES),
     }
     if any(metric.can_mark_errors for metric in metrics):
+        from tertium.evaluation.error_marking import MarkedErrors
+
         kinds["spans"] = FileKind(MarkedErrors, SPAN_FILES)
     elif any(split_kind(text)[0] == "spans" for text in output.output):
         names = ", ".join(metric.spec for metric in metrics)
@@ -264,89 +265,23 @@ def _pair_files(
     pairs: list[tuple[Result, str]] = [(evaluation, path) for path in files["scores"]]
     for path in files["results"]:
         if path.endswith(".html"):
+            from tertium.evaluation.comparison import add_significance
+
             tested = add_significance(evaluation, seed=tests.seed)
             page = make_page("scores", tested, metrics, slices=tests.slice(tested))
             pairs.append((page, path))
         else:
             pairs.append((results, path))
     if files.get("spans"):
+        from tertium.evaluation.error_marking import mark_errors
+
         marked = mark_errors(evaluation, metrics)
         marked.warn_about_missing_spans()
         pairs += [(marked, path) for path in files["spans"]]
     return pairs
 
 
-def compare_files(
-    inputs: InputFiles,
-    metrics: MetricOptions,
-    tests: Tests,
-    output: Output,
-    compute: Compute,
-    judge: JudgeServer,
-    display: Display,
-    *,
-    pairs: Annotated[bool, Option(group="Output")] = False,
-) -> View:
-    """Compare systems: the first is the baseline, and every pair is tested.
-
-    Parameters
-    ----------
-    pairs
-        Also show p-values of all pairs (in TSV only these).
-
-    Examples
-    --------
-    tertium compare -t baseline.txt ours.txt -r reference.txt
-    tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
-    tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
-    tertium compare -t systems.jsonl -m chrf --by domain length
-
-    Notes
-    -----
-    The paired bootstrap (default) gives sacrebleu's p-values. On small test sets it reports false
-    differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
-    Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
-    """
-    if display.format in ("tsv", "csv") and pairs and tests.by:
-        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
-    files = output.split(COMPARISON_FILES)["results"]
-    texts = inputs.read(by=tests.by)
-    loaded = metrics.load(texts, default_metrics)
-    judge.stop_dry_run((texts.testset, loaded))
-    comparison = compare(
-        texts.testset,
-        loaded,
-        test=tests.test,
-        resamples=tests.resamples,
-        seed=tests.seed,
-        alpha=tests.alpha,
-    )
-    slices = tests.slice(comparison)
-    results = SlicedResult(comparison, slices)
-    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
-    slice_tables = [table for own in slices for table in own.tables()]
-    table = comparison.comparison_table(warnings=not display.quiet)
-    file_table = table
-    if slices:
-        file_table = results.slice_table()
-    elif pairs:
-        file_table = comparison.pair_list()
-    return View(
-        result=comparison,
-        printed=[table, *pair_tables, *slice_tables],
-        table=file_table,
-        json=_unpack(SlicedResult(comparison, slices, segments=False)),
-        warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
-        files=[
-            (make_page("scores", comparison, loaded, slices=slices), path)
-            if path.endswith(".html")
-            else (results, path)
-            for path in files
-        ],
-    )
-
-
-def _unpack(result: SlicedResult) -> Any:
+def unpack(result: SlicedResult) -> Any:
     """Return the records of a result; a single one as an object, as sacrebleu does."""
     records = result.records()
     return records[0] if len(records) == 1 else records

@@ -1,0 +1,91 @@
+"""The command `compare`: significance tests of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from tertium.core.options import Compute, Display, FileKind, Option, Output
+from tertium.core.result import View, make_page
+from tertium.errors import UsageError
+from tertium.evaluation.comparison import Comparison, compare
+from tertium.evaluation.metric_choice import MetricOptions, default_metrics
+from tertium.evaluation.score_command import RESULT_FILES, Tests, unpack
+from tertium.evaluation.sliced_result import SlicedResult
+from tertium.evaluation.verdicts import describe_verdict
+from tertium.localization.inputs import InputFiles
+from tertium.metrics.judge.server_options import JudgeServer
+
+COMPARISON_FILES: Mapping[str, FileKind] = {
+    "results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))
+}
+
+
+def compare_files(
+    inputs: InputFiles,
+    metrics: MetricOptions,
+    tests: Tests,
+    output: Output,
+    compute: Compute,
+    judge: JudgeServer,
+    display: Display,
+    *,
+    pairs: Annotated[bool, Option(group="Output")] = False,
+) -> View:
+    """Compare systems: the first is the baseline, and every pair is tested.
+
+    Parameters
+    ----------
+    pairs
+        Also show p-values of all pairs (in TSV only these).
+
+    Examples
+    --------
+    tertium compare -t baseline.txt ours.txt -r reference.txt
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
+    tertium compare -t systems.jsonl -m chrf --by domain length
+
+    Notes
+    -----
+    The paired bootstrap (default) gives sacrebleu's p-values. On small test sets it reports false
+    differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
+    Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
+    """
+    if display.format in ("tsv", "csv") and pairs and tests.by:
+        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
+    files = output.split(COMPARISON_FILES)["results"]
+    texts = inputs.read(by=tests.by)
+    loaded = metrics.load(texts, default_metrics)
+    judge.stop_dry_run((texts.testset, loaded))
+    comparison = compare(
+        texts.testset,
+        loaded,
+        test=tests.test,
+        resamples=tests.resamples,
+        seed=tests.seed,
+        alpha=tests.alpha,
+    )
+    slices = tests.slice(comparison)
+    results = SlicedResult(comparison, slices)
+    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
+    slice_tables = [table for own in slices for table in own.tables()]
+    table = comparison.comparison_table(warnings=not display.quiet)
+    file_table = table
+    if slices:
+        file_table = results.slice_table()
+    elif pairs:
+        file_table = comparison.pair_list()
+    return View(
+        result=comparison,
+        printed=[table, *pair_tables, *slice_tables],
+        table=file_table,
+        json=unpack(SlicedResult(comparison, slices, segments=False)),
+        warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
+        files=[
+            (make_page("scores", comparison, loaded, slices=slices), path)
+            if path.endswith(".html")
+            else (results, path)
+            for path in files
+        ],
+    )

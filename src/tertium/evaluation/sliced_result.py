@@ -1,0 +1,57 @@
+"""A result with its slices, as commands print and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tertium.core.result import Result, Table
+from tertium.evaluation.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from tertium.evaluation.slices import Slices
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedResult(Result):
+    """An evaluation or comparison with its slices by several columns.
+
+    `segments` tells whether records have the scores of segments, and `is_stored` whether these also
+    have a hash of sources and references, which a later test with stored scores compares.
+    """
+
+    results: Evaluation
+    slices: Sequence[Slices] = ()
+    segments: bool = True
+    is_stored: bool = False
+
+    def tables(self) -> list[Table]:
+        """Return the tables of the results and of each column."""
+        return [*self.results.tables(), *(table for own in self.slices for table in own.tables())]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the table of the results without slices."""
+        return self.results.file_table(suffix)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of the results, then those of the slices."""
+        records = self.results.records(segments=self.segments)
+        if self.segments and self.is_stored:
+            inputs = self.results.testset.hash_inputs()
+            records = [{**record, "inputs": inputs} for record in records]
+        return records + [record for own in self.slices for record in own.records()]
+
+    def slice_table(self) -> Table:
+        """Return all slices as one table; of several columns, the first cells name them."""
+        tables = [table for own in self.slices for table in own.tables()]
+        if len(tables) == 1:
+            return tables[0]
+        joined: dict[str, list[Any]] = {}
+        for table in tables:
+            (by, names), *remaining = table.values().items()
+            joined.setdefault("by", []).extend([by] * len(names))
+            joined.setdefault("slice", []).extend(names)
+            for name, values in remaining:
+                joined.setdefault(name, []).extend(values)
+        return Table.from_values(joined)
