@@ -60,11 +60,11 @@ def head_values(rows: Sequence[Row], processes: int) -> FloatArray:
 def adapt(data: adaptation.JudgedValues) -> adaptation.Adaptation | None:
     """Return the adapted head, or None if it is refused."""
     try:
-        study = adaptation.cross_validate(data, STRENGTHS, 1)
+        study = adaptation.cross_validate(data, STRENGTHS)
         adaptation.check_gain(study, len(data.targets))
     except DataError:
         return None
-    return adaptation.HeadRidge(data).adaptation(study.best)
+    return adaptation.adapt_head(data, [study.best])[0]
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,6 @@ class JudgedSet:
             count += len(parts[-1])
         return np.concatenate(parts)[:size]
 
-    def take(self, numbers: IntArray) -> adaptation.JudgedValues:
-        own = self.table
-        return adaptation.JudgedValues(
-            values=own.values[numbers],
-            targets=own.targets[numbers],
-            sources=own.sources[numbers],
-            shipped=own.shipped,
-        )
-
 
 def read_set(path: Path, mode: Against, processes: int) -> JudgedSet:
     records = [r for r in read_rows(path) if r.get("reference")]
@@ -125,7 +116,7 @@ def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
     for size in sizes:
         figures, refused, rows = [], 0, 0
         for seed in SEEDS if size < len(data.is_test) / 3 else SEEDS[:1]:
-            sample_table = data.take(data.draw(size, seed))
+            sample_table = data.table.take(data.draw(size, seed))
             adapted = adapt(sample_table)
             refused, rows = refused + (adapted is None), len(sample_table.targets)
             scores = adapted.predict(test) if adapted else test @ sample_table.shipped[0]

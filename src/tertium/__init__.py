@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 from tertium.version import __version__
 
 if TYPE_CHECKING:
-    from tertium.corpus.run import CorpusSummary as CorpusSummary
     from tertium.corpus.run import score_corpus as score_corpus
+    from tertium.corpus.summary import CorpusSummary as CorpusSummary
     from tertium.data.testset import TestSet as TestSet
     from tertium.decisions.gate import gate as gate
     from tertium.decisions.gate_result import GateResult as GateResult
@@ -84,7 +84,8 @@ if TYPE_CHECKING:
     from tertium.spans import Span as Span
 
 _PUBLIC_NAMES = {  # module: its public names
-    "tertium.corpus.run": "CorpusSummary score_corpus",
+    "tertium.corpus.run": "score_corpus",
+    "tertium.corpus.summary": "CorpusSummary",
     "tertium.data.testset": "TestSet",
     "tertium.decisions.gate": "gate",
     "tertium.decisions.gate_result": "GateResult",

@@ -45,8 +45,7 @@ BANNED_MODULES = frozenset(
 FILE_FORMAT_NAMES = {
     ("apart", "src/tertium/metrics/flagship/row_scorer.py"),
     ("whole", "src/tertium/metrics/flagship/scales.py"),
-    ("kept", "src/tertium/corpus/run.py"),
-    ("kept", "src/tertium/corpus/tally.py"),
+    ("kept", "src/tertium/corpus/summary.py"),
     ("kept", "src/tertium/corpus/worker.py"),
 }
 # A phrase in a docstring, comment, message or page: pattern and what to write instead.

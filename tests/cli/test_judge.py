@@ -441,9 +441,9 @@ def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
 def test_a_budget_needs_one_machine(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ray")
     write_rows(OURS)
-    command = [*CORPUS, *PRICED, "-o", "scored", "--budget", "1", "--engine", "ray"]
+    command = [*CORPUS, *PRICED, "-o", "scored", "--budget", "1", "--ray", "local"]
     assert main(command) == 2
-    assert "--budget needs --engine local" in capsys.readouterr().err
+    assert "--budget needs processes of this machine" in capsys.readouterr().err
     assert server.requests == []
 
 

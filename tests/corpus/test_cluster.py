@@ -130,7 +130,7 @@ def test_a_node_that_dies_costs_no_row(nodes: tuple[str, Path], tmp_path: Path) 
     killer = threading.Thread(target=kill)
     killer.start()
     command = ["corpus", str(file), "-m", "chrf", "-o", str(tmp_path / "ray"), "--part-rows", "20"]
-    ray = ["--engine", "ray", "--address", address, "--workers", "3", "-q"]
+    ray = ["--ray", address, "--workers", "3", "-q"]
     failed = run_tertium([*command, *ray], tmp_path)
     killer.join()
     assert not failed

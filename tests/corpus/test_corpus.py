@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -29,7 +28,6 @@ from tests.corpus.samples import (
     write_parquet,
     write_tsv,
 )
-from tests.gallery import ALL
 from tests.partial_metric import UNSCORED
 
 import tertium
@@ -37,11 +35,7 @@ from tertium.cache import vector_cache
 from tertium.cache.vector_cache import clear_memory
 from tertium.cli import main
 from tertium.corpus import worker
-from tertium.corpus.batches import BadRow, TableBatch
 from tertium.corpus.engines import WorkerPool, cluster, count_actor_slots
-from tertium.corpus.readers import ReadBatch
-from tertium.corpus.scoring import score_segments, select_segments
-from tertium.corpus.storage import would_match
 from tertium.data.record_files import read_records
 from tertium.errors import (
     DataError,
@@ -49,6 +43,7 @@ from tertium.errors import (
     UnsupportedLanguageError,
     UsageError,
 )
+from tertium.evaluation.rows import score_rows
 from tertium.segment import Judgment, Segment
 from tertium.version import __version__
 
@@ -116,39 +111,6 @@ def test_scores_are_identical_to_score(name: str, tmp_path: Path) -> None:
     assert summary.parts > 1
 
 
-PLAIN_ROWS = [{"id": 1, "src": "x", "mt": text, "ref": text[::-1]} for text in ALL]
-
-
-@pytest.mark.parametrize(
-    ("more", "by_columns"),
-    [
-        ({}, True),
-        ({"mt": None}, False),
-        ({"ref": None}, False),
-        ({"src": None}, False),
-        ({"mt": "x" * 50_000}, False),
-        ({"ref2": "another"}, False),
-        ({"ref": ["two", "references"]}, False),
-        ({"hyp": "another name"}, False),
-    ],
-    ids=str,
-)
-def test_segments_from_columns_equal_segments_from_rows(
-    more: dict[str, Any], by_columns: bool
-) -> None:
-    rows = [*PLAIN_ROWS, {**PLAIN_ROWS[0], **more}]
-    if isinstance(more.get("ref"), list):
-        rows = [{**row, "ref": [row["ref"]]} for row in rows[:-1]] + rows[-1:]
-    block = TableBatch(pa.Table.from_pylist(rows[::-1]))
-    reading = ReadBatch(block, range(1, len(rows) + 1), [BadRow(9, "seen before")])
-    metrics, example = [tertium.load_metric("chrf")], Segment("a", "x", ("a",))
-    assert (block.plain_segments(40_000) is not None) is by_columns
-    mask, segments, bad = select_segments(reading, metrics, example, 40_000)
-    with mock.patch.object(TableBatch, "plain_segments", return_value=None):
-        slow_mask, slow_segments, slow_bad = select_segments(reading, metrics, example, 40_000)
-    assert (mask.tolist(), segments, bad) == (slow_mask.tolist(), slow_segments, slow_bad)
-
-
 def test_several_processes_write_the_same_as_one(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     for workers in (1, 2):
@@ -170,22 +132,33 @@ def test_parquet_columns_and_types_are_preserved(tmp_path: Path) -> None:
 
 
 def test_jsonl_rows_are_unchanged(tmp_path: Path) -> None:
-    rows = [
-        {"mt": "a cat", "ref": ["a cat", "the cat"], "meta": {"x": [1, {"y": None}]}},
-        {"mt": "a dog", "ref": "the dog", "meta": 5, "more": True},
+    rows: list[dict[str, Any]] = [
+        {"mt": "a cat", "ref": ["a cat", "the cat"], "meta": {"x": [1, {"y": None}]}, "n": None},
+        {"mt": "a dog", "ref": ["the dog"], "meta": 5, "n": 2**40, "tags": ["a", "b"]},
+        {"mt": "a", "ref": ["a"], "more": True, "mixed": ["a", 1], "x": 0.5},
     ]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    tertium.score_corpus(file, "chrf", tmp_path / "out", shards="jsonl")
-    lines = (tmp_path / "out" / "rows.jsonl").read_text().splitlines()
-    written = [json.loads(line) for line in lines]
-    assert [{k: v for k, v in row.items() if "chrf" not in k} for row in written] == rows
+    for step, name in enumerate(("parquet", "jsonl")):  # each reads the output of the step before
+        out = tmp_path / name
+        metric = ("chrf", "bleu")[step]
+        tertium.score_corpus(file, metric, out, shards=name)  # type: ignore[arg-type]
+        file = out / f"rows.{name}"
+    written = [json.loads(line) for line in file.read_text().splitlines()]
     assert written[0]["chrf"] == 100.0
+    for before, after in zip(rows, written, strict=True):
+        present = {name: value for name, value in after.items() if value is not None}
+        scores = {name for name in after if name.startswith(("chrf", "bleu"))}
+        assert {n: v for n, v in present.items() if n not in scores} == {
+            name: value for name, value in before.items() if value is not None
+        }
 
 
 def test_json_values_have_a_column_type_in_parquet(tmp_path: Path) -> None:
     values: list[tuple[str, list[Any], list[Any]]] = [
         ("object", [{"x": 1}, {"y": [2]}], ['{"x": 1}', '{"y": [2]}']),
         ("list", [[1, "a"], []], ['[1, "a"]', "[]"]),
+        ("mixed", [1, "one"], ["1", '"one"']),
+        ("flags", [True, 1], ["true", "1"]),
         ("texts", [["a"], []], [["a"], []]),
         ("number", [1, 2.5], [1.0, 2.5]),
         ("whole", [1, None], [1, None]),
@@ -194,33 +167,12 @@ def test_json_values_have_a_column_type_in_parquet(tmp_path: Path) -> None:
         ("empty", [None, None], [None, None]),
         ("ref", ["a", ["b", "c"]], [["a"], ["b", "c"]]),
     ]
-    rows = [{"mt": "a", **{name: given[n] for name, given, _ in values}} for n in range(2)]
+    rows = [{"mt": "a", **{name: value[n] for name, value, _ in values}} for n in range(2)]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
     tertium.score_corpus(file, "chrf", tmp_path / "out")
     written = read_shards(tmp_path / "out")
     for name, _, expected in values:
         assert [row[name] for row in written] == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([1, None, "one"], "row 3: another type .*column 'n': expected integer, got 'one'"),
-        (["one", 1], "row 2: another type .*column 'n': expected text, got 1"),
-        ([True, 1], "row 2: another type .*column 'n': expected boolean, got 1"),
-        ([{"x": 1}, [1]], r"row 2: another type .*column 'n': expected object, got \[1\]"),
-        ([["a"], "a"], "row 2: another type .*column 'n': expected list of texts, got 'a'"),
-        ([1, 2**70], "row 2: another type .*column 'n': expected integer, got 1180591620717"),
-    ],
-)
-def test_a_column_of_mixed_types_is_refused(
-    values: list[Any], message: str, tmp_path: Path
-) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": "a", "ref": "a", "n": n} for n in values])
-    with pytest.raises(DataError, match=f"rows.jsonl, {message}.*--shards jsonl"):
-        tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    assert tertium.score_corpus(file, "chrf", tmp_path / "out", shards="jsonl").kept == len(values)
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
@@ -415,7 +367,7 @@ def test_keep_filters_and_counts(tmp_path: Path) -> None:
     expected = [n for n, (chrf, bleu) in enumerate(pairs) if chrf >= 60 and bleu < 90]
     assert [row["id"] for row in read_shards(tmp_path / "out")] == expected
     assert summary.kept < summary.rows == len(ROWS)
-    with pytest.raises(UsageError, match="'id' is not a metric of this run"):
+    with pytest.raises(UsageError, match="a metric of this run "):
         tertium.score_corpus(file, "chrf", tmp_path / "other", keep="id > 3")
     assert not (tmp_path / "other").exists()
 
@@ -487,7 +439,8 @@ def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
         file = write_jsonl(tmp_path / "rows.jsonl", rows)
         with pytest.raises(TertiumError, match="already has a column 'chrf'"):
             tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)
-        assert not (tmp_path / shards).exists()  # a run that never started does not block others
+        write_jsonl(file, ROWS)
+        tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)  # not blocked
 
 
 def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Path) -> None:
@@ -567,8 +520,8 @@ def test_finished_parts_stay_and_others_are_done_once(
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"metrics": "bleu"}, "metrics: chrf is missing"),
-        ({"metrics": ["chrf", "bleu"]}, "metrics: bleu is new"),
+        ({"metrics": "bleu"}, "metrics was ['chrf'] and is now ['bleu']"),
+        ({"metrics": ["chrf", "bleu"]}, "metrics was ['chrf'] and is now ['chrf', 'bleu']"),
         ({"keep": "chrf > 3"}, "keep was [] and is now ['chrf > 3']"),
         ({"shards": "jsonl"}, "shards was 'parquet' and is now 'jsonl'"),
         ({"part_rows": 50}, "part_rows was 100000 and is now 50"),
@@ -592,15 +545,14 @@ def test_a_changed_input_or_version_is_refused(
 ) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     tertium.score_corpus(file, "chrf", tmp_path / "out")
+    os.utime(file, ns=(0, 0))  # another time and the same content
     tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)  # nothing left to score
     write_jsonl(file, ROWS[:-1])
-    state = r"bytes of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"
-    with pytest.raises(
-        UsageError, match=rf"inputs: .*rows.jsonl was .*{state}.* and is now .*{state}"
-    ):
+    state = r"rows: [\d,]+ bytes, [0-9a-f]{20,}"
+    with pytest.raises(UsageError, match=rf"input .*rows.jsonl was '{state}.* and is now '{state}"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
     monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
-    message = rf"a run of tertium {re.escape(__version__)}, which version 9\.9 cannot continue"
+    message = rf"other settings: version was '{re.escape(__version__)}' and is now '9\.9'"
     with pytest.raises(UsageError, match=message):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
 
@@ -611,18 +563,6 @@ def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
     tertium.score_corpus(file, "chrf", out, fields=["mt", "ref"])
     with pytest.raises(UsageError, match=r"fields was \['mt', 'ref'\] and is now \['ref', 'mt'\]"):
         tertium.score_corpus(file, "chrf", out, fields=["ref", "mt"], resume=True)
-
-
-def test_a_run_of_an_older_version_is_refused(tmp_path: Path) -> None:
-    """Regression: the error listed all files, which older manifests do not contain."""
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
-    tertium.score_corpus(file, "chrf", out)
-    manifest = json.loads((out / "_manifest.json").read_text())
-    del manifest["shard names"]
-    (out / "_manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(UsageError, match="use the old version") as caught:
-        tertium.score_corpus(file, "chrf", out, resume=True)
-    assert "rows.jsonl" not in str(caught.value)
 
 
 def test_two_processes_do_not_write_to_one_folder(
@@ -636,9 +576,9 @@ def test_two_processes_do_not_write_to_one_folder(
         with pytest.raises(UsageError) as caught:
             tertium.score_corpus(file, "chrf", out, part_rows=20, resume=True)
         messages.append(str(caught.value))
-        return score_segments(*args, **options)
+        return score_rows(*args, **options)
 
-    monkeypatch.setattr("tertium.corpus.worker.score_segments", meanwhile)
+    monkeypatch.setattr("tertium.corpus.worker.score_rows", meanwhile)
     tertium.score_corpus(file, "chrf", out, part_rows=20)
     assert len(messages) == 8
     assert all("another process is writing to" in text for text in messages)
@@ -666,9 +606,9 @@ def test_files_found_by_another_path_are_not_taken_as_done(tmp_path: Path) -> No
     (out / "rows-2.parquet").unlink()
     before = shard_bytes(out)
     for inputs, metrics, named in (
-        ([two, one], ["chrf", "bleu"], "inputs had another order"),
-        ([one, two], ["bleu", "chrf"], "metrics had another order"),
-        ([str(tmp_path / "[ab]/*.jsonl")], ["chrf", "bleu"], "was 'rows' and is now 'a/rows'"),
+        ([two, one], ["chrf", "bleu"], "was 'rows: .* and is now 'rows-2: "),
+        ([one, two], ["bleu", "chrf"], r"metrics was \['chrf', 'bleu'\]"),
+        ([str(tmp_path / "[ab]/*.jsonl")], ["chrf", "bleu"], "was 'rows: .* and is now 'a/rows: "),
     ):
         with pytest.raises(TertiumError, match=named):
             tertium.score_corpus(inputs, metrics, out, resume=True)
@@ -685,9 +625,9 @@ def test_a_file_that_grows_while_it_is_read_is_not_done(
     def growing(*args: Any, **options: Any) -> Any:
         with file.open("ab") as stream:
             stream.write(b'{"mt": "late", "ref": "late"}\n')
-        return score_segments(*args, **options)
+        return score_rows(*args, **options)
 
-    monkeypatch.setattr("tertium.corpus.worker.score_segments", growing)
+    monkeypatch.setattr("tertium.corpus.worker.score_rows", growing)
     with pytest.raises(TertiumError, match=r"rows\.jsonl changed while it was read"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=20, workers=1)
     assert not list((tmp_path / "out").glob("*.parquet"))
@@ -708,58 +648,20 @@ def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert tertium.score_corpus(["rows.jsonl", file], "chrf", "out").rows == len(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("given", "output", "refused"),
-    [
-        ("", "out", True),
-        ("**/*.parquet", "deep/out", True),
-        ("**/*.jsonl", "out", False),
-        ("*.parquet", "out", False),
-        ("*.parquet", "out.parquet", True),
-        ("*", "out", True),
-        ("*", "deep/out", True),
-        ("*", "_out", False),
-        ("", "_out", False),
-    ],
-)
-def test_shards_are_not_written_into_the_input(
-    tmp_path: Path, given: str, output: str, refused: bool
+@pytest.mark.parametrize("pattern", ["", "**/*.parquet", "*.parquet", "*", "**"])
+@pytest.mark.parametrize("output", ["out", "deep/out", "out.parquet", "_out"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_shards_in_the_input_folder_are_not_input(
+    tmp_path: Path, pattern: str, output: str, scheme: str
 ) -> None:
     """Otherwise --resume would find shards among its inputs and refuse to continue."""
     corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    write_jsonl(corpus / "rows.jsonl", ROWS[:3])
-    tertium.score_corpus(corpus, "ter", tmp_path / "first")
-    (tmp_path / "first/rows.parquet").rename(corpus / "rows.parquet")
-    run = {"inputs": str(corpus / given), "metrics": "chrf", "output": corpus / output}
-    if refused:
-        with pytest.raises(UsageError, match=r"is inside .*--resume would read its shards"):
-            tertium.score_corpus(**run)
-        assert not (corpus / output).exists()
-    else:
-        first = tertium.score_corpus(**run)
-        assert tertium.score_corpus(**run, resume=True).rows == first.rows
-
-
-@pytest.mark.parametrize(
-    ("given", "output", "found"),
-    [
-        ("s3://bucket/in", "s3://bucket/in/out", True),
-        ("s3://bucket/in/?region=x", "s3://bucket/in/deep/out?region=x", True),
-        ("s3://bucket/in", "s3://bucket/in/_out", False),
-        ("s3://bucket/in", "s3://bucket/inner", False),
-        (
-            "s3://bucket/in/*.parquet",
-            "s3://bucket/in/out",
-            True,
-        ),  # * also matches folders
-        ("s3://bucket/in/*.jsonl", "s3://bucket/in/out", False),
-        ("s3://bucket/in", "gs://bucket/in/out", False),
-        ("s3://bucket/in", "in/out", False),
-    ],
-)
-def test_remote_shards_are_not_written_into_the_input(given: str, output: str, found: bool) -> None:
-    assert would_match(given, output, ".parquet") == found
+    write_parquet(corpus / "a.parquet", ROWS[:3])
+    write_parquet(corpus / "deep" / "b.parquet", ROWS[:3])
+    run = {"inputs": scheme + str(corpus / pattern), "metrics": "ter", "output": corpus / output}
+    first = tertium.score_corpus(**run)
+    again = tertium.score_corpus(**run, resume=True)
+    assert (again.rows, again.scored) == (first.rows, 0)
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
@@ -798,7 +700,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     write_bytes(tmp_path / "out" / "thesis.tex", b"years of work")
     with pytest.raises(UsageError, match=r"not empty \(thesis.tex\)"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
-    with pytest.raises(UsageError, match="contains the input"):
+    with pytest.raises(DataError, match="no files found"):
         tertium.score_corpus(file, "chrf", tmp_path)
 
 
@@ -829,8 +731,9 @@ def test_folders_that_a_glob_matches_are_read(tmp_path: Path) -> None:
 def test_two_files_never_write_one_shard(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "in" / "a.jsonl", ROWS)
     write_jsonl(tmp_path / "in" / "a-00001.jsonl", ROWS[:3])
-    with pytest.raises(UsageError, match="would both write a-00001"):
-        tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out", part_rows=50)
+    write_tsv(tmp_path / "in" / "a-00001.tsv", ROWS[:3])
+    summary = tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out", part_rows=50)
+    assert len(read_shards(tmp_path / "out")) == summary.rows == len(ROWS) + 6
 
 
 def test_files_without_rows_are_shards_without_rows(tmp_path: Path) -> None:
@@ -844,7 +747,7 @@ def test_files_without_rows_are_shards_without_rows(tmp_path: Path) -> None:
 def test_damaged_files_give_one_line_errors(tmp_path: Path) -> None:
     whole = write_jsonl(tmp_path / "rows.jsonl.gz", ROWS).read_bytes()
     (tmp_path / "rows.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(TertiumError, match=r"rows.jsonl.gz: cannot be read to the end"):
+    with pytest.raises(TertiumError, match=r"rows.jsonl.gz: cannot be read"):
         tertium.score_corpus(tmp_path / "rows.jsonl.gz", "chrf", tmp_path / "out")
     (tmp_path / "rows.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(DataError, match="not a Parquet file"):
@@ -854,57 +757,42 @@ def test_damaged_files_give_one_line_errors(tmp_path: Path) -> None:
         tertium.score_corpus(tmp_path / "wide.jsonl", "chrf", tmp_path / "out")
 
 
-@pytest.mark.parametrize("note", ['["a"]', "3", '{"rows": 2}', '{"bytes": 1, "metrics": []}'])
-def test_a_malformed_part_record_gives_a_one_line_error(tmp_path: Path, note: str) -> None:
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
-    tertium.score_corpus(file, "chrf", out)
-    (out / "_done" / "rows.json").write_text(note)
-    with pytest.raises(
-        DataError, match=r"_done/rows.json: not a valid record of a finished part; remove it"
-    ):
-        tertium.score_corpus(file, "chrf", out, resume=True)
-    (out / "_done" / "rows.json").unlink()
-    assert tertium.score_corpus(file, "chrf", out, resume=True).scored == len(ROWS)
-
-
 @pytest.mark.parametrize(
     ("keys", "value"),
     [
-        (["bytes"], "many"),
-        (["bytes"], float("inf")),
-        (["sha256"], None),
-        (["rows"], "2"),
-        (["kept"], -1),
-        (["bad"], {"not UTF-8": "one"}),
-        (["bad"], ["not UTF-8"]),
-        (["metrics", "chrf", "count"], None),
-        (["metrics", "chrf", "count"], True),
-        (["metrics", "chrf", "total"], "1.5"),
-        (["metrics", "chrf", "spread"], ["a", "b"]),
-        (["metrics", "chrf", "spread"], 3),
-        (["metrics", "chrf", "warnings"], {"empty": 0.5}),
-        (["metrics", "chrf", "signature"], {"nrefs": 1}),
-        (["metrics", "chrf"], []),
+        ([], '["a"]'),
+        ([], "{"),
+        (["shard"], None),
+        (["tally"], []),
+        (["tally", "rows"], "2"),
+        (["tally", "bad"], {"not UTF-8": "one"}),
+        (["tally", "bad"], ["not UTF-8"]),
+        (["tally", "metrics", "chrf", "count"], None),
+        (["tally", "metrics", "chrf", "count"], True),
+        (["tally", "metrics", "chrf", "total"], "1.5"),
+        (["tally", "metrics", "chrf", "total"], float("inf")),
+        (["tally", "metrics", "chrf", "extremes"], ["a", "b"]),
+        (["tally", "metrics", "chrf", "warnings"], {"empty": 0.5}),
+        (["tally", "metrics", "chrf", "signature"], {"nrefs": 1}),
+        (["tally", "metrics", "chrf"], []),
     ],
 )
-def test_a_part_record_with_wrong_types_gives_a_one_line_error(
+def test_a_part_with_a_damaged_record_is_done_again(
     tmp_path: Path, keys: list[str], value: Any
 ) -> None:
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS[:2]), tmp_path / "out"
     tertium.score_corpus(file, "chrf", out)
     note = out / "_done" / "rows.json"
-    record = json.loads(note.read_text())
-    place = record
+    before = note.read_text()
+    record = place = json.loads(before)
     for key in keys[:-1]:
         place = place[key]
-    assert keys[-1] in place
-    place[keys[-1]] = value
-    note.write_text(json.dumps(record))
-    if keys == ["sha256"]:  # as if the shard had changed
-        assert tertium.score_corpus(file, "chrf", out, resume=True).scored == 2
-        return
-    with pytest.raises(DataError, match=r"_done/rows.json: not a valid record of a finished part"):
-        tertium.score_corpus(file, "chrf", out, resume=True)
+    if keys:
+        assert keys[-1] in place
+        place[keys[-1]] = value
+    note.write_text(json.dumps(record) if keys else value)
+    assert tertium.score_corpus(file, "chrf", out, resume=True).scored == 2
+    assert note.read_text() == before
 
 
 @pytest.mark.parametrize("shards", ["jsonl", "parquet"])
@@ -929,26 +817,8 @@ def test_an_input_swapped_at_the_same_size_and_time_is_refused(tmp_path: Path) -
     status, content = file.stat(), file.read_bytes()
     file.write_bytes(content.replace(b"a", b"e", 1))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    with pytest.raises(UsageError, match=r"rows.jsonl was .*sha256 \w{8} and is now .*sha256"):
+    with pytest.raises(UsageError, match=r"rows.jsonl was .* bytes, .* and is now .* bytes"):
         tertium.score_corpus(file, "chrf", out, resume=True)
-
-
-def test_a_server_that_does_not_answer_is_an_error_within_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setattr("tertium.corpus.storage.CONNECT_SECONDS", 1)
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts and never answers
-        options = f"endpoint_override=127.0.0.1:{silent.getsockname()[1]}&scheme=http"
-        for url in (f"s3://k:s@bucket/in?{options}&region=us-east-1",):
-            with pytest.raises(DataError, match="bucket: no answer from the server within 1 sec"):
-                tertium.score_corpus(url, "chrf", tmp_path / "out")
-    with pytest.raises(DataError, match="gs://bucket: no answer from the server within 1 seconds"):
-        tertium.score_corpus(
-            "gs://anonymous@bucket/in?endpoint_override=127.0.0.1:9&scheme=http",
-            "chrf",
-            tmp_path / "out",
-        )
 
 
 def test_ctrl_c_stops_workers_in_the_middle_of_a_batch(tmp_path: Path) -> None:
@@ -1031,8 +901,6 @@ def test_urls_are_read_and_written(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="pyarrow cannot open this URL"):
         tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
-    with pytest.raises(UsageError, match="--resume would read its shards"):
-        tertium.score_corpus(f"file://{file.parent}", "chrf", f"file://{file.parent}/out")
 
 
 def test_an_object_store_is_read_and_written(
@@ -1074,9 +942,8 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(again) == 0
     assert "; all done before\n" in capsys.readouterr().out
     for unread, message in (
-        (["--address", "auto"], "add --engine ray"),
-        (["--worker-gpus", "1"], "add --engine ray"),
-        (["--worker-cpus", "2"], "add --engine ray"),
+        (["--worker-gpus", "1"], "add --ray HOST:PORT"),
+        (["--worker-cpus", "2"], "was removed: use cpus= in Python"),
         (["--fields", "src,mt"], "--fields is only for .tsv or .csv"),
         (["--shards", "tsv"], "invalid choice: 'tsv' (choose from "),
     ):
@@ -1108,7 +975,7 @@ def test_scores_are_equal_without_the_cache(
     [
         ({"workers": "2"}, "workers='2': expected a whole number"),
         ({"workers": 2.5}, "workers=2.5: expected a whole number"),
-        ({"cpus": "1", "engine": "ray"}, "cpus='1': expected a number"),
+        ({"cpus": "1", "engine": "ray"}, "cpus='1', gpus=0: expected numbers"),
         ({"cpus": float("nan"), "engine": "ray"}, "cpus=nan, gpus=0: a worker needs"),
         ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
         ({"keep": 50}, "keep=50: expected a text such as 'chrf >= 50', or a list"),
@@ -1160,22 +1027,15 @@ def test_actors_fit_on_single_nodes(
 
 
 def test_an_unreachable_cluster_gives_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray reports a missing token and a missing cluster in the same way, after half a minute."""
+    """Ray reports a missing token and a missing cluster in the same way."""
     ray = pytest.importorskip("ray")
     refusal = ConnectionError("Failed to connect to Ray cluster at 127.0.0.1\nand more")
-    start = mock.Mock(side_effect=refusal)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", start)
-    for address in ("127.0.0.1:9", "ray://127.0.0.1:9"):
-        with pytest.raises(UsageError, match=f"no Ray cluster at {address}: .*check the address"):
-            cluster(address).__enter__()
-    start.assert_not_called()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(UsageError) as found, cluster(address):
-            pass
-    assert str(found.value) == (
-        f"no Ray cluster at {address}: Failed to connect to Ray cluster at 127.0.0.1 "
+    monkeypatch.setattr(ray, "init", mock.Mock(side_effect=refusal))
+    with pytest.raises(TertiumError) as caught, cluster("127.0.0.1:9"):
+        pass
+    assert str(caught.value) == (
+        "no Ray cluster at 127.0.0.1:9: Failed to connect to Ray cluster at 127.0.0.1 "
         "(if it requires a token: set RAY_AUTH_MODE=token)"
     )
 

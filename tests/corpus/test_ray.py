@@ -65,7 +65,7 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     build(tmp_path)
     monkeypatch.chdir(tmp_path)
     guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
-    here = [s.code for s in steps(guide) if "--engine ray" in s.code and "examples/" in s.code]
+    here = [s.code for s in steps(guide) if "--ray local" in s.code and "examples/" in s.code]
     assert here
     for command in here:
         run_command(command)

@@ -30,31 +30,30 @@ def test_conditions_select_scores(text: str, metric: int, expected: list[int]) -
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("", ""),
-        ("chrf++", ""),
-        ("chrf++ >=", ""),
-        ("chrf++ == 50", ""),
-        ("sss:lp=en-ja is null", ""),
-        ("chrf++ >= fifty", "'fifty' is not a number"),
-        ("chrf++ >= nan", "'nan' is not a number"),
-        ("chrf++ >= 40 and length(src) < 200", "'40 and length(src) < 200' is not a number"),
-        ("5 <= chrf++", "'chrf++' is not a number"),
-        ("length(src) < 200", "'length(src)' is not a metric of this run (tertium-small, chrf:"),
-        ("not chrf++ >= 5", "'not chrf++' is not a metric of this run"),
-        ("bleu >= 5", "'bleu' is not a metric of this run"),
-        ("chrf >= 5", "'chrf' is not a metric of this run"),
-        ("(" * 3000 + "a > 1", "is not a metric of this run"),
+        "",
+        "chrf++",
+        "chrf++ >=",
+        "chrf++ == 50",
+        "sss:lp=en-ja is null",
+        "chrf++ >= fifty",
+        "chrf++ >= nan",
+        "chrf++ >= 40 and length(src) < 200",
+        "5 <= chrf++",
+        "length(src) < 200",
+        "not chrf++ >= 5",
+        "bleu >= 5",
+        "chrf >= 5",
+        "(" * 3000 + "a > 1",
     ],
 )
-def test_errors_show_the_form_and_where_to_filter_otherwise(text: str, reason: str) -> None:
+def test_errors_show_the_form_and_where_to_filter_otherwise(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_condition(text, SPECS)
     message = str(caught.value)
     assert message.startswith(f"--keep '{text[:40]}")
-    assert reason in message
-    assert bool(reason) == (" is not a " in message)
-    assert "expected METRIC >= X (or >, <=, <), repeated" in message
+    assert "expected METRIC >= X (or >, <=, <) with a number X" in message
+    assert "a metric of this run (tertium-small, chrf:word_order=2, sss:lp=en-ja)" in message
     assert "pyarrow or duckdb" in message
     assert len(message) < 500

@@ -72,6 +72,7 @@ REMOVED_OPTIONS = {
     "plan --from": "use `tertium plan convert FILE`",
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
+    "--adapt layers": "use --adapt head (the default), which fits the last layer",
     "--agree": "leave it out, since no model has license terms to accept",
     "--top-layers": "use --adapt head (the default), which fits the last layer",
     "--choose informative": "use --choose stratified",

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from tertium.core.options import Compute, Option, Specs
-from tertium.corpus.run import CorpusSummary, score_corpus
+from tertium.corpus.run import score_corpus
+from tertium.corpus.summary import CorpusSummary
 from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.localization.inputs import LanguageOptions

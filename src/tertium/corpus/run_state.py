@@ -10,29 +10,29 @@ an underscore so that readers of the folder skip them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tertium.atomic import lock_file
-from tertium.corpus import storage
-from tertium.corpus.tally import Tally
-from tertium.data.tables import missing_to_null
-from tertium.errors import DataError, UsageError, short_repr
+from tertium.atomic import PARTIAL_PATTERN, lock_file
+from tertium.corpus.corpus_paths import CorpusPath
+from tertium.corpus.summary import BAD, Tally
+from tertium.data.record_files import to_json
+from tertium.errors import DataError, ModelError, UsageError, short_repr
+from tertium.schema import read_dataclass
 
-MANIFEST, DONE, BAD, SUMMARY = "_manifest.json", "_done", "_bad", "_summary.json"
+MANIFEST, DONE, SUMMARY = "_manifest.json", "_done", "_summary.json"
 LOCK = "_lock"
 MAX_LISTED = 3  # differences listed in an error
 
 
-class DonePart(NamedTuple):
+@dataclass
+class DonePart:
     """The record of a finished part: size and checksum of its shard, and its counts."""
 
-    size: int
-    sha256: str
+    shard: str
     tally: Tally
 
 
@@ -40,15 +40,15 @@ class DonePart(NamedTuple):
 class RunState:
     """The state files of a run in its output folder."""
 
-    folder: str
+    folder: CorpusPath
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Lock the folder against other processes; a remote folder is not locked."""
-        if storage.is_remote(self.folder):
+        if not self.folder.is_local:
             yield
             return
-        with lock_file(Path(self.folder, LOCK)) as is_ours:
+        with lock_file(Path(self.folder.path, LOCK)) as is_ours:
             if not is_ours:
                 raise UsageError(
                     f"another process is writing to {self.folder}: wait for it, "
@@ -58,14 +58,15 @@ class RunState:
 
     def check_free(self, *, resume: bool) -> None:
         """Refuse a folder that holds other files, or a run that is not to be resumed."""
-        has_manifest = self._read(MANIFEST) is not None
-        existing = min(self._list_outputs(), default=None)
-        if existing is not None and not has_manifest:
+        if self.folder.state.is_file:
+            raise UsageError(f"{self.folder} is a file; expected a folder for the shards")
+        outputs = self._list_outputs()
+        if outputs and not self._read(MANIFEST):
             raise UsageError(
-                f"{self.folder} is not empty ({existing}) and holds no run of tertium: "
+                f"{self.folder} is not empty ({outputs[0]}) and holds no run of tertium: "
                 "give another folder"
             )
-        if existing is not None and not resume:
+        if outputs and not resume:
             raise UsageError(
                 f"{self.folder} already holds a run: continue it with --resume, "
                 "or give another folder"
@@ -75,108 +76,71 @@ class RunState:
         """Start a run, or resume the one in the folder.
 
         An existing run must have the same settings: otherwise nothing is changed and the error
-        lists the differences. A run that has not written anything yet is replaced, except in a
-        remote folder, where a process may be working on its first part.
+        lists the differences. A run that has not written anything yet is replaced.
         """
-        existing = self._read(MANIFEST)
-        if existing is None or not (storage.is_remote(self.folder) or self._list_outputs()):
+        if not self._list_outputs():
             self._write(MANIFEST, manifest)
             return
-        if existing.keys() != manifest.keys() or existing["version"] != manifest["version"]:
-            raise UsageError(
-                f"{self.folder} holds a run of tertium {existing.get('version')}, which version "
-                f"{manifest['version']} cannot continue: use the old version, or give another "
-                "folder"
-            )
-        differences = list(_differences(existing, manifest))
+        existing = self._read(MANIFEST)
+        differences = [
+            f"{key} was {short_repr(existing.get(key), 80)} and is now "
+            f"{short_repr(manifest.get(key), 80)}"
+            for key in {**existing, **manifest}
+            if existing.get(key) != manifest.get(key)
+        ]
         if differences:
             more = len(differences) - MAX_LISTED
-            listed = "; ".join(differences[:MAX_LISTED])
-            listed += f"; and {more} more" if more > 0 else ""
+            listed = "; ".join(differences[:MAX_LISTED]) + (f"; and {more} more" * (more > 0))
             raise UsageError(
                 f"{self.folder} holds a run with other settings: {listed}; "
                 "use the same settings, or give another folder"
             )
 
-    def find_done(self, suffix: str) -> Iterator[tuple[str, Tally]]:
-        """Yield the done parts with their counts; a shard that has changed is redone.
+    def find_done(self, suffix: str, *, strict: bool) -> dict[str, Tally]:
+        """Return the counts of finished parts; one whose shard or record has changed is not.
 
-        Local shards are compared by checksum. Remote ones are compared by size: their store keeps
-        checksums, and reading them again would cost as much as the run.
+        With `strict`, refuse a run with bad rows.
         """
-        sizes = storage.list_sizes(self.folder)
-        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
-        for name in names:
-            part, record = name[len(DONE) + 1 : -len(".json")], self._read(name)
-            if record is None:
+        names, finished = set(self._list_outputs()), {}
+        for name in sorted(names):
+            part = name.removeprefix(f"{DONE}/").removesuffix(".json")
+            if part == name or part + suffix not in names:
                 continue
-            done = self._parse_done(name, record)
-            shard = storage.join(self.folder, part + suffix)
-            if sizes.get(part + suffix) == done.size and (
-                storage.is_remote(shard) or storage.hash_content(shard) == done.sha256
-            ):
-                yield part, done.tally
+            try:
+                record = read_dataclass(DonePart, self._read(name), name)
+            except ModelError:
+                continue
+            if (self.folder / (part + suffix)).fingerprint() == record.shard:
+                finished[part] = record.tally
+            if strict and record.tally.bad:
+                raise DataError(
+                    f"{self.folder}/{BAD}/{part}.jsonl: the earlier run rejected rows, which "
+                    "--strict does not allow: fix them and use another folder, or remove --strict"
+                )
+        return finished
 
-    def finish(self, part: str, tally: Tally, size: int, sha256: str) -> None:
-        """Record that a part is done, with the size and checksum of its shard; called last."""
-        record = {"bytes": size, "sha256": sha256, **tally.record()}
-        self._write(f"{DONE}/{part}.json", record, indent=None)
+    def finish(self, part: str, tally: Tally, shard: CorpusPath) -> None:
+        """Record that a part is done; its shard is complete."""
+        self._write(f"{DONE}/{part}.json", asdict(DonePart(shard.fingerprint(), tally)))
 
     def summarize(self, summary: Mapping[str, Any]) -> None:
         """Write the summary of the run, and remove partial files of killed workers."""
         self._write(SUMMARY, summary)
-        storage.remove_partial_files(self.folder)
+        if self.folder.is_local:
+            for file in Path(self.folder.path).rglob(PARTIAL_PATTERN):
+                file.unlink(missing_ok=True)
 
     def _list_outputs(self) -> list[str]:
-        return [name for name in storage.list_sizes(self.folder) if name not in (MANIFEST, LOCK)]
+        return [name for name in self.folder.list_names() if name not in (MANIFEST, LOCK)]
 
-    def _read(self, name: str) -> Any:
-        content = storage.read_content(storage.join(self.folder, name))
+    def _read(self, name: str) -> dict[str, Any]:
+        """Return a JSON object; an empty one if the file is missing or damaged."""
         try:
-            value = None if content is None else json.loads(content)
-        except ValueError:
-            value = None  # a remote file that a killed worker was writing
-        if name == MANIFEST and content is not None and not isinstance(value, dict):
-            raise DataError(f"{storage.join(self.folder, name)}: damaged; give another folder")
-        return value
+            value = json.loads((self.folder / name).read())
+        except (FileNotFoundError, ValueError, RecursionError):
+            value = None
+        return value if isinstance(value, dict) else {}
 
-    def _parse_done(self, name: str, record: Any) -> DonePart:
-        try:
-            return DonePart(int(record["bytes"]), record["sha256"], Tally.from_record(record))
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            raise DataError(
-                f"{storage.join(self.folder, name)}: not a valid record of a finished part; "
-                "remove it to redo the part"
-            ) from None
-
-    def _write(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
-        text = json.dumps(missing_to_null(value), ensure_ascii=False, indent=indent) + "\n"
-        with storage.write_content(storage.join(self.folder, name)) as stream:
-            stream.write(text.encode("utf-8"))
-
-
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[str]:
-    for key in after:
-        old, new = before.get(key), after[key]
-        if not isinstance(new, Mapping) or not isinstance(old, Mapping):
-            if old != new:
-                yield f"{key} was {_format(old)} and is now {_format(new)}"
-            continue
-        if old.keys() == new.keys() and [*old] != [*new]:  # decides the order of columns
-            yield f"{key} had another order"
-        for name in [*old, *(name for name in new if name not in old)]:
-            if name not in new:
-                yield f"{key}: {name} is missing"
-            elif name not in old:
-                yield f"{key}: {name} is new"
-            elif old[name] != new[name]:
-                yield f"{key}: {name} was {_format(old[name])} and is now {_format(new[name])}"
-
-
-def _format(value: Any) -> str:
-    match value:
-        case [int(size), int(nanoseconds), str(sha256)] if 0 <= nanoseconds < 1 << 62:
-            written = datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone()
-            checksum = f", sha256 {sha256[:8]}" if sha256 else ""
-            return f"{size:,} bytes of {written.isoformat(' ', 'milliseconds')}{checksum}"
-    return short_repr(value, 80)
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        with (self.folder / name).write() as stream:
+            stream.write(to_json(value).encode("utf-8"))

@@ -14,10 +14,6 @@ from tertium.errors import TertiumError, UsageError, short_repr
 from tertium.metrics.base.loading import load_metric
 
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-EXPECTED = (
-    "expected METRIC >= X (or >, <=, <), repeated if several have to hold; "
-    "for other filters query the output with pyarrow or duckdb"
-)
 _CONDITION = re.compile(r"\s*(.+?)\s*([<>](?!=)|[<>]=)\s*(.+?)\s*")
 
 
@@ -42,20 +38,18 @@ def parse_condition(text: str, specs: Sequence[str]) -> ScoreCondition:
     >>> parse_condition("chrf++ >= 40", ["bleu", "chrf:word_order=2"])
     ScoreCondition(text='chrf++ >= 40', metric=1, comparison='>=', bound=40.0)
     """
-    option = f"--keep {short_repr(text, 80)}"
     match = _CONDITION.fullmatch(text)
-    if match is None:
-        raise UsageError(f"{option}: {EXPECTED}")
-    spec, comparison, number = match.groups()
+    spec, comparison, number = match.groups() if match else ("", "", "")
+    with suppress(TertiumError, OSError):
+        spec = spec if spec in specs else load_metric(spec).spec
     bound = math.nan
     with suppress(ValueError):
         bound = float(number)
-    if not math.isfinite(bound):
-        raise UsageError(f"{option}: {short_repr(number)} is not a number; {EXPECTED}")
-    if spec not in specs:
-        with suppress(TertiumError, OSError):
-            spec = load_metric(spec).spec
-    if spec not in specs:
-        reason = f"is not a metric of this run ({', '.join(specs)})"
-        raise UsageError(f"{option}: {short_repr(spec)} {reason}; {EXPECTED}")
+    if spec not in specs or not math.isfinite(bound):
+        listed = ", ".join(specs)
+        raise UsageError(
+            f"--keep {short_repr(text, 80)}: expected METRIC >= X (or >, <=, <) with a number X "
+            f"and a metric of this run ({listed}); repeat --keep if several have to hold; "
+            "for other filters query the output with pyarrow or duckdb"
+        )
     return ScoreCondition(text, specs.index(spec), comparison, bound)

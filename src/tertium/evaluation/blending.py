@@ -33,8 +33,7 @@ from tertium.metrics.regression.blend import (
     number_documents,
     orientation,
 )
-from tertium.metrics.regression.folds import number_folds
-from tertium.metrics.regression.ridge_regression import FOLDS
+from tertium.models.folds import FOLDS, number_folds
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -50,22 +51,20 @@ def test_ridge_equals_its_normal_equations(rows: int) -> None:
     data = make_data(rows, 1.0)
     values, human = data.values, data.targets
     raw = values @ data.shipped[0] + 0.3
-    ridge = adaptation.HeadRidge(data)
     z = (human - human.mean()) / human.std()
     factor, offset = np.polyfit(raw, z, 1)
     centered = values - values.mean(0)
     penalty = 3.0 * (centered**2).sum() / rows
     gram = centered.T @ centered + penalty * np.eye(40)
     expected = np.linalg.solve(gram, centered.T @ (z - factor * raw - offset))
-    np.testing.assert_allclose(ridge.difference(3.0), expected, rtol=1e-6, atol=1e-12)
-    adapted = ridge.adaptation(3.0).predict(values)
+    adapted = adaptation.adapt_head(data, [3.0])[0].predict(values)
     direct = factor * raw + offset + centered @ expected
     np.testing.assert_allclose(adapted, human.mean() + human.std() * direct, rtol=1e-9)
 
 
 def test_guard_accepts_gains_and_refuses_noise() -> None:
     for signal, is_accepted in ((1.5, True), (0.0, False)):
-        study = adaptation.cross_validate(make_data(300, signal), (1.0, 10.0, 100.0), 1)
+        study = adaptation.cross_validate(make_data(300, signal), (1.0, 10.0, 100.0))
         if is_accepted:
             adaptation.check_gain(study, 300)
             assert study.unbiased.mean() > study.shipped.mean() + 0.05
@@ -76,16 +75,18 @@ def test_guard_accepts_gains_and_refuses_noise() -> None:
 
 def test_folds_hold_out_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     folds = []
-    init = adaptation.HeadRidge.__init__
+    adapt_head = adaptation.adapt_head
 
-    def record(self: adaptation.HeadRidge, own: adaptation.JudgedValues, rows: np.ndarray) -> None:
-        folds.append(set(own.sources[rows].tolist()))
-        init(self, own, rows)
+    def record(
+        data: adaptation.JudgedValues, strengths: Sequence[float]
+    ) -> list[adaptation.Adaptation]:
+        folds.append(set(data.sources.tolist()))
+        return adapt_head(data, strengths)
 
-    monkeypatch.setattr(adaptation.HeadRidge, "__init__", record)
-    adaptation.cross_validate(make_data(60, 1.0), (1.0,), 1)
-    assert [len(own) for own in folds] == [24] * 5  # sources in training, of 30
-    assert len(set.union(*({*range(30)} - own for own in folds))) == 30
+    monkeypatch.setattr(adaptation, "adapt_head", record)
+    adaptation.cross_validate(make_data(60, 1.0), (1.0,))
+    assert [len(fold) for fold in folds] == [24] * 5  # sources in training, of 30
+    assert len(set.union(*({*range(30)} - fold for fold in folds))) == 30
 
 
 def test_adapted_scale_keeps_the_order_and_has_the_units_of_human_scores(tmp_path: Path) -> None:
@@ -154,15 +155,15 @@ def test_trained_layers_of_older_models_raise_an_error(tmp_path: Path) -> None:
 def test_options_without_effect_and_removed_ones_raise_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UsageError, match="does not use --seed"):
-        train("tertium-multi", JUDGMENTS, adapt="scale", seed=2)
+    with pytest.raises(UsageError, match="does not use --strengths"):
+        train("tertium-multi", JUDGMENTS, adapt="scale", strengths=(2.0,))
     with pytest.raises(UsageError, match="adapt='layers': expected 'head' or 'scale'"):
         train("tertium-multi", JUDGMENTS, adapt="layers")
     command = ["train", "tertium-multi", "--human", "mine.jsonl", "-o", str(tmp_path / "model")]
     assert main([*command, "--top-layers", "2"]) == 2
     assert "--top-layers was removed: use --adapt head" in capsys.readouterr().err
     assert main([*command, "--adapt", "layers"]) == 2
-    assert "invalid choice: 'layers' (choose from 'head', 'scale')" in capsys.readouterr().err
+    assert "--adapt layers was removed: use --adapt head" in capsys.readouterr().err
 
 
 def test_command_reports_cross_validation(

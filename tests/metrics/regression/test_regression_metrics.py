@@ -27,6 +27,7 @@ from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER, TERR
 from tertium.metrics.regression.ridge_regression import LinearModel
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.folds import FOLDS
 from tertium.models.trained_model import load_checkpoint
 from tertium.segment import Judgment, Preference, Segment
 
@@ -312,10 +313,8 @@ def test_references_are_held_out_together_in_any_order(monkeypatch: pytest.Monke
     second = BLEUR.train(data)
     assert folds_by_reference[0] == folds_by_reference[1]
     assert all(len(folds) == 1 for folds in folds_by_reference[0].values())
-    assert (
-        len({fold for folds in folds_by_reference[0].values() for fold in folds})
-        == ridge_regression.FOLDS
-    )
+    used = {fold for folds in folds_by_reference[0].values() for fold in folds}
+    assert len(used) == FOLDS
     assert first.fitted.linear.strength == second.fitted.linear.strength
 
 

@@ -15,9 +15,9 @@ from tertium.metrics.regression.ridge_regression import (
     _assign_folds,
     choose_strength,
     fit_ridge,
-    minimize_quadratic,
     non_median_shares,
 )
+from tertium.models.ridge import minimize_quadratic
 
 
 def make_data(n: int = 80, k: int = 6, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ import pytest
 
 from tertium.arrays import round_to_grid
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.metrics.regression.folds import make_folds
 from tertium.metrics.regression.kernel_regression import (
     Grid,
     Hyperparameters,
@@ -23,6 +22,7 @@ from tertium.metrics.regression.kernel_regression import (
     squared_lengths,
 )
 from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
+from tertium.models.folds import make_folds
 from tertium.segment import Judgment, Segment
 
 

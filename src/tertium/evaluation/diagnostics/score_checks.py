@@ -24,6 +24,7 @@ from tertium.evaluation.diagnostics.diagnostic import (
     NotApplicableError,
     weighted_means,
 )
+from tertium.models.ridge import fit_ridge_weights
 from tertium.segment import Segment
 
 FOLDS, HASHES = 5, 256
@@ -84,8 +85,7 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
         middle, spread = features[~held_out].mean(axis=0), features[~held_out].std(axis=0)
         training = (features[~held_out] - middle) / np.where(spread > 0, spread, 1.0)
         mean = target[~held_out].mean()
-        gram = training.T @ training + RIDGE * np.eye(training.shape[1])
-        weights = np.linalg.solve(gram, training.T @ (target[~held_out] - mean))
+        [weights] = fit_ridge_weights(training, target[~held_out] - mean, [RIDGE / len(training)])
         standardized = (distinct_features - middle) / np.where(spread > 0, spread, 1.0)
         # predict distinct texts, so that equal texts have exactly equal predictions
         predicted[held_out] = mean + (standardized @ weights)[row_of[held_out]]

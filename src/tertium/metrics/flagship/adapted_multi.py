@@ -29,7 +29,6 @@ from tertium.models.training_options import Options, Rates, Recipe
 from tertium.schema import Rule, Sha256
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.specs import Range
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +71,6 @@ class AdaptedOptions(Options):
         "head"
     )
     strengths: Annotated[Rates, "ridge strengths to try, chosen on held-out sources"] = STRENGTHS
-    seed: Annotated[int, Range(0), "seed of the folds"] = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -201,7 +199,7 @@ class AdaptedMulti(Trainable):
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
-        return frozenset({"strengths", "seed"}) if options.adapt == "scale" else frozenset()
+        return frozenset({"strengths"}) if options.adapt == "scale" else frozenset()
 
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
@@ -230,8 +228,8 @@ class AdaptedMulti(Trainable):
             result = adaptation.scale_only(data)
             residuals = data.targets - result.predict(data.values)
         else:
-            study = adaptation.cross_validate(data, options.strengths, options.seed)
-            result, residuals = adaptation.HeadRidge(data).adaptation(study.best), study.residuals
+            study = adaptation.cross_validate(data, options.strengths)
+            [result], residuals = adaptation.adapt_head(data, [study.best]), study.residuals
             training["cross-validation"] = {
                 "tertium-multi": round(float(study.shipped.mean()), 4),
                 "adapted": round(float(study.unbiased.mean()), 4),

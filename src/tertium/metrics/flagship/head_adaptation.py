@@ -17,10 +17,11 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError, UsageError
+from tertium.models.folds import FOLDS, number_folds
+from tertium.models.ridge import fit_ridge_weights
 from tertium.models.training_examples import pearson
 
 MIN_ROWS, MIN_SOURCES = 30, 10  # to adapt the head
-FOLDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,15 @@ class JudgedValues:
     targets: FloatArray
     sources: IntArray
     shipped: tuple[FloatArray, float]
+
+    def take(self, rows: BoolArray | IntArray) -> JudgedValues:
+        """Return the values of these rows."""
+        return JudgedValues(
+            values=self.values[rows],
+            targets=self.targets[rows],
+            sources=self.sources[rows],
+            shipped=self.shipped,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,46 +84,24 @@ def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
     return float(factor), float(offset)
 
 
-class HeadRidge:
-    """Ridge solutions of many strengths from one decomposition of the Gram matrix."""
-
-    def __init__(self, data: JudgedValues, rows: BoolArray | None = None) -> None:
-        """`rows` selects what to fit to; all by default."""
-        from scipy.linalg import eigh
-
-        chosen = slice(None) if rows is None else rows
-        values, targets = data.values[chosen], data.targets[chosen]
-        self.shipped = data.shipped
-        raw = values @ self.shipped[0] + self.shipped[1]
-        self.mean, self.deviation = float(targets.mean()), float(targets.std())
-        z = (targets - self.mean) / self.deviation
-        self.factor, self.offset = fit_scale(raw, z)
-        self.center = values.mean(0)
-        self.values = values - self.center
-        self.is_wide = len(values) <= values.shape[1]
-        rest = z - self.factor * raw - self.offset
-        gram = self.values @ self.values.T if self.is_wide else self.values.T @ self.values
-        self.eigenvalues, self.vectors = eigh(gram, driver="evd", overwrite_a=True)
-        goal = rest if self.is_wide else self.values.T @ rest
-        self.projected = self.vectors.T @ goal
-        self.unit = float(self.eigenvalues.sum()) / len(values)
-
-    def difference(self, strength: float) -> FloatArray:
-        """Return d, (values,), for a penalty relative to the mean squared length of a row."""
-        penalty = strength * self.unit
-        shares = self.projected / (self.eigenvalues.clip(0) + penalty)
-        solution: FloatArray = self.vectors @ shares
-        return self.values.T @ solution if self.is_wide else solution
-
-    def adaptation(self, strength: float) -> Adaptation:
-        """Return the adapted head."""
-        weights, bias = self.shipped
-        difference = self.difference(strength)
-        offset = self.factor * bias + self.offset - float(difference @ self.center)
-        return Adaptation(
-            weights=self.deviation * (self.factor * weights + difference),
-            bias=self.mean + self.deviation * offset,
+def adapt_head(data: JudgedValues, strengths: Sequence[float]) -> list[Adaptation]:
+    """Return the adapted head for each strength, relative to the mean squared length of a row."""
+    (weights, bias), targets = data.shipped, data.targets
+    raw = data.values @ weights + bias
+    mean, deviation = float(targets.mean()), float(targets.std())
+    z = (targets - mean) / deviation
+    factor, offset = fit_scale(raw, z)
+    center = data.values.mean(0)
+    values, rest = data.values - center, z - factor * raw - offset
+    unit = float((values**2).sum()) / len(values) ** 2
+    adaptations = []
+    for difference in fit_ridge_weights(values, rest, [unit * strength for strength in strengths]):
+        shift = factor * bias + offset - float(difference @ center)
+        adaptation = Adaptation(
+            weights=deviation * (factor * weights + difference), bias=mean + deviation * shift
         )
+        adaptations.append(adaptation)
+    return adaptations
 
 
 def scale_only(data: JudgedValues) -> Adaptation:
@@ -128,37 +116,29 @@ def scale_only(data: JudgedValues) -> Adaptation:
     return Adaptation(weights=factor * weights, bias=factor * bias + offset)
 
 
-def assign_folds(sources: IntArray, seed: int) -> IntArray:
-    """Return the fold of each row, (rows,); translations of one source are in one fold."""
-    names, numbers = np.unique(sources, return_inverse=True)
-    if len(sources) < MIN_ROWS or len(names) < MIN_SOURCES:
+def cross_validate(data: JudgedValues, strengths: Sequence[float]) -> CrossValidation:
+    """Measure adapted heads on held-out sources; translations of one source are in one fold."""
+    sources = len(np.unique(data.sources))
+    if len(data.sources) < MIN_ROWS or sources < MIN_SOURCES:
         raise DataError(
-            f"{len(sources)} translations of {len(names)} sources are too few to adapt the head: "
+            f"{len(data.sources)} translations of {sources} sources are too few to adapt the head: "
             f"give at least {MIN_ROWS} of {MIN_SOURCES}, or adapt only the scale (--adapt scale)"
         )
-    order = np.random.default_rng(seed).permutation(len(names))
-    return (np.argsort(order) % FOLDS)[numbers]
-
-
-def cross_validate(data: JudgedValues, strengths: Sequence[float], seed: int) -> CrossValidation:
-    """Measure adapted heads on held-out sources."""
-    folds = assign_folds(data.sources, seed)
-    values, targets, (weights, bias) = data.values, data.targets, data.shipped
+    folds, (weights, bias) = number_folds(data.sources, FOLDS), data.shipped
     shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
-    predictions = np.zeros((len(targets), len(strengths)))
+    predictions = np.zeros((len(folds), len(strengths)))
     for fold in range(FOLDS):
         held_out = folds == fold
-        ridge = HeadRidge(data, ~held_out)
-        shipped_r[fold] = pearson(values[held_out] @ weights + bias, targets[held_out])
-        for n, strength in enumerate(strengths):
-            own = ridge.adaptation(strength).predict(values[held_out])
-            predictions[held_out, n] = own
-            adapted_r[fold, n] = pearson(own, targets[held_out])
+        values, targets = data.values[held_out], data.targets[held_out]
+        shipped_r[fold] = pearson(values @ weights + bias, targets)
+        for n, adaptation in enumerate(adapt_head(data.take(~held_out), strengths)):
+            predictions[held_out, n] = predicted = adaptation.predict(values)
+            adapted_r[fold, n] = pearson(predicted, targets)
     best = int(adapted_r.mean(0).argmax())
     return CrossValidation(
         shipped=shipped_r,
         adapted=adapted_r,
-        residuals=targets - predictions[:, best],
+        residuals=data.targets - predictions[:, best],
         strengths=tuple(strengths),
     )
 

@@ -37,18 +37,17 @@ from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, share_encoding
 from tertium.metrics.base.text_warnings import Flags, merge_flags
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.regression.folds import number_folds
 from tertium.metrics.regression.ridge_regression import (
-    FOLDS,
     MAX_Z_SCORE,
     LinearModel,
     Prior,
     fit_ridge,
-    minimize_quadratic,
 )
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.folds import FOLDS, number_folds
+from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe

@@ -23,7 +23,7 @@ from tertium.arrays import FloatArray, IntArray, round_to_grid
 from tertium.errors import DataError
 from tertium.execution import progress_task
 from tertium.extras import explain_missing
-from tertium.metrics.regression.folds import make_folds
+from tertium.models.folds import make_folds
 
 DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)
 PREDICTION_ROWS = 512  # rows of the distance matrix computed at once

@@ -22,7 +22,6 @@ from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.parallel_extraction import extract_features
 from tertium.metrics.regression.ridge_regression import (
-    FOLDS,
     NO_PRIOR,
     STRENGTHS,
     LinearModel,
@@ -32,6 +31,7 @@ from tertium.metrics.regression.ridge_regression import (
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.folds import FOLDS
 from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob

@@ -27,13 +27,11 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import DataError, LengthError
+from tertium.models.folds import FOLDS
+from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_examples import pearson
 
 STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-FOLDS = 5  # if there are too few groups to hold one out
-BLOCK_PATIENCE = 3  # rounds of block pivoting without progress
-MAX_PIVOT_ROUNDS = 10_000  # a bound, in case rounding errors cause a cycle
-SIGN_TOLERANCE = 1e-12  # smaller violations of a sign are rounding errors
 MAX_Z_SCORE = 6.0
 
 
@@ -238,36 +236,6 @@ def non_median_shares(features: FloatArray) -> FloatArray:
     """
     shares: FloatArray = (features != np.median(features, axis=0)).mean(axis=0)
     return np.maximum(shares, 1.0 / len(features))
-
-
-def minimize_quadratic(products: FloatArray, moments: FloatArray, signs: FloatArray) -> FloatArray:
-    """Minimize w'Aw / 2 - b'w subject to w_i s_i >= 0, A (k, k) positive definite, b and s (k,).
-
-    Block principal pivoting (Kim and Park 2011): guess which weights are zero, solve for the rest,
-    and exchange all weights with the wrong sign or gradient. If that makes no progress, exchange
-    one at a time.
-
-    >>> minimize_quadratic(np.eye(3), np.array([1.0, -1.0, -1.0]), np.array([1.0, 1.0, 0.0]))
-    array([ 1.,  0., -1.])
-    """
-    flip = np.where(signs == 0, 1.0, signs)
-    a, b = products * flip[:, None] * flip, moments * flip
-    free = np.ones(len(b), dtype=bool)
-    fewest, patience = len(b) + 1, BLOCK_PATIENCE
-    weights = np.zeros(len(b))
-    for _ in range(MAX_PIVOT_ROUNDS):
-        weights = np.zeros(len(b))
-        weights[free] = np.linalg.solve(a[np.ix_(free, free)], b[free])
-        wrong = (signs != 0) & (np.where(free, weights, a @ weights - b) < -SIGN_TOLERANCE)
-        count = int(wrong.sum())
-        if not count:
-            break
-        patience = BLOCK_PATIENCE if count < fewest else patience - 1
-        fewest = min(fewest, count)
-        if patience < 0:
-            wrong = np.arange(len(b)) == np.flatnonzero(wrong)[-1]
-        free ^= wrong
-    return np.asarray(weights * flip + 0.0)
 
 
 def _mean_and_scale(features: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,6 +7,8 @@ import numpy as np
 from tertium.arrays import IntArray
 from tertium.errors import UsageError
 
+FOLDS = 5
+
 
 def make_folds(groups: IntArray, folds: int) -> list[IntArray]:
     """List the rows of each of `number_folds`."""

@@ -1,0 +1,230 @@
+"""The summary of a run: counts of its parts, which add up to those of the corpus."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tertium.core.result import Column, Result, Table, field_values
+from tertium.evaluation.rows import RowScores
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.base.text_warnings import TRUNCATED_TEXT
+from tertium.segment import Segment
+from tertium.version import __version__
+
+DONE = "all done before"  # in place of the speed
+BAD = "_bad"  # the folder of bad rows
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(kw_only=True)
+class MetricTally:
+    """Statistics of one metric: count, sum, range, warnings, errors and signature."""
+
+    count: int = 0
+    total: float = 0.0
+    extremes: tuple[float, ...] = ()
+    warnings: dict[str, int] = field(default_factory=dict)
+    signature: str = ""
+    usage: dict[str, float] = field(default_factory=dict)  # tokens and cost of a judge's answers
+    errors: dict[str, int] = field(default_factory=dict)  # rows by kind of marked error
+
+    @classmethod
+    def from_scores(cls, scores: RowScores, segments: Sequence[Segment]) -> MetricTally:
+        """Return the statistics of some rows."""
+        valid = (scores.values[np.isfinite(scores.values)] + 0.0).tolist()  # no -0.0
+        kinds = [{span.category or span.severity for span in spans} for spans in scores.spans]
+        examples = {len(segment.references): segment for segment in segments}
+        return cls(
+            count=len(valid),
+            total=math.fsum(valid),
+            extremes=(min(valid), max(valid)) if valid else (),
+            warnings={kind: int(mask.sum()) for kind, mask in scores.flags.items()},
+            signature=scores.metric.signature([*examples.values()]) if examples else "",
+            usage=dict(scores.usage),
+            errors=dict(Counter(kind for row in kinds for kind in row)),
+        )
+
+    def add(self, other: MetricTally) -> None:
+        """Add the statistics of other rows."""
+        self.count += other.count
+        self.total = math.fsum([self.total, other.total])
+        extremes = self.extremes + other.extremes
+        self.extremes = (min(extremes), max(extremes)) if extremes else ()
+        self.signature = merge_signatures(self.signature, other.signature)
+        add_counts(self.warnings, other.warnings)
+        add_counts(self.usage, other.usage)
+        add_counts(self.errors, other.errors)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count if self.count else math.nan
+
+    @property
+    def low(self) -> float | None:
+        return min(self.extremes, default=None)
+
+    @property
+    def high(self) -> float | None:
+        return max(self.extremes, default=None)
+
+    @property
+    def missing(self) -> int:
+        """Number of rows without a score."""
+        return self.warnings.get(NO_SCORE, 0)
+
+    def signature_text(self) -> str:
+        """Return the signature of all scored rows."""
+        truncated = self.warnings.get(TRUNCATED_TEXT, 0)
+        return re.sub(r"\|trunc:\d+", f"|trunc:{truncated}", self.signature)
+
+    def records(self) -> dict[str, Any]:
+        """Return the values for readers, for JSON."""
+        optional = {"usage": self.usage, "errors": dict(Counter(self.errors).most_common())}
+        return {
+            "mean": self.mean,
+            "lowest": self.low,
+            "highest": self.high,
+            "scored": self.count,
+            "warnings": dict(sorted(self.warnings.items())),
+            "signature": self.signature_text(),
+            **{name: counts for name, counts in optional.items() if counts},
+        }
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Counts of a part or a run: rows read, kept, and rejected by reason; statistics by metric."""
+
+    rows: int = 0
+    kept: int = 0
+    bad: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, MetricTally] = field(default_factory=dict)
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of other rows."""
+        self.rows += other.rows
+        self.kept += other.kept
+        add_counts(self.bad, other.bad)
+        for spec, tally in other.metrics.items():
+            self.metrics.setdefault(spec, MetricTally()).add(tally)
+
+
+def add_counts(counts: dict[str, Number], more: Mapping[str, Number]) -> None:
+    """Add counts by name to others."""
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+def reason_kind(reason: str) -> str:
+    """Return the kind of a reason: the text before its details.
+
+    >>> reason_kind("not UTF-8 (byte 0xff at position 3)")
+    'not UTF-8'
+    """
+    return re.split(r"[(:,;]", reason)[0].strip()
+
+
+def merge_signatures(first: str, second: str) -> str:
+    """Merge signatures: a varying number of references becomes `var`, other values are joined.
+
+    >>> merge_signatures("chrF|nrefs:1|lang:de", "chrF|nrefs:2|lang:de,fr")
+    'chrF|nrefs:var|lang:de,fr'
+    """
+    if first == second or not second:
+        return first
+    values: dict[str, str] = {}
+    for part in "|".join(filter(None, (first, second))).split("|"):
+        name, _, value = part.partition(":")
+        previous = values.setdefault(name, value)
+        if value != previous:
+            joined = ",".join(sorted({*previous.split(","), *value.split(",")}))
+            values[name] = "var" if name == "nrefs" else joined
+    return "|".join(f"{name}:{value}" if value else name for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class CorpusSummary(Result):
+    """Result of `score_corpus`: row counts, statistics of each metric, and speed.
+
+    Attributes
+    ----------
+    rows, kept
+        Number of rows read and written.
+    bad
+        Number of rejected rows by reason.
+    metrics
+        Count, mean, range, warnings, marked errors and signature by metric spec.
+    scored, seconds
+        Rows and time of this call; less than `rows` if it resumed an earlier run.
+    output
+        The folder of the shards.
+    """
+
+    rows: int
+    kept: int
+    bad: Mapping[str, int]
+    metrics: Mapping[str, MetricTally]
+    scored: int
+    seconds: float
+    parts: int
+    engine: str
+    workers: int
+    output: str
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.scored / self.seconds if self.seconds else 0.0
+
+    def tables(self) -> list[Table]:
+        """Return one row per metric with mean and range; notes have the counts."""
+
+        def decimals(row: tuple[str, MetricTally]) -> int:
+            return load_metric(row[0]).decimals
+
+        columns = [
+            Column("metric", itemgetter(0)),
+            Column("mean", lambda row: row[1].mean, decimals),
+            Column("lowest", lambda row: row[1].low, decimals),
+            Column("highest", lambda row: row[1].high, decimals),
+        ]
+        return [Table(columns, [*self.metrics.items()], notes=self._notes())]
+
+    def _notes(self) -> list[str]:
+        bad, speed = sum(self.bad.values()), self.rows_per_second
+        notes = [
+            f"{self.rows:,} rows, {self.kept:,} kept, {bad:,} invalid; {self.parts:,} "
+            f"part{'s' * (self.parts != 1)} in {self.output}; "
+            + (f"{speed:,.{0 if speed >= 10 else 1}f} rows per second" if self.scored else DONE)
+        ]
+        notes += [f"invalid: {count:,} {reason}" for reason, count in sorted(self.bad.items())]
+        if bad:
+            notes.append(f"invalid rows with their reasons: {self.output}/{BAD}")
+        for spec, tally in self.metrics.items():
+            notes += [f"{spec}: {count:,} {kind}" for kind, count in sorted(tally.warnings.items())]
+            if tally.errors:
+                errors = Counter(tally.errors).most_common()
+                kinds = ", ".join(f"{kind} {count:,}" for kind, count in errors)
+                notes.append(f"{spec}: rows with errors: {kinds}")
+            notes.append(tally.signature_text())
+        return notes
+
+    def records(self) -> dict[str, Any]:
+        """Return the summary as JSON-compatible values."""
+        return {
+            **field_values(self, "scored", "seconds", "output"),
+            "metrics": {spec: tally.records() for spec, tally in self.metrics.items()},
+            "rows_this_run": self.scored,
+            "seconds": self.seconds,
+            "rows_per_second": self.rows_per_second,
+            "version": __version__,
+        }
