@@ -66,6 +66,8 @@ def test_the_verdict_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     gate("good.txt", "fair.txt", *RULES, "-f", "json")
     record = json.loads(capsys.readouterr().out)
     assert (record["verdict"], record["exit_code"]) == ("worse", 1)
+    gate("good.txt", "fair.txt", *RULES, "-q")
+    assert capsys.readouterr().out.startswith("Worse: fair.txt is worse")
     assert record["tests"][0]["margin"] == 1
     gate("good.txt", "fair.txt", *RULES, "-f", "tsv")
     output = capsys.readouterr()

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.decisions.baselines import baseline_records
 from tertium.decisions.gate import GateSet, gate_sets
 from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
+from tertium.evaluation.slices import SlicedResult
 from tertium.metrics.base.loading import load_metric
 from tertium.output.html import render_page
 
+MEAN = "bertr:encoder=toy"  # its score is the mean of segment scores
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 DAMAGED = [text.replace("morning", "mourning") for text in REFERENCES]
 SOURCES = [f"der {n}. Zug an die Küste fährt um {n} Uhr am Morgen" for n in range(60)]
@@ -162,35 +163,36 @@ def test_bad_rules_are_errors(rules: dict[str, object], message: str) -> None:
 
 
 def store(path: Path, outputs: list[str], references: list[str]) -> Path:
-    evaluation = tertium.score({"old": outputs}, ["chrf"], references=references)
-    path.write_text(json.dumps(baseline_records(evaluation)))
+    """Store scores as `tertium score -o FILE.json` does."""
+    evaluation = tertium.score({"old": outputs}, [MEAN], references=references)
+    SlicedResult(evaluation, is_stored=True).write(path)
     return path
 
 
 def test_a_stored_baseline_gives_the_same_result(tmp_path: Path) -> None:
     file = store(tmp_path / "old.json", mixed(0.5, 1), REFERENCES)
-    options = {"references": REFERENCES, "margin": {"chrf": 1}}
-    stored = tertium.gate(file, mixed(0.5, 2), "chrf", **options)
-    direct = tertium.gate(mixed(0.5, 1), mixed(0.5, 2), "chrf", **options)
+    options = {"references": REFERENCES, "margin": {MEAN: 1}}
+    stored = tertium.gate(file, mixed(0.5, 2), MEAN, **options)
+    direct = tertium.gate(mixed(0.5, 1), mixed(0.5, 2), MEAN, **options)
     assert stored.tests == direct.tests
     assert stored.baseline == f"{file} (old)"
 
 
 def test_an_unlike_stored_baseline_is_refused(tmp_path: Path) -> None:
     file = store(tmp_path / "old.json", REFERENCES, REFERENCES)
-    options = {"margin": {"chrf": 1, "bleu": 1}}
+    options = {"margin": {MEAN: 1, "bleu": 1}}
     with pytest.raises(UsageError, match="other sources or references"):
-        tertium.gate(file, REFERENCES, "chrf", references=DAMAGED, margin={"chrf": 1})
+        tertium.gate(file, REFERENCES, MEAN, references=DAMAGED, margin={MEAN: 1})
     with pytest.raises(UsageError, match="has no scores of bleu"):
-        tertium.gate(file, REFERENCES, ["chrf", "bleu"], references=REFERENCES, **options)
+        tertium.gate(file, REFERENCES, [MEAN, "bleu"], references=REFERENCES, **options)
     records = json.loads(file.read_text())
     records[0]["signature"] += "|other"
     file.write_text(json.dumps(records))
     with pytest.raises(UsageError, match=r"\|other \(stored\) and .* \(candidate\)"):
-        tertium.gate(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
+        tertium.gate(file, REFERENCES, MEAN, references=REFERENCES, margin={MEAN: 1})
 
 
-def test_a_stored_result_without_statistics_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
+def test_a_stored_result_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
     evaluation = tertium.score({"old": REFERENCES}, ["chrf"], references=REFERENCES)
     file = tmp_path / "old.json"
     file.write_text(json.dumps(evaluation.records()))

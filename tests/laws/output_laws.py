@@ -250,7 +250,7 @@ def reports_are_well_formed(trial: Trial) -> int:
     file = trial.folder / "report.html"
     has_several_systems = len(trial.testset.systems) > 1
     command = (
-        ["report", "--explain", 2, "--resamples", RESAMPLES, "-o"]
+        ["report", "--count", 2, "--resamples", RESAMPLES, "-o"]
         if has_several_systems
         else ["score", "-o"]
     )

@@ -197,6 +197,7 @@ def mark_texts(segment: Segment, spans: Sequence[Span], notes: str = "") -> list
 class Table:
     """Rows and the columns that show them, with a title, cautions above and notes below.
 
+    The `verdict` says what to conclude; it follows the cautions, and is printed without them, too.
     Rows of the `footer` are cells: they follow the others and are not written to files. `filters`
     are names of columns by which the reader of a page selects rows.
     """
@@ -208,6 +209,12 @@ class Table:
     cautions: Sequence[str] = ()
     footer: Sequence[Sequence[Cell]] = ()
     filters: Sequence[str] = ()
+    verdict: str = ""
+
+    @property
+    def headlines(self) -> list[str]:
+        """The lines above the table: cautions and the verdict."""
+        return [*self.cautions, *([self.verdict] if self.verdict else [])]
 
     @classmethod
     def from_values(cls, values: Mapping[str, Sequence[Any]], **more: Any) -> Table:

@@ -202,7 +202,7 @@ class GateResult(Result):
         tables = [self._test_table()] if self.tests else []
         if self.conditions:
             tables.append(self._condition_table())
-        tables[0] = replace(tables[0], cautions=self.warning_lines())
+        tables[0] = replace(tables[0], cautions=self.cautions, verdict=self.sentence)
         return tables
 
     def warning_lines(self) -> list[str]:
@@ -224,8 +224,9 @@ class GateResult(Result):
         """Return the verdict, tests, conditions and findings of checks."""
         titles = ["Metrics"] * bool(self.tests) + ["Conditions"]
         tables = self.tables()
-        verdict, tables[0] = tables[0].cautions, replace(tables[0], cautions=())
-        sections = [Section("Verdict", [Table((), (), cautions=verdict)])]
+        verdict = Table((), (), cautions=self.cautions, verdict=self.sentence)
+        tables[0] = replace(tables[0], cautions=(), verdict="")
+        sections = [Section("Verdict", [verdict])]
         sections += [Section(title, [own]) for title, own in zip(titles, tables, strict=False)]
         findings = [own.marked_table(pair) for pair, own in self.checks.items()]
         findings = [table for table in findings if table.rows]

@@ -306,9 +306,8 @@ class Comparison(Evaluation):
             *(line for line in lines if not is_caution(line)),
         ]
         cautions = [line for line in lines if is_caution(line)]
-        if verdict := describe_verdict(self):
-            cautions.append(verdict)
-        return Table(columns, self.systems, notes=notes, cautions=cautions)
+        verdict = describe_verdict(self)
+        return Table(columns, self.systems, notes=notes, cautions=cautions, verdict=verdict)
 
     def sections(self) -> list[Section]:
         """Return the sections of an evaluation with the p-values of all pairs."""

@@ -20,7 +20,7 @@ def render_table(table: Table, *, sortable: bool = False, max_rows: int | None =
     rows = Table(visible, table.rows[:max_rows]).cells()
     names = _names(rows, visible)
     cautions = []
-    for line in table.cautions:
+    for line in table.headlines:
         cautions.append(element("p", *isolate_names(line, names), class_="caution"))
     notes = []
     for line in table.notes:

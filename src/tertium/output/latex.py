@@ -40,7 +40,7 @@ def render_table(table: Table) -> str:
     title = table.title or "Results"
     label = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "results"
     lines = [
-        *map(_comment, table.cautions),
+        *map(_comment, table.headlines),
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",

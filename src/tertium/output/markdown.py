@@ -17,8 +17,8 @@ def write(result: Result, path: PathLike) -> None:
 def render_table(table: Table) -> str:
     """Return a table as Markdown that ends in a newline."""
     lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
-    for caution in table.cautions:
-        lines += [escape_markdown(caution), ""]
+    for line in table.headlines:
+        lines += [escape_markdown(line), ""]
     lines.append(_join_cells(map(escape_markdown, table.header)))
     lines.append(_join_cells("---" if column.is_text else "---:" for column in table.visible))
     for row in (*table.cells(), *table.footer):

@@ -51,7 +51,7 @@ def render_table(table: Table, *, width: int | None = None, color: bool = False)
     lines = []
     if table.title:
         lines.append(_style(replace_control_characters(table.title), "best", color))
-    lines += map(replace_control_characters, table.cautions)
+    lines += map(replace_control_characters, table.headlines)
     for widths in _split_columns(table, [header, *rows], text_columns, width):
         rule = RULE * (_line_width(widths.values()) - 2)
         lines.append("")
