@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -211,7 +211,8 @@ def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, A
     digest = write_arrays(folder / NEXT_WEIGHTS, arrays)
     text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
     write_text(folder / CONFIG, text + "\n")
-    (folder / NEXT_WEIGHTS).replace(folder / WEIGHTS)
+    with suppress(FileNotFoundError):  # renamed by another process that saves here
+        (folder / NEXT_WEIGHTS).replace(folder / WEIGHTS)
 
 
 def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
@@ -221,9 +222,10 @@ def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
     """
     from safetensors.numpy import load
 
-    file = folder / NEXT_WEIGHTS  # left by an interrupted write
-    if not file.is_file() or hash_file(file) != expected:
-        file = folder / WEIGHTS
+    file = folder / WEIGHTS
+    with suppress(OSError):  # an interrupted write: the new weights do not have their name yet
+        if hash_file(folder / NEXT_WEIGHTS) == expected:
+            file = folder / NEXT_WEIGHTS
     with _explain_damage(file):
         content = file.read_bytes()
         arrays: dict[str, Array] = load(content)
