@@ -14,7 +14,7 @@ from tertium.decisions.gate import GateSet, gate_sets
 from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
-from tertium.evaluation.slices import SlicedResult
+from tertium.evaluation.sliced_result import SlicedResult
 from tertium.metrics.base.loading import load_metric
 from tertium.output.html import render_page
 
