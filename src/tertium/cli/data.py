@@ -47,15 +47,14 @@ def run(args: argparse.Namespace) -> int:
             entry = folder.find(_set_name(folder, args.set))
             records = describe_dataset(folder, entry)
             title = f"{entry.name} ({entry.kind})"
-            notes = [entry.purpose] if entry.purpose else []
         else:
             sets = track_progress(folder.sets, "reading")
             records = [summarize_dataset(folder, entry) for entry in sets]
             count = f"{len(records)} set{'s' * (len(records) != 1)}"
-            title, notes = f"{count} in {folder.root}", []
+            title = f"{count} in {folder.root}"
     columns = [_make_column(name, value) for name, value in records[0].items()] if records else []
     # JSON is always a list
-    show(args, Table(columns, records, title, notes), records=[records])
+    show(args, Table(columns, records, title), records=[records])
     return 0
 
 
