@@ -39,30 +39,6 @@ FileKey = tuple[str, str]  # (language pair, part)
 
 _SUFFIX = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
 
-PURPOSES: Mapping[str, str] = {
-    "da/wmt15": "choosing (Mathur 2019), training (Shimanaka 2018, Pado 2009)",
-    "da/wmt16": "training (Mathur 2019), testing (Shimanaka 2018, Pado 2009)",
-    "da/wmt17": "testing at segment level (Mathur 2019, Song 2021)",
-    "da/multi30k": "testing (Song 2021)",
-    "qe/wmt20": "testing without reference (Song 2021)",
-    "rankings/wmt08": "testing preferences (Pado 2009)",
-    "rankings/wmt11": "training (Guzman 2015)",
-    "rankings/wmt12": "testing (Guzman 2015)",
-    "rankings/wmt13": "choosing (Guzman 2015), training on preferences",
-    "rankings/wmt15": "training on preferences; shares segments with da/wmt15",
-    "rankings/wmt16": "training on preferences; shares segments with da/wmt16",
-    "rankings/wmt16it": "testing at system level (Mathur 2019)",
-    "modern/dev/da/wmt22": "choosing: direct assessment, with documents",
-    "modern/dev/da/wmt22liv": "choosing: direct assessment of Livonian",
-    "modern/dev/esa/wmt24": "choosing: error span annotation, with spans",
-    "modern/dev/mqm/qe22dev": "choosing: expert scores without reference, with spans",
-    "modern/dev/mqm/ted21": "choosing: expert scores of talks, with spans",
-    "mqm": "training and analysis: modern systems, expert scores",
-    "sts": "similarity and entailment of sentences",
-    "wmt17-metrics-task": "testing at system level (Mathur 2019)",
-    "wmt18-metrics-task": "system level, and unlabeled text",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
@@ -82,13 +58,6 @@ class Dataset:
     def parts(self) -> tuple[str, ...]:
         """The parts, such as train, dev and test; empty if the dataset has none."""
         return tuple(sorted({part for _, part in self.files if part}))
-
-    @property
-    def purpose(self) -> str:
-        """What experiments use the dataset for."""
-        purposes = {"modern/train/": "training", "modern/dev/": "choosing"}
-        default = next((p for prefix, p in purposes.items() if self.name.startswith(prefix)), "")
-        return PURPOSES.get(self.name, default)
 
     def file(self, lp: str, part: str = "") -> Path:
         """Return the file of a language pair and part; the only part may be omitted."""

@@ -9,11 +9,12 @@ from typing import Any
 from tertium.data.dataset_folder import Dataset, DatasetFolder
 from tertium.data.formats.mt_metrics_eval import find_eval_sets
 from tertium.data.formats.preferences import read_texts
+from tertium.data.judgments import JudgmentSet
+from tertium.data.rankings import RankingSet
 from tertium.data.record_files import read_records
 from tertium.data.records import SYSTEM_NAMES, get_text, lowercase_known_columns
 from tertium.data.text_files import read_lines
 from tertium.data.win_rates import annotator_agreement
-from tertium.errors import DataError
 
 Record = dict[str, Any]
 
@@ -47,7 +48,7 @@ def summarize_dataset(folder: DatasetFolder, entry: Dataset) -> Record:
             rows += len(names)
             systems += len({part for name in names for part in name.split("+") if part})
     counts = {"lps": lps, "rows": rows or math.nan, "systems": systems or math.nan}
-    return {"name": entry.name, "kind": entry.kind, **counts, "purpose": entry.purpose}
+    return {"name": entry.name, "kind": entry.kind, **counts}
 
 
 def _count_rows(path: Path) -> int:
@@ -73,52 +74,37 @@ def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
             for s in find_eval_sets(entry.path)
         ]
     if entry.kind == "rankings":
-        return [describe_rankings(folder, entry.name, lp) for lp in entry.lps]
+        return [describe_judgments(folder.rankings(entry.name, lp)) for lp in entry.lps]
     if entry.kind == "sentence pairs":
         return [
             {"part": part, "rows": len(labels), "labelled": sum(map(bool, labels))}
             for (_, part), path in sorted(entry.files.items())
             for labels in [[record.get("label") for _, record in read_records(path)]]
         ]
-    return [describe_scores(folder, entry.name, lp, part) for lp, part in sorted(entry.files)]
+    return [
+        describe_judgments(folder.judgments(entry.name, lp, part), part)
+        for lp, part in sorted(entry.files)
+    ]
 
 
-def describe_scores(folder: DatasetFolder, name: str, lp: str, part: str) -> Record:
-    """Return the statistics of scored translations."""
-    judgment_set = folder.judgments(name, lp, part)
-    joint = sum("+" in j.system for j in judgment_set.judgments)
-    return {
-        "lp": lp,
-        **({"part": part} if part else {}),
-        "rows": len(judgment_set),
-        "segments": len(judgment_set.items),
-        "systems": len(judgment_set.systems) if any(judgment_set.systems) else math.nan,
-        "joint": joint,
-        "lowest": float(judgment_set.scores.min()),
-        "mean": float(judgment_set.scores.mean()),
-        "highest": float(judgment_set.scores.max()),
-        "left out": sum(judgment_set.excluded_counts.values()),
-    }
-
-
-def describe_rankings(folder: DatasetFolder, name: str, lp: str) -> Record:
-    """Return the statistics of comparisons, with annotator agreement if known."""
-    rankings = folder.rankings(name, lp)
-    try:
-        inter, intra = annotator_agreement(rankings)
-        kappas = {"kappa": inter.kappa, "own kappa": intra.kappa}
-    except DataError:
-        kappas = {"kappa": float("nan"), "own kappa": float("nan")}
-    return {
-        "lp": lp,
-        "rows": len(rankings),
-        "ties": rankings.ties,
-        "segments": len(rankings.items),
-        "systems": len(rankings.systems),
-        "judges": len(rankings.judges),
-        **kappas,
-        "left out": sum(rankings.excluded_counts.values()),
-    }
+def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Record:
+    """Return the statistics of scores or comparisons, with annotator agreement if it is known."""
+    record = {"lp": entry.lp, **({"part": part} if part else {}), "rows": len(entry)}
+    record["segments"] = len(entry.items)
+    record["systems"] = len(entry.systems) if any(entry.systems) else math.nan
+    if isinstance(entry, JudgmentSet):
+        record["joint"] = sum("+" in judgment.system for judgment in entry.judgments)
+        record["lowest"] = float(entry.scores.min())
+        record["mean"] = float(entry.scores.mean())
+        record["highest"] = float(entry.scores.max())
+    else:
+        record["ties"], record["judges"] = entry.ties, len(entry.judges)
+        kappas = (math.nan, math.nan)
+        if entry.judges:
+            inter, intra = annotator_agreement(entry)
+            kappas = inter.kappa, intra.kappa
+        record["kappa"], record["own kappa"] = kappas
+    return record | {"left out": sum(entry.excluded_counts.values())}
 
 
 def describe_task(folder: DatasetFolder, name: str, lp: str) -> Record:

@@ -40,18 +40,16 @@ def list_datasets(
             f"{folder.root}: no sets of human judgments found; see "
             "docs/meta-evaluation/human-judgments.md for the expected files"
         )
-    notes: list[str] = []
     if name:
         entry = folder.find(_set_name(folder, name))
         records = describe_dataset(folder, entry)
         title = f"{entry.name} ({entry.kind})"
-        notes += [entry.purpose] if entry.purpose else []
     else:
         sets = track_progress(folder.sets, "reading")
         records = [summarize_dataset(folder, entry) for entry in sets]
         title = f"{len(records)} set{'s' * (len(records) != 1)} in {folder.root}"
     columns = [_make_column(*item) for item in records[0].items()] if records else []
-    return Listing(table=Table(columns, records, title, notes), json=records)
+    return Listing(table=Table(columns, records, title), json=records)
 
 
 def _set_name(folder: DatasetFolder, name_or_path: str) -> str:

@@ -63,10 +63,15 @@ def lowercase_columns(record: Mapping[str, Any]) -> dict[str, Any]:
     >>> lowercase_columns({"score": 1, "Score": 2})
     {'score': 1, 'Score': 2}
     """
-    lowered = {name.lower(): value for name, value in record.items()}
-    if len(lowered) == len(record):
+    return dict(zip(_lowercase_header(tuple(record)), record.values(), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _lowercase_header(header: tuple[str, ...]) -> tuple[str, ...]:
+    lowered = tuple(name.lower() for name in header)
+    if len({*lowered}) == len(header):
         return lowered
-    return {n if n.lower() in record else n.lower(): value for n, value in record.items()}
+    return tuple(name if name.lower() in header else name.lower() for name in header)
 
 
 def _is_standard_column(name: str) -> bool:
@@ -174,7 +179,8 @@ def read_language_pair(record: Mapping[str, Any]) -> str:
     >>> read_language_pair({"lp": "eng-deu"})
     'en-de'
     """
-    return normalize_language_pair(get_text(record, LP_NAMES))
+    name = get_text(record, LP_NAMES)
+    return normalize_language_pair(name) if name else ""
 
 
 def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -307,14 +313,19 @@ def read_labels(record: Mapping[str, Any], excluded: Sequence[str] = ()) -> dict
     >>> read_labels({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
     {'domain': 'news', 'year': '2024'}
     """
+    labels = {}
+    for name in _label_columns(tuple(record), tuple(excluded)):
+        value = record[name]
+        if isinstance(value, str | int | float):
+            labels[name] = format_name(value)
+    return labels
+
+
+@lru_cache(maxsize=256)
+def _label_columns(header: tuple[str, ...], excluded: tuple[str, ...]) -> list[str]:
     other_columns = {*TEXT_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES, *excluded}
-    return {
-        name: format_name(value)
-        for name, value in record.items()
-        if isinstance(value, str | int | float)
-        and name not in other_columns
-        and not is_numbered_reference(name)
-    }
+    names = (name for name in header if name not in other_columns)
+    return [name for name in names if not is_numbered_reference(name)]
 
 
 def record_from_segment(segment: Segment) -> dict[str, Any]:
