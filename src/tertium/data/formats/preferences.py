@@ -81,8 +81,10 @@ def read_preferences(
             rows.append((where, row, len(comparisons) - 1))
     comparisons = _resolve_sides(path, comparisons, readings)
     if _are_ambiguous(comparisons, documents):
-        named = zip(comparisons, documents, strict=True)
-        comparisons = [c._replace(item=f"{document}:{c.item}") for c, document in named]
+        pairs_of_documents = zip(comparisons, documents, strict=True)
+        comparisons = [
+            c._replace(item=f"{document}:{c.item}") for c, document in pairs_of_documents
+        ]
     if _are_ambiguous(comparisons, pairs):
         names = ", ".join(filter(None, dict.fromkeys(pairs)))
         raise DataError(
