@@ -35,7 +35,7 @@ from tertium.cache import vector_cache
 from tertium.cache.vector_cache import clear_memory
 from tertium.cli import main
 from tertium.corpus import worker
-from tertium.corpus.engines import WorkerPool, cluster, count_actor_slots
+from tertium.corpus.engines import WorkerPool, cluster
 from tertium.data.record_files import read_records
 from tertium.errors import (
     DataError,
@@ -53,7 +53,7 @@ ROWS = example_rows()
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use one process unless a test gives a number of workers."""
-    monkeypatch.setattr("tertium.corpus.engines.choose_workers", lambda job: 1)
+    monkeypatch.setattr("tertium.corpus.engines.usable_cores", lambda: 1)
 
 
 def scores_from_totals(rows: list[dict[str, Any]], metric: str) -> list[float]:
@@ -637,7 +637,7 @@ def test_strict_refuses_to_resume_with_bad_rows(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", [*ROWS, {"mt": 5, "ref": ""}])
     out = tmp_path / "out"
     tertium.score_corpus(file, "chrf", out)
-    with pytest.raises(DataError, match=r"_bad/rows\.jsonl: the earlier run rejected rows"):
+    with pytest.raises(DataError, match=r"_bad: the earlier run rejected rows"):
         tertium.score_corpus(file, "chrf", out, resume=True, strict=True)
     tertium.score_corpus(file, "chrf", out, resume=True)
 
@@ -975,8 +975,8 @@ def test_scores_are_equal_without_the_cache(
     [
         ({"workers": "2"}, "workers='2': expected a whole number"),
         ({"workers": 2.5}, "workers=2.5: expected a whole number"),
-        ({"cpus": "1", "engine": "ray"}, "cpus='1', gpus=0: expected numbers"),
-        ({"cpus": float("nan"), "engine": "ray"}, "cpus=nan, gpus=0: a worker needs"),
+        ({"cpus": "1", "engine": "ray"}, "cpus='1', gpus=0: expected the CPUs and GPUs"),
+        ({"cpus": float("nan"), "engine": "ray"}, "cpus=nan, gpus=0: expected the CPUs"),
         ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
         ({"keep": 50}, "keep=50: expected a text such as 'chrf >= 50', or a list"),
         ({"keep": [50]}, "expected a text such as 'chrf >= 50', or a list"),
@@ -1015,11 +1015,9 @@ def test_actors_fit_on_single_nodes(
         {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
     ]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
-    assert [count_actor_slots(1, 0), count_actor_slots(2, 0), count_actor_slots(1, 0.25)] == [
-        8,
-        2,
-        4,
-    ]
+    counts = {(1, 0): 8, (2, 0): 2, (1, 0.25): 4}
+    for (cpus, gpus), count in counts.items():
+        assert WorkerPool(engine="ray", cpus=cpus, gpus=gpus).count_actors() == count
     assert WorkerPool(engine="ray", cpus=8, workers=3).count_actors() == 3
     assert "no node of the cluster has 8 CPUs and 0 GPUs for a worker" in caplog.text
     with pytest.raises(UsageError, match="no node of the cluster has 1 CPUs and 2 GPUs"):

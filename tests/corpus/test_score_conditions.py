@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.corpus.score_conditions import parse_condition
+from tertium.corpus.worker import parse_condition
 from tertium.errors import UsageError
 
 SPECS = ["tertium-small", "chrf:word_order=2", "sss:lp=en-ja"]

@@ -14,7 +14,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -52,11 +52,13 @@ class WorkerPool:
             raise UnknownNameError("engine", self.engine, ENGINES)
         if self.workers is not None and not is_integer_at_least(self.workers, 1):
             raise UsageError(f"workers={short_repr(self.workers)}: {AT_LEAST_ONE}")
-        shares = f"cpus={short_repr(self.cpus)}, gpus={short_repr(self.gpus)}"
-        if not (isinstance(self.cpus, int | float) and isinstance(self.gpus, int | float)):
-            raise UsageError(f"{shares}: expected numbers")
-        if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
-            raise UsageError(f"{shares}: a worker needs CPUs or GPUs; give a positive number")
+        shares = (self.cpus, self.gpus)
+        is_valid = all(isinstance(share, int | float) and share >= 0 for share in shares)
+        if not is_valid or not any(shares):
+            raise UsageError(
+                f"cpus={short_repr(self.cpus)}, gpus={short_repr(self.gpus)}: expected the CPUs "
+                "and GPUs of a worker, as numbers of at least 0 that are not both 0"
+            )
         if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
             raise UsageError(
                 "--worker-gpus (address=, cpus=, gpus=) needs Ray: add --ray HOST:PORT, auto or "
@@ -75,7 +77,8 @@ class WorkerPool:
                 self.size = min(self.count_actors(), len(parts))
                 yield from run_ray(worker.job, parts, self, advance)
             return
-        self.size = min(self.workers or choose_workers(worker.job), len(parts))
+        is_neural = any(worker.job.metrics.values()) and "torch" in sys.modules
+        self.size = min(self.workers or (1 if is_neural else usable_cores()), len(parts))
         if self.size > 1:
             yield from run_processes(worker.job, parts, self.size, advance)
             return
@@ -84,7 +87,14 @@ class WorkerPool:
 
     def count_actors(self) -> int:
         """Return the requested number of actors, else the number that fits on the cluster."""
-        slots = count_actor_slots(self.cpus, self.gpus)
+        import ray
+
+        demand = {key: need for key, need in (("CPU", self.cpus), ("GPU", self.gpus)) if need}
+        slots = 0
+        for node in ray.nodes():
+            if node["Alive"]:
+                shares = [node["Resources"].get(key, 0) / need for key, need in demand.items()]
+                slots += int(min(shares))
         if not slots:
             shortage = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
             if self.workers is None:
@@ -92,13 +102,6 @@ class WorkerPool:
             # an autoscaling cluster may add such a node
             _log.warning("%s for a worker: waiting until such a node joins", shortage)
         return self.workers or slots
-
-
-def choose_workers(job: CorpusJob) -> int:
-    """Return one process per core for metrics in pure Python; one process for neural metrics."""
-    if any(job.metrics.values()) and "torch" in sys.modules:
-        return 1
-    return usable_cores()
 
 
 def share_requests(job: CorpusJob, workers: int, **options: Any) -> CorpusJob:
@@ -143,20 +146,16 @@ def run_processes(
             raise
 
 
-_attempt_part: Callable[[CorpusPart], Outcome]  # of a worker process
+_worker: PartWorker  # of a worker process
+_rows_done: Any
 
 
 def _start(job: CorpusJob, rows_done: Any) -> None:
     """Initialize a worker process, which ignores Ctrl-C and exits with its parent."""
-    global _attempt_part
-
-    def advance(rows: int) -> None:
-        rows_done.value += rows
-
+    global _worker, _rows_done
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    worker = PartWorker(job)
-    _attempt_part = lambda part: worker.attempt_remotely(part, advance)  # noqa: E731
+    _worker, _rows_done = PartWorker(job), rows_done
 
 
 def _exit_with_parent() -> None:
@@ -167,7 +166,11 @@ def _exit_with_parent() -> None:
 
 
 def _attempt(part: CorpusPart) -> Outcome:
-    return _attempt_part(part)
+    return _worker.attempt_remotely(part, _advance)
+
+
+def _advance(rows: int) -> None:
+    _rows_done.value += rows
 
 
 class PartActor:
@@ -230,12 +233,3 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-
-
-def count_actor_slots(cpus: float, gpus: float) -> int:
-    """Count the actors that fit on the nodes of the cluster."""
-    import ray
-
-    demand = {key: need for key, need in (("CPU", cpus), ("GPU", gpus)) if need}
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return sum(int(min(node.get(key, 0) / need for key, need in demand.items())) for node in nodes)

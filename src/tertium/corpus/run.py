@@ -12,13 +12,18 @@ from typing import Any, Literal
 from tertium.arrays import is_integer_at_least
 from tertium.corpus.corpus_paths import find_files, open_path
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
-from tertium.corpus.readers import CorpusPart, plan_parts
-from tertium.corpus.row_inputs import find_example, sample_columns, sample_segments, select_files
+from tertium.corpus.readers import (
+    CorpusPart,
+    find_example,
+    plan_parts,
+    sample_columns,
+    sample_segments,
+    select_files,
+)
 from tertium.corpus.row_tables import WRITERS, ShardFormat
 from tertium.corpus.run_state import RunState
-from tertium.corpus.score_conditions import parse_condition
-from tertium.corpus.summary import CorpusSummary, Tally
-from tertium.corpus.worker import CorpusJob, PartWorker
+from tertium.corpus.summary import BAD, CorpusSummary, Tally
+from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
 from tertium.errors import (
     BudgetError,
     DataError,
@@ -141,7 +146,12 @@ def score_corpus(
         manifest = _describe(job, loaded, parts, part_rows)
         with state.lock():
             state.begin(manifest)
-            done = state.find_done(f".{shards}", strict=strict)
+            done = state.find_done(f".{shards}")
+            if strict and any(tally.bad for tally in done.values()):
+                raise DataError(
+                    f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
+                    "allow: fix them and use another folder, or remove --strict"
+                )
             pending = [part for part in parts if part.name not in done]
             tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending, usage))}
             total = Tally()

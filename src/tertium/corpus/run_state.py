@@ -18,9 +18,9 @@ from typing import Any
 
 from tertium.atomic import PARTIAL_PATTERN, lock_file
 from tertium.corpus.corpus_paths import CorpusPath
-from tertium.corpus.summary import BAD, Tally
+from tertium.corpus.summary import Tally
 from tertium.data.record_files import to_json
-from tertium.errors import DataError, ModelError, UsageError, short_repr
+from tertium.errors import ModelError, UsageError, short_repr
 from tertium.schema import read_dataclass
 
 MANIFEST, DONE, SUMMARY = "_manifest.json", "_done", "_summary.json"
@@ -89,18 +89,14 @@ class RunState:
             if existing.get(key) != manifest.get(key)
         ]
         if differences:
-            more = len(differences) - MAX_LISTED
-            listed = "; ".join(differences[:MAX_LISTED]) + (f"; and {more} more" * (more > 0))
+            listed = "; ".join(differences[:MAX_LISTED])
             raise UsageError(
                 f"{self.folder} holds a run with other settings: {listed}; "
                 "use the same settings, or give another folder"
             )
 
-    def find_done(self, suffix: str, *, strict: bool) -> dict[str, Tally]:
-        """Return the counts of finished parts; one whose shard or record has changed is not.
-
-        With `strict`, refuse a run with bad rows.
-        """
+    def find_done(self, suffix: str) -> dict[str, Tally]:
+        """Return the counts of finished parts; one whose shard or record has changed is not."""
         names, finished = set(self._list_outputs()), {}
         for name in sorted(names):
             part = name.removeprefix(f"{DONE}/").removesuffix(".json")
@@ -112,11 +108,6 @@ class RunState:
                 continue
             if (self.folder / (part + suffix)).fingerprint() == record.shard:
                 finished[part] = record.tally
-            if strict and record.tally.bad:
-                raise DataError(
-                    f"{self.folder}/{BAD}/{part}.jsonl: the earlier run rejected rows, which "
-                    "--strict does not allow: fix them and use another folder, or remove --strict"
-                )
         return finished
 
     def finish(self, part: str, tally: Tally, shard: CorpusPath) -> None:

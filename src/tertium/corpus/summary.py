@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from tertium.version import __version__
 
 DONE = "all done before"  # in place of the speed
 BAD = "_bad"  # the folder of bad rows
-
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(kw_only=True)
@@ -119,7 +117,7 @@ class Tally:
             self.metrics.setdefault(spec, MetricTally()).add(tally)
 
 
-def add_counts(counts: dict[str, Number], more: Mapping[str, Number]) -> None:
+def add_counts(counts: dict[str, Any], more: Mapping[str, Any]) -> None:
     """Add counts by name to others."""
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count

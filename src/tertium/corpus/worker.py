@@ -6,25 +6,41 @@ Scores do not depend on other rows, so every score is identical to that of `tert
 from __future__ import annotations
 
 import json
+import math
+import operator
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.corpus_paths import CorpusPath
-from tertium.corpus.readers import BATCH_ROWS, Batch, CorpusPart, read_batches
-from tertium.corpus.row_inputs import read_segments, reject_incomplete
+from tertium.corpus.readers import (
+    BATCH_ROWS,
+    Batch,
+    CorpusPart,
+    read_batches,
+    read_segments,
+    reject_incomplete,
+)
 from tertium.corpus.row_tables import WRITERS, Kinds, ShardFormat
 from tertium.corpus.run_state import RunState
-from tertium.corpus.score_conditions import ScoreCondition
 from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
-from tertium.errors import BudgetError, DataError, ModelError, TertiumError, UsageError
+from tertium.errors import (
+    BudgetError,
+    DataError,
+    ModelError,
+    TertiumError,
+    UsageError,
+    short_repr,
+)
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.execution import Advance, Runtime, resolve_device, runtime
 from tertium.metrics.base.loading import load_metric
@@ -34,6 +50,46 @@ from tertium.segment import Segment
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "
+COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_CONDITION = re.compile(r"\s*(.+?)\s*([<>](?!=)|[<>]=)\s*(.+?)\s*")
+
+
+@dataclass(frozen=True)
+class ScoreCondition:
+    """A bound for the scores of one metric; `metric` is its position in the run."""
+
+    text: str
+    metric: int
+    comparison: str
+    bound: float
+
+    def mask(self, scores: FloatArray) -> BoolArray:
+        """Return which scores meet the condition; a missing one (NaN) does not."""
+        mask: BoolArray = COMPARISONS[self.comparison](scores, self.bound)
+        return mask
+
+
+def parse_condition(text: str, specs: Sequence[str]) -> ScoreCondition:
+    """Parse a condition on one of the metrics, in any spelling of its spec.
+
+    >>> parse_condition("chrf++ >= 40", ["bleu", "chrf:word_order=2"])
+    ScoreCondition(text='chrf++ >= 40', metric=1, comparison='>=', bound=40.0)
+    """
+    match = _CONDITION.fullmatch(text)
+    spec, comparison, number = match.groups() if match else ("", "", "")
+    with suppress(TertiumError, OSError):
+        spec = spec if spec in specs else load_metric(spec).spec
+    bound = math.nan
+    with suppress(ValueError):
+        bound = float(number)
+    if spec not in specs or not math.isfinite(bound):
+        listed = ", ".join(specs)
+        raise UsageError(
+            f"--keep {short_repr(text, 80)}: expected METRIC >= X (or >, <=, <) with a number X "
+            f"and a metric of this run ({listed}); repeat --keep if several have to hold; "
+            "for other filters query the output with pyarrow or duckdb"
+        )
+    return ScoreCondition(text, specs.index(spec), comparison, bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +148,7 @@ class PartWorker:
         metrics: list[Metric] = [load_metric(spec) for spec in self.job.metrics]
         for metric, expected in zip(metrics, self.job.metrics.values(), strict=True):
             if metric.model_ids != expected:
-                raise ModelError(
-                    f"{metric.spec}: a worker loaded {', '.join(metric.model_ids)}, the run "
-                    f"started with {', '.join(expected)}: install the same weights everywhere"
-                )
+                raise ModelError(f"{metric.spec}: install the same weights on all machines")
         return metrics
 
     def attempt(self, part: CorpusPart, advance: Advance) -> Outcome:
@@ -153,10 +206,11 @@ class PartWorker:
         job = self.job
         counts = Tally(rows=len(batch.table) + len(batch.bad))
         segments = read_segments(batch, job.longest)
-        reject_incomplete(batch, segments, self.metrics, job.example)
-        is_scorable = [segment is not None for segment in segments]
-        table = batch.table if all(is_scorable) else batch.table.filter(pa.array(is_scorable))
-        usable = [segment for segment in segments if segment is not None]
+        reject_incomplete(segments, batch.bad, self.metrics, job.example)
+        table = batch.table
+        if len(segments) < len(table):
+            table = table.filter(pa.array([number in segments for number in batch.numbers]))
+        usable = [*segments.values()]
         rows = [Row(segment=segment) for segment in usable]
         scored = score_rows(rows, self.metrics, incomplete="checked", with_spans=job.spans)
         counts.bad = dict(Counter(map(reason_kind, batch.bad.values())))
