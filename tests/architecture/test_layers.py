@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "schema": {"errors"},
     "execution": {"errors"},
     "segment": {"errors", "spans"},
+    "scores": {"arrays", "core", "errors", "frames"},
     "spans": {"errors"},
     "cache": CORE,
     "text": CORE,

@@ -10,8 +10,8 @@ from tertium.core.result import View, make_page
 from tertium.errors import UsageError
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
-from tertium.evaluation.score_command import RESULT_FILES, Tests, unpack
-from tertium.evaluation.sliced_result import SlicedResult
+from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
+from tertium.evaluation.test_options import Tests
 from tertium.evaluation.verdicts import describe_verdict
 from tertium.localization.inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
@@ -80,7 +80,7 @@ def compare_files(
         result=comparison,
         printed=[table, *pair_tables, *slice_tables],
         table=file_table,
-        json=unpack(SlicedResult(comparison, slices, segments=False)),
+        json=SlicedResult(comparison, slices, segments=False).plain_records(),
         warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
         files=[
             (make_page("scores", comparison, loaded, slices=slices), path)

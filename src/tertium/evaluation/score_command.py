@@ -4,85 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, format_number, make_page
 from tertium.errors import UsageError
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
-from tertium.evaluation.resampling import DEFAULT_RESAMPLES, Test, check_test_options
+from tertium.evaluation.resampling import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
-from tertium.evaluation.sliced_result import SlicedResult
-from tertium.localization.inputs import InputFiles, WriteBack, column_names
+from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
+from tertium.evaluation.test_options import Tests
+from tertium.localization.inputs import InputFiles, WriteBack
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 
-if TYPE_CHECKING:
-    from tertium.evaluation.slices import Slices
-
-RESULT_FILES = (".json", ".md", ".tex", ".html")
 SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
 SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tests:
-    """Significance tests of systems, also on slices of the segments.
-
-    Attributes
-    ----------
-    by
-        Also show results by document, length, language, domain or any field of the records;
-        NAME=FILE reads one label per segment.
-    paired_bs
-        Test against the first system: paired bootstrap (default in compare).
-    paired_ar
-        Test against the first system: approximate randomization.
-    resamples
-        Resamples of tests and intervals (default: 1000 for the bootstrap, 10000 for randomization).
-    seed
-        Random seed.
-    alpha
-        Significance level of marks and ranks.
-    """
-
-    group: ClassVar[str] = "Statistics"
-    by: Annotated[tuple[str, ...], Option(metavar="COLUMN", file="read")] = ()
-    paired_bs: bool = False
-    paired_ar: bool = False
-    resamples: Annotated[
-        int | None, Option("--resamples", "--confidence-n", "--paired-bs-n", "--paired-ar-n")
-    ] = None
-    seed: int = 12345
-    alpha: float = 0.05
-
-    def __post_init__(self) -> None:
-        if self.paired_bs and self.paired_ar:
-            raise UsageError("--paired-bs and --paired-ar: give only one of them")
-        check_test_options(self.test, self.alpha, self.resamples)
-
-    @property
-    def test(self) -> Test:
-        """The paired test; the bootstrap is the default."""
-        return "randomization" if self.paired_ar else "bootstrap"
-
-    @property
-    def is_requested(self) -> bool:
-        """Whether a paired test is requested."""
-        return self.paired_bs or self.paired_ar
-
-    def slice(self, results: Evaluation) -> list[Slices]:
-        """Slice results by each column; slices are tested by randomization by default."""
-        if not self.by:
-            return []
-        from tertium.evaluation.slices import slice_results
-
-        test: Test = "bootstrap" if self.paired_bs else "randomization"
-        return [
-            slice_results(results, column, test=test, resamples=self.resamples)
-            for column in column_names(self.by)
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +151,7 @@ def score_files(
         result=evaluation,
         printed=[*tables, *(table for own in slices for table in own.tables())],
         table=results.slice_table() if slices else tables[0],
-        json=unpack(SlicedResult(evaluation, slices, segments=view.sentence_level)),
+        json=SlicedResult(evaluation, slices, segments=view.sentence_level).plain_records(),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
         files=_pair_files(files, results, loaded, tests),
@@ -279,9 +217,3 @@ def _pair_files(
         marked.warn_about_missing_spans()
         pairs += [(marked, path) for path in files["spans"]]
     return pairs
-
-
-def unpack(result: SlicedResult) -> Any:
-    """Return the records of a result; a single one as an object, as sacrebleu does."""
-    records = result.records()
-    return records[0] if len(records) == 1 else records

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tertium.evaluation.slices import Slices
 
 
+RESULT_FILES = (".json", ".md", ".tex", ".html")
+
+
 @dataclass(frozen=True, eq=False)
 class SlicedResult(Result):
     """An evaluation or comparison with its slices by several columns.
@@ -41,6 +44,11 @@ class SlicedResult(Result):
             inputs = self.results.testset.hash_inputs()
             records = [{**record, "inputs": inputs} for record in records]
         return records + [record for own in self.slices for record in own.records()]
+
+    def plain_records(self) -> Any:
+        """Return the records; a single one as an object, as sacrebleu does."""
+        records = self.records()
+        return records[0] if len(records) == 1 else records
 
     def slice_table(self) -> Table:
         """Return all slices as one table; of several columns, the first cells name them."""
