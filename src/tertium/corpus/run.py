@@ -32,7 +32,8 @@ from tertium.errors import (
     short_repr,
 )
 from tertium.evaluation.metric_choice import load_metrics_for
-from tertium.execution import MEGABYTE, current_runtime, progress_task
+from tertium.evaluation.rows import Row, score_rows
+from tertium.execution import MEGABYTE, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
@@ -40,6 +41,7 @@ from tertium.metrics.judge.metric import Judge
 from tertium.metrics.judge.usage import Usage, check_set, share_usage
 from tertium.models.trained_model import TrainedModel
 from tertium.registry import METRICS
+from tertium.segment import Segment
 from tertium.version import __version__
 
 Engine = Literal["local", "ray"]
@@ -129,10 +131,12 @@ def score_corpus(
             if len(loaded) == 1:  # most texts occur once, and one metric encodes them once
                 memory = min(settings.memory, VECTOR_CACHE_BYTES)
                 settings = replace(settings, memory=memory)
+            example = find_example(segments, loaded)
+            try_metrics(loaded, example, spans=spans)
             job = CorpusJob(
                 output=folder,
                 metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
-                example=find_example(segments, loaded),
+                example=example,
                 runtime=settings,
                 keep=tuple(conditions),
                 fields=tuple(fields),
@@ -169,6 +173,14 @@ def score_corpus(
             )
             state.summarize(summary.records())
     return summary
+
+
+def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> None:
+    """Score one row, so that a metric that cannot run fails before the work."""
+    for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
+        reads_cache = not metric.required_embeddings([example])
+        with runtime(cache=current_runtime().cache and reads_cache):
+            score_rows([Row(segment=example)], [metric], with_spans=spans)
 
 
 def _check_choices(fields: Sequence[str], shards: str, keep: Sequence[str], **counts: int) -> None:
