@@ -21,7 +21,7 @@ from tests.faults.kills import SCORED, _score_with_cache, _uninterrupted, texts
 
 from tertium.cache.vector_cache import FILE
 
-FULL_DISK_BYTES = 256 << 10  # too small for the cache
+FULL_DISK_BYTES = 160 << 10  # too small for the cache
 Damage = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
 
 
@@ -93,7 +93,7 @@ def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
 def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
     """Mount a file system of a few pages."""
     _remove(folder)
-    size = rng.choice((16, 64, 128, FULL_DISK_BYTES >> 10))
+    size = rng.choice((16, 64, 100, FULL_DISK_BYTES >> 10))
     if not _mount("-t", "tmpfs", "-o", f"size={size}k", "none", folder):
         raise NotPossibleError
     try:

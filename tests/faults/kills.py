@@ -77,6 +77,9 @@ class Job(ABC):
         return end.killed
 
 
+METRICS = ("bertscore", "chrf")  # the first one stores token vectors in the cache
+
+
 class Scoring(Job):
     """Scoring new texts with a cache that another run has filled."""
 
@@ -108,7 +111,7 @@ class Scoring(Job):
 
 def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, Any]:
     os.environ["TERTIUM_CACHE"] = str(folder)
-    scores = [load_metric(m).score(segments).segments.tolist() for m in ("tertium-small", "chrf")]
+    scores = [load_metric(m).score(segments).segments.tolist() for m in METRICS]
     from tertium.cache.vector_cache import open_vector_store
 
     vector_cache.flush()
@@ -123,7 +126,7 @@ def _uninterrupted() -> tuple[list[list[float]], float]:
 
     def score(report: Report) -> None:
         with runtime(cache=False):
-            metrics = [load_metric(m) for m in ("tertium-small", "chrf")]
+            metrics = [load_metric(m) for m in METRICS]
             report(json.dumps([m.score(texts(SCORED, 2)).segments.tolist() for m in metrics]))
 
     end = run(score)
@@ -137,7 +140,7 @@ def warm_up() -> None:
 
     torch.set_num_threads(1)
     with runtime(cache=False):
-        load_metric("tertium-small").score([Segment("warm up", None, ("warming up",))])
+        load_metric(METRICS[0]).score([Segment("warm up", None, ("warming up",))])
 
 
 class Training(Job):
