@@ -120,9 +120,11 @@ class CheckReport(Result):
         return Table(columns, [*self.findings()])
 
     def file_table(self, suffix: str = "") -> Table:
-        """Return one row per finding, with both texts."""
+        """Return one row per finding, with both texts, and its place in the files."""
         table = self.finding_table()
         texts = [
+            Column("file", partial(_locate, part="file")),
+            Column("line", partial(_locate, part="line")),
             Column("source", partial(_highlight, side="source")),
             Column("translation", partial(_highlight, side="hypothesis")),
         ]
@@ -178,6 +180,11 @@ class CheckReport(Result):
 
 def _mark(finding: Finding) -> list[MarkedLine]:
     return mark_texts(finding.texts, [finding.span])
+
+
+def _locate(finding: Finding, part: str) -> Any:
+    """Return the file or the line of the marked text, if they are known."""
+    return getattr(finding.location(finding.span.side), part, None)
 
 
 def _highlight(finding: Finding, side: Side) -> str:
