@@ -158,7 +158,7 @@ def test_an_invalid_parquet_file_is_named(
         read_metric_scores(tmp_path / "text.parquet")
     arguments = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.txt")]
     assert main(arguments) == 2
-    assert ".jsonl, .tsv, .csv, .parquet" in capsys.readouterr().err
+    assert "expected a name that ends in .tsv, .csv, .jsonl, .parquet" in capsys.readouterr().err
 
 
 def test_without_pandas_an_error_says_what_to_install(

@@ -157,7 +157,7 @@ def test_long_rank_raises_with_line(tmp_path: Path) -> None:
 def test_segments_of_score_files_are_lists(tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     file.write_text(json.dumps({"system": "A", "score": 1, "segments": 5, "name": "m"}))
-    with pytest.raises(DataError, match="expected a list of scores for each system"):
+    with pytest.raises(DataError, match="segments: expected a list of scores"):
         read_metric_scores(file)
 
 

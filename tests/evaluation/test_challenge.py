@@ -153,7 +153,7 @@ def test_columns_of_several_metrics_have_distinct_names(capsys: pytest.CaptureFi
         "meta",
         "challenge",
         DAMAGE_SET,
-        "--phenomena",
+        "--select",
         "number",
         "-f",
         "tsv",
@@ -237,14 +237,14 @@ def test_perturbation_rules_accept_any_text(kind: str, text: str, seed: int) -> 
     assert "".join(units(text)) == "".join(text.split()) or units(text) == list(text)
 
 
-def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = [
         "meta",
         "challenge",
         DAMAGE_SET,
         "-m",
         "chrf",
-        "--phenomena",
+        "--select",
         "number",
         "empty",
         "close: number",
@@ -254,31 +254,17 @@ def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixtu
     (metric,) = result["metrics"]
     assert metric["groups"][0]["phenomenon"] == "number"
     assert sum(g["pairs"] for g in metric["groups"]) == result["pairs"]
-    assert main([*argv, "--at-least", "0.99"]) == 1
-    assert "chrF: mean accuracy below 0.99" in capsys.readouterr().err
-    assert main([*argv, "--at-least", "0.1", "-o", str(tmp_path / "x.svg")]) == 0
+    assert main([*argv, "-o", str(tmp_path / "x.svg")]) == 0
     assert "close: number" in (tmp_path / "x.svg").read_text(encoding="utf-8")
     for style in ("text", "md", "tsv", "latex"):
         assert main([*argv, "-f", style, "--rows", "language"]) == 0
         assert "zh-en" in capsys.readouterr().out
-    assert main([*argv, "--at-least", "2"]) == main([*argv, "-w", "-1"]) == 2
+    assert main([*argv, "-w", "-1"]) == 2
     capsys.readouterr()
     assert main([*argv, "--by", "language"]) == 2
     assert "--by was removed: use --rows" in capsys.readouterr().err
     assert main(["challenge", DAMAGE_SET, "-m", "chrf"]) == 2
     assert "use `tertium meta challenge SET`" in capsys.readouterr().err
-
-
-def test_at_least_accepts_the_exact_bound(tmp_path: Path) -> None:
-    right, wrong = ACES, ACES | {"reference": ACES["incorrect-translation"]}
-    rows = [
-        (right if number < count else wrong) | {"phenomena": phenomenon}
-        for phenomenon, count in (("a", 6), ("b", 9), ("c", 9))
-        for number in range(10)
-    ]
-    file = write(tmp_path / "aces.tsv", aces_tsv(*rows))
-    assert main(["meta", "challenge", file, "-m", "chrf", "--at-least", "0.8"]) == 0
-    assert main(["meta", "challenge", file, "-m", "chrf", "--at-least", "0.801"]) == 1
 
 
 def test_html_representation() -> None:

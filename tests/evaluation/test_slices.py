@@ -318,7 +318,7 @@ def test_labels_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["score", *argv, "-m", "chrf", "--by", f"text={file}", "-f", "tsv"]) == 0
     assert "science-bees" in capsys.readouterr().out
     (tmp_path / "short.txt").write_text("a\n")
-    assert main(["score", *argv, "-m", "chrf", "--by", f"text={tmp_path / 'short.txt'}"]) == 1
+    assert main(["score", *argv, "-m", "chrf", "--by", f"text={tmp_path / 'short.txt'}"]) == 2
     assert "column 'text' has 1 segments" in capsys.readouterr().err
     assert main(["score", *argv, "-m", "chrf", "--by", "length", "-sl"]) == 2
 

@@ -137,8 +137,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_check(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    assert main(["check", *arguments, "--target-language", "de", "-q", "-f", "sarif"]) == 0
-    return check_structure(json.loads(capsys.readouterr().out))
+    command = ["check", *arguments, "--target-language", "de", "-q", "-o", "found.sarif"]
+    assert main(command) == 0
+    return check_structure(json.loads(Path("found.sarif").read_text(encoding="utf-8")))
 
 
 def place_of(location: dict[str, Any]) -> tuple[Any, ...]:
