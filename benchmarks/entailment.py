@@ -21,8 +21,8 @@ from tertium.metrics.base.lexical_features import LexicalFeatures
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
-    clear_sentence_cache,
     load_sentences,
+    sentence_cache,
 )
 from tertium.metrics.regression.metric_features import MetricColumns
 from tertium.metrics.regression.parallel_extraction import extract_features
@@ -64,14 +64,14 @@ def time_steps(segments: Sequence[Segment]) -> None:
         print_time(
             "entailment, nothing cached, one by one", lambda: [features([s]) for s in fresh], n
         )
-        clear_sentence_cache()
+        sentence_cache.cache_clear()
         print_time("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
         load_sentences(texts)
         print_time("entailment, analyses cached", lambda: features(fresh), n)
         print_time("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
         print_time("METEOR column", lambda: meteor(fresh), n)
     with runtime(threads=1):
-        clear_sentence_cache()
+        sentence_cache.cache_clear()
         load_parser().analyze(texts)
         print_time("entailment, analyses on disk", lambda: features(fresh), n)
 
@@ -85,7 +85,7 @@ def time_cores(segments: Sequence[Segment]) -> None:
     with runtime(cache=False):
         EntailmentFeatures()(segments[:50])
         for threads, part in ((1, segments[:half]), (None, segments[half:])):
-            clear_sentence_cache()
+            sentence_cache.cache_clear()
             with runtime(threads=threads):
                 label = f"batch of {len(part)}, {threads or 'all'} core(s)"
                 print_time(label, partial(extract_features, EntailmentFeatures(), part), len(part))

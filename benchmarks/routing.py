@@ -13,9 +13,10 @@ from functools import lru_cache
 from unittest import mock
 
 import numpy as np
+from papers.number_cells import number_cell
 
 from tertium.arrays import make_rng
-from tertium.core.result import Cell, Table, number_cell
+from tertium.core.result import Cell, Table
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import read_judgments
 from tertium.data.record_files import read_records

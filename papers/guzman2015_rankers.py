@@ -13,8 +13,9 @@ from papers.experiments import Comparisons, average_over_seeds, read_judgments, 
 from papers.table import Figure
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet, sample_comparisons
-from tertium.data.train_test_overlap import drop_overlap, keep_overlap
+from tertium.data.train_test_overlap import drop_overlap, find_shared_segments
 from tertium.metrics.pairwise.network import PairwiseNetwork, Rows, inputs_of
 from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.ranker import Pairwise
@@ -83,12 +84,18 @@ def train_recipe(datasets: DatasetFolder, recipe: RankerRecipe) -> list[Pairwise
     return [Pairwise.from_checkpoint(checkpoint) for checkpoint in checkpoints]
 
 
+def keep_judged(rankings: RankingSet, judgment_sets: Sequence[JudgmentSet]) -> RankingSet:
+    """Return the comparisons of segments that the judgment sets share."""
+    is_shared = find_shared_segments(rankings.segments, judgment_sets)
+    return rankings.select(is_shared[rankings.left] | is_shared[rankings.right])
+
+
 def held_out_sets(datasets: DatasetFolder, name: str) -> list[RankingSet]:
     """Draw the comparisons for choosing the epoch; those of HELD_OUT_SEGMENTS have no ties."""
     if name in HELD_OUT_SEGMENTS:
         judgment_sets = read_judgments(datasets, HELD_OUT_SEGMENTS[name])
         rankings = [datasets.rankings(name, judgments.lp) for judgments in judgment_sets]
-        sets = [keep_overlap(one, judgment_sets).without_ties() for one in rankings]
+        sets = [keep_judged(one, judgment_sets).without_ties() for one in rankings]
     else:
         sets = read_rankings(datasets, name)
     return sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SAMPLE_SEED))

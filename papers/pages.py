@@ -20,10 +20,11 @@ from pathlib import Path
 from papers import PAPERS, find_table, paper_module, tables_of
 from papers.charts import write_agreement_chart, write_chart
 from papers.ledger import Ledger, file_stem
+from papers.number_cells import number_cell
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.atomic import write_text
-from tertium.core.result import Cell, Table, number_cell
+from tertium.core.result import Cell, Table
 from tertium.output.markdown import escape_markdown
 from tertium.output.render import render_table
 

@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from typing import Any
 
+from papers.number_cells import number_cell
 from papers.provenance import code_version
 from papers.table import RowResult, TableResult
-from tertium.core.result import Cell, Table, number_cell
+from tertium.core.result import Cell, Table
 
 RECOMPUTED = "†"  # marks a published average that the paper does not print
 

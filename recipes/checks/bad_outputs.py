@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from papers.number_cells import number_cell
 
 from tertium.arrays import BoolArray
-from tertium.core.result import Cell, Table, number_cell
+from tertium.core.result import Cell, Table
 from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS

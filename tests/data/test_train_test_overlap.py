@@ -13,7 +13,6 @@ from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
 from tertium.data.train_test_overlap import (
     OVERLAP_REASON,
     drop_overlap,
-    keep_overlap,
     normalize_reference,
 )
 from tertium.errors import DataError
@@ -58,7 +57,6 @@ def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
     remaining = drop_overlap(rankings, [make_judgment_set("Y")])
     assert [p.item for p in remaining] == ["0", "2"]
     assert remaining.excluded_counts == {OVERLAP_REASON: 2}
-    assert [p.item for p in keep_overlap(rankings, [make_judgment_set("Y")])] == ["1", "1"]
     with pytest.raises(
         DataError, match=rf"no usable comparison \(4 excluded; {OVERLAP_REASON}: 4\)"
     ):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 import pytest
+from papers.number_cells import number_cell
 
-from tertium.core.result import Cell, Column, Table, number_cell
+from tertium.core.result import Cell, Column, Table
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import score

@@ -73,7 +73,6 @@ class LateOptions:
         self.choose = choose
 
 
-FileName = Annotated[str, Option(metavar="FILE")]
 InFile = Annotated[str, Option(metavar="FILE", file="read")]
 InFiles = Annotated[tuple[str, ...], Option(metavar="FILE", file="read")]
 OutFile = Annotated[str, Option(metavar="FILE", file="write")]

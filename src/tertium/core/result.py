@@ -126,11 +126,6 @@ def format_number(value: float, decimals: int) -> str:
     return "–" if value != value else f"{value:z.{decimals}f}"
 
 
-def number_cell(value: float, decimals: int, emphasis: Emphasis = "") -> Cell:
-    """Return a cell with a rounded number."""
-    return Cell(format_number(value, decimals), value, emphasis)
-
-
 def field_values(value: Any, *omitted: str) -> dict[str, Any]:
     """Return the fields of a dataclass by name, except the omitted ones.
 

@@ -46,20 +46,12 @@ def drop_overlap(
 
     Segments without a reference (quality estimation) are compared by their source.
     """
-    shared = _find_shared(train.segments, held_out)
+    shared = find_shared_segments(train.segments, held_out)
     if isinstance(train, RankingSet):
         rows = shared[train.left] | shared[train.right]
         return replace(train, excluded_counts=_add_count(train, int(rows.sum()))).select(~rows)
     judgments = tuple(train.judgments[n] for n in np.flatnonzero(~shared))
     return replace(train, judgments=judgments, excluded_counts=_add_count(train, int(shared.sum())))
-
-
-def keep_overlap(
-    rankings: RankingSet, other_sets: Iterable[JudgmentSet | RankingSet]
-) -> RankingSet:
-    """Return the comparisons that `drop_overlap` removes."""
-    shared = _find_shared(rankings.segments, other_sets)
-    return rankings.select(shared[rankings.left] | shared[rankings.right])
 
 
 def number_shared_texts(segments: Sequence[Segment]) -> NDArray[np.int64]:
@@ -87,9 +79,10 @@ def number_shared_texts(segments: Sequence[Segment]) -> NDArray[np.int64]:
     return np.unique(roots, return_inverse=True)[1].astype(np.int64)
 
 
-def _find_shared(
+def find_shared_segments(
     segments: Iterable[Segment], other_sets: Iterable[JudgmentSet | RankingSet]
 ) -> NDArray[np.bool_]:
+    """Return a mask of the segments whose reference, or source, occurs in other sets."""
     shared_keys = {
         key for other in other_sets for segment in _judged_segments(other) for key in _keys(segment)
     }

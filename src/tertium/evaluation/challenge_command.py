@@ -72,13 +72,9 @@ def challenge_metrics(
         specs = default_metric(pairs.testset(), metrics.target_language or "")
         metrics = replace(metrics, metrics=tuple(specs))
     study = challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)
-    has_notes = display.format in ("text", "md", "latex")
-    warnings = [] if has_notes else study.warning_lines()
     decimals = 1 if display.width is None else display.width
     return View(
         result=study,
         printed=study.tables(decimals=decimals, warnings=not display.quiet),
-        warnings=warnings,
-        warns_aside=True,
         files=[(study, path) for path in paths],
     )

@@ -87,7 +87,7 @@ def _column_names(extractor: EntailmentFeatures) -> tuple[str, ...]:
 
 def load_sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Sentence]:
     """Parse each distinct text, or take it from the cache in memory."""
-    cache = _sentence_cache(vectors)
+    cache = sentence_cache(vectors)
     sentences = {text: cache[text] for text in texts if text in cache}
     missing = [text for text in dict.fromkeys(texts) if text not in sentences]
     if missing:
@@ -102,13 +102,9 @@ def load_sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Se
     return sentences
 
 
-def clear_sentence_cache() -> None:
-    """Drop the sentences in memory; analyses on disk remain."""
-    _sentence_cache.cache_clear()
-
-
 @lru_cache(maxsize=4)
-def _sentence_cache(vectors: str) -> dict[str, Sentence]:
+def sentence_cache(vectors: str) -> dict[str, Sentence]:
+    """Return the sentences in memory; analyses on disk remain if they are dropped."""
     return {}
 
 
