@@ -11,13 +11,20 @@ import codecs
 import csv
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tertium.corpus.corpus_paths import LOCALIZATION, SourceFile
-from tertium.corpus.row_tables import TEXT, Kinds, infer_columns, is_text_name, make_table
+from tertium.corpus.row_tables import (
+    TEXT,
+    Kinds,
+    find_misfit,
+    infer_columns,
+    is_text_name,
+    make_table,
+)
 from tertium.data import tables, text_files
 from tertium.data.record_files import parse_json_object
 from tertium.data.records import (
@@ -67,11 +74,16 @@ class CorpusPart:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows as a pyarrow table, the number of each in the file, and the reasons of bad rows."""
+    """Rows that were read: their columns, their numbers in the file, and the reasons of bad rows.
 
-    table: Any
+    `read` returns the values of a column, `make_table` all columns as a pyarrow table.
+    """
+
+    names: Sequence[str]
     numbers: Sequence[int]
     bad: dict[int, str]
+    read: Callable[[str], list[Any]]
+    make_table: Callable[[], Any]
 
 
 def plan_parts(files: Iterable[SourceFile], rows: int) -> list[CorpusPart]:
@@ -141,11 +153,24 @@ def read_batches(
         rows, columns = _table_rows(part, header, fields), dict.fromkeys(header, TEXT)
     is_first = True
     while (batch := list(itertools.islice(rows, size))) or is_first:
-        bad = {number: row for number, row in batch if isinstance(row, str)}
-        good = {number: row for number, row in batch if not isinstance(row, str)}
-        table, numbers = make_table(good, columns, bad)
-        yield Batch(table, numbers, bad)
+        yield _make_batch(batch, columns)
         is_first = False
+
+
+def _make_batch(rows: Sequence[Row], columns: Mapping[str, Kinds]) -> Batch:
+    bad: dict[int, str] = {}
+    fitting: dict[int, dict[str, Any]] = {}
+    for number, row in rows:
+        reason = row if isinstance(row, str) else find_misfit(row, columns)
+        if isinstance(row, str) or reason:
+            bad[number] = reason
+        else:
+            fitting[number] = row
+
+    def read(name: str) -> list[Any]:
+        return [row.get(name) for row in fitting.values()]
+
+    return Batch([*columns], [*fitting], bad, read, lambda: make_table(columns, read))
 
 
 @contextmanager
@@ -170,10 +195,17 @@ def _parquet_batches(part: CorpusPart, size: int) -> Iterator[Batch]:
         schema = reader.schema_arrow.remove_metadata()
         for batch in reader.iter_batches(size, row_groups=part.groups):
             table = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-            yield Batch(table, range(number, number + len(batch)), {})
+            yield _batch_of_table(table, number)
             number += len(batch)
     if number == part.first:
-        yield Batch(schema.empty_table(), (), {})
+        yield _batch_of_table(schema.empty_table(), number)
+
+
+def _batch_of_table(table: Any, first: int) -> Batch:
+    numbers = range(first, first + len(table))
+    return Batch(
+        table.column_names, numbers, {}, lambda name: table[name].to_pylist(), lambda: table
+    )
 
 
 def _lines(part: CorpusPart) -> Iterator[tuple[int, bytes]]:
@@ -324,7 +356,7 @@ def sample_segments(
     for file in files:
         batch = next(read_batches(CorpusPart(file), fields, columns, SAMPLED_ROWS))
         if file.kind == "tsv":
-            cells = itertools.chain(*batch.table.to_pydict().values())
+            cells = itertools.chain(*map(batch.read, batch.names))
             tables.warn_about_csv_quotes(str(file), sum(map(tables.is_csv_quoted, cells)))
         segments += read_segments(batch, longest).values()
         if batch.bad:
@@ -352,20 +384,18 @@ def find_example(segments: Sequence[Segment], metrics: Sequence[Metric]) -> Segm
 
 def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
     """Return the segments of rows by their numbers; add the reasons of other rows to the batch."""
-    import pyarrow as pa
-
-    table = batch.table
-    names = sorted((name for name in table.column_names if is_text_name(name)), key=_side_number)
+    names: Sequence[str] = sorted(filter(is_text_name, batch.names), key=_side_number)
     if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
-        names = table.column_names  # which are part of the reason
+        names = batch.names  # which are part of the reason
     try:
-        columns, is_utf8 = [table[name].to_pylist() for name in names], True
+        columns, is_utf8 = [batch.read(name) for name in names], True
     except UnicodeDecodeError:
+        table = batch.make_table()
         columns, is_utf8 = [_decode_leniently(table[name]) for name in names], False
     has_one_text_per_side = (
         is_utf8
         and [_side_number(name) for name in names] in ([0, 2], [0, 1, 2])
-        and all(table[n].type == pa.string() and not table[n].null_count for n in names)
+        and all({*map(type, column)} == {str} for column in columns)
     )
     segments: dict[int, Segment] = {}
     for number, values in zip(batch.numbers, zip(*columns, strict=True), strict=True):

@@ -76,21 +76,13 @@ def _choose_kinds(name: str, kinds: Kinds) -> Kinds:
     return frozenset({JSON}) if len(kinds) > 1 else kinds or TEXT
 
 
-def make_table(
-    rows: Mapping[int, Mapping[str, Any]], columns: Mapping[str, Kinds], bad: dict[int, str]
-) -> tuple[Any, list[int]]:
-    """Convert rows to a table; return it with the row numbers, and add misfits to `bad`."""
+def make_table(columns: Mapping[str, Kinds], read: Callable[[str], list[Any]]) -> Any:
+    """Make a table of columns, whose values `read` returns."""
     import pyarrow as pa
 
-    fitting = {}
-    for number, row in rows.items():
-        if reason := _find_misfit(row, columns):
-            bad[number] = reason
-        else:
-            fitting[number] = row
     fields, arrays = [], []
     for name, kinds in columns.items():
-        values = [row.get(name) for row in fitting.values()]
+        values = read(name)
         if JSON in kinds:
             values = [v if v is None else json.dumps(v, ensure_ascii=False) for v in values]
         elif kinds == TEXT | LISTS:
@@ -98,11 +90,11 @@ def make_table(
         kind = pa.type_for_alias(TYPES.get(kinds, "string"))
         kind = pa.list_(kind) if kinds >= LISTS else kind
         fields.append(pa.field(name, kind, metadata=JSON_METADATA if JSON in kinds else None))
-        arrays.append(pa.array(values, fields[-1].type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), [*fitting]
+        arrays.append(pa.array(values, kind))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _find_misfit(row: Mapping[str, Any], columns: Mapping[str, Kinds]) -> str:
+def find_misfit(row: Mapping[str, Any], columns: Mapping[str, Kinds]) -> str:
     """Return why a row does not fit the columns, or an empty string."""
     for name, value in row.items():
         kinds = columns.get(name)

@@ -204,10 +204,10 @@ class PartWorker:
         import pyarrow as pa
 
         job = self.job
-        counts = Tally(rows=len(batch.table) + len(batch.bad))
+        counts = Tally(rows=len(batch.numbers) + len(batch.bad))
         segments = read_segments(batch, job.longest)
         reject_incomplete(segments, batch.bad, self.metrics, job.example)
-        table = batch.table
+        table = batch.make_table()
         if len(segments) < len(table):
             table = table.filter(pa.array([number in segments for number in batch.numbers]))
         usable = [*segments.values()]
