@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from tertium.campaigns.answers import RaterAnswer
-from tertium.campaigns.campaign import Campaign
+from tertium.campaigns.campaign import Campaign, to_json
 from tertium.spans import Span
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -75,3 +76,9 @@ def mark(text: str, score: float) -> tuple[Span, ...]:
         return ()
     end = min(len(text), 4 + int(100 - score) // 8)
     return (Span(0, end, severity="major" if score < 50 else "minor"),)
+
+
+def write_answers(answers: Iterable[RaterAnswer], path: Path | str) -> None:
+    """Write an answer file."""
+    lines = [json.dumps(to_json(answer), ensure_ascii=False) + "\n" for answer in answers]
+    Path(path).write_text("".join(lines), encoding="utf-8")

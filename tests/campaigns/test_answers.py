@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.campaigns.simulated_raters import write_answers
 from tests.campaigns.test_campaign import make_campaign
 
 from tertium.campaigns.answers import (
@@ -13,7 +14,6 @@ from tertium.campaigns.answers import (
     judgment_rows,
     latest_answers,
     read_answers,
-    write_answers,
     write_judgments,
 )
 from tertium.campaigns.campaign import CampaignItem

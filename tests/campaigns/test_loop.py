@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.campaigns.simulated_raters import EXAMPLES, simulate_answers
+from tests.campaigns.simulated_raters import EXAMPLES, simulate_answers, write_answers
 
-from tertium.campaigns.answers import write_answers
 from tertium.campaigns.campaign import read_campaign
 from tertium.cli import main
 

@@ -104,12 +104,6 @@ def read_answers(path: PathLike) -> list[RaterAnswer]:
     return answers
 
 
-def write_answers(answers: Iterable[RaterAnswer], path: PathLike) -> None:
-    """Write an answer file; a new one can only be read by its owner."""
-    lines = (json.dumps(to_json(answer), ensure_ascii=False) + "\n" for answer in answers)
-    write_text(path, lines, private=True)
-
-
 def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
     """Return the item of an answer; raise an error if the answer does not fit the campaign."""
     if answer.rater not in campaign.raters:

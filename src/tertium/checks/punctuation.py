@@ -48,7 +48,6 @@ REPEATABLE_WORDS = {
 }
 # languages whose human translations have double blanks in 2 of 100 lines or more (FLORES dev)
 DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
-MAX_SHOWN = 20  # characters of a text in a message
 
 
 def find_blank_errors(pair: TranslationPair) -> list[Finding]:
