@@ -19,7 +19,7 @@ BAD = ["Sie haben Dateien.", "Im  Jahr 1974", "<script>alert(1)</script>"]
 GOOD = ["Sie haben {count} Dateien.", "Im Jahr 1947", "Hallo <b>du</b>"]
 
 
-COLUMNS = tuple("system segment check severity side start end text message".split())
+COLUMNS = tuple("system segment check severity side start end text message file line".split())
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
     rows = [*openpyxl.load_workbook(path, rich_text=True).active.iter_rows(values_only=True)]
     assert rows[0] == (*COLUMNS, "source", "translation")
     assert rows[1][:4] == ("bad", 1, "placeholders", "critical")
-    before, marked, after = rows[1][9]
+    before, marked, after = rows[1][11]
     assert (before, str(marked), after) == ("You have ", "{count}", " files.")
     assert marked.font.b
-    assert str(rows[1][10]) == "Sie haben Dateien."
+    assert str(rows[1][12]) == "Sie haben Dateien."
     assert len(rows) == 1 + len([*report.findings()])
 
 

@@ -142,8 +142,8 @@ class Output:
     def check_suffixes(self, suffixes: Collection[str]) -> None:
         """Raise an error for a file that no kind can be written to."""
         for text in self.output:
-            path = split_kind(text)[1]
-            if Path(path).suffix not in suffixes:
+            kind, path = split_kind(text)
+            if not kind and Path(path).suffix not in suffixes:
                 raise suffix_error(path, suffixes)
 
     def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
