@@ -19,9 +19,10 @@ from recipes.languages.lines import language_lines
 from tertium.arrays import FloatArray
 from tertium.atomic import write_text
 from tertium.text.language_identification import LANGUAGE_BY_SCRIPT
-from tertium.text.language_profiles import WEIGHT_SCALE, WORD_PATTERN, character_ngrams
+from tertium.text.language_profiles import WORD_PATTERN, character_ngrams
 from tertium.text.scripts import main_script
 
+WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 NGRAMS_PER_SCRIPT = 1500
 CANDIDATES_PER_SCRIPT = 6 * NGRAMS_PER_SCRIPT
 WORDS_PER_LANGUAGE = 60  # the most frequent ones

@@ -81,12 +81,11 @@ LanguagePairs = Annotated[tuple[str, ...], Option(metavar="LP")]
 Specs = Annotated[tuple[str, ...], Option(metavar="METRIC")]
 
 
+@dataclass(eq=False)
 class EarlyResult(Exception):
     """Ends a command with another result than that of its function, such as a plan of the work."""
 
-    def __init__(self, result: Result) -> None:
-        super().__init__("the command ended early")
-        self.result = result
+    result: Result
 
 
 def parse_decimals(text: str) -> int:

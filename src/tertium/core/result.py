@@ -459,6 +459,9 @@ class View(Result):
     warns_aside: bool = False
     then: Callable[[], None] | None = None
 
+    def tables(self) -> Sequence[Table]:
+        return [part for part in self.contents() if isinstance(part, Table)]
+
     def contents(self) -> Sequence[Any]:
         return self.printed or self.result.contents()
 

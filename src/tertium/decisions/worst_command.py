@@ -12,8 +12,6 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.localization.inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
-LABELS = ("language", "document")
-
 
 def parse_limits(texts: Sequence[str]) -> dict[str, int]:
     """Parse the values of --per.
@@ -24,7 +22,7 @@ def parse_limits(texts: Sequence[str]) -> dict[str, int]:
     limits: dict[str, int] = {}
     for text in texts:
         name, _, count = text.partition("=")
-        if name not in LABELS or not count.isdecimal():
+        if name not in ("language", "document") or not count.isdecimal():
             raise UsageError(f"--per {text}: expected language=N or document=N")
         limits[name] = int(count)
     return limits

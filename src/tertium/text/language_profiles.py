@@ -27,7 +27,6 @@ MAX_NGRAM = 4  # characters
 MIN_LETTERS = 8  # with fewer letters n-grams are not reliable
 WORD_SHARE = 0.3  # weight of frequent words relative to that of n-grams, in short texts
 UNKNOWN_CHARACTER = 255  # number of characters that are in no n-gram of a script
-WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 
 
 @dataclass(frozen=True, eq=False)
