@@ -94,8 +94,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
         listener.listen(1024)  # browsers that are faster than the server wait
     except OSError as error:
         raise UsageError(
-            f"cannot listen on {host}, port {port} ({error.strerror}): give another --host or "
-            "--port (0 chooses a free port)"
+            f"cannot listen on {host}, port {port} ({error.strerror}): give another "
+            "--listen HOST:PORT (port 0 chooses a free one)"
         ) from None
     return listener
 

@@ -190,7 +190,7 @@ def _prepare(database: sqlite3.Connection, path: Path, campaign_id: str) -> None
     database.execute("COMMIT")
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise DataError(
-            f"{path} is a database of another program: give another file with --database"
+            f"{path} is a database of another program: give another file with --answers"
         )
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
@@ -202,7 +202,7 @@ def _prepare(database: sqlite3.Connection, path: Path, campaign_id: str) -> None
     if stored != campaign_id:
         raise DataError(
             f"{path} holds the answers of another campaign (id {stored}, not {campaign_id}): give "
-            "another file with --database, or the campaign it was made for"
+            "another file with --answers, or the campaign it was made for"
         )
 
 

@@ -3,7 +3,7 @@
 The tests use statistics only (`resampling`), so they work for any metric. The first system is the
 baseline; the p-values of all other pairs are available too. How often humans agree with a
 difference comes from judged pairs of systems: `recipes/differences.py` fitted the bundled scales,
-and `tertium meta --thresholds` fits others.
+and `tertium meta thresholds` fits others.
 """
 
 from __future__ import annotations

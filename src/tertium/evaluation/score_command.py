@@ -13,8 +13,8 @@ from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.resampling import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
+from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
-from tertium.evaluation.test_options import Tests
 from tertium.localization.inputs import InputFiles, WriteBack
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer

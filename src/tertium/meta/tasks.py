@@ -237,7 +237,7 @@ class Task:
         if self.statistic == "tie-aware" and self.tie_rate is None:
             raise UsageError(
                 "tie-aware prediction needs the share of tied first places: "
-                "--tie-rate SHARE, or tie_rate= in Python"
+                "give tie_rate= in Python"
             )
         if not 0 <= self.threshold < math.inf:
             raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
