@@ -359,7 +359,7 @@ def test_invalid_evaluation():
             {"confidence_level": "0.9"},
             "confidence_level must be a number between 0 and 1, got '0.9'",
         ),
-        ({"statistic": "tie-aware"}, "or tie_rate= in Python"),
+        ({"statistic": "tie-aware"}, "give tie_rate= in Python"),
     ],
 )
 def test_incompatible_task_options(choices, message):
