@@ -20,20 +20,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, make_rng
-from tertium.campaigns.power import Design, compute_power, effective_document_size
-from tertium.campaigns.sampling import METHODS, choose_segments
-from tertium.campaigns.system_scores import assign_clusters
-from tertium.campaigns.variance import (
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, make_rng
+from tertium.core.spans import error_weight
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.record_files import read_records
+from tertium.meta.correlation import spearman
+from tertium.people.power import Design, compute_power, effective_document_size
+from tertium.people.sampling import METHODS, choose_segments
+from tertium.people.system_ratings import assign_clusters
+from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,
     fit_components,
     pair_products,
 )
-from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.record_files import read_records
-from tertium.meta.correlation import spearman
-from tertium.spans import error_weight
 
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
 SETS = {
@@ -48,7 +48,7 @@ UNITS = {
     "ranking": "share of comparisons won minus lost",
 }
 RAW_DA_DEVIATION = 24.0  # points of a rater's scores in da/wmt22liv; other sets are z-scores
-VARIANCE_FILE = Path("src/tertium/campaigns/variance.json")
+VARIANCE_FILE = Path("src/tertium/people/variance.json")
 SEED = 2024
 MAX_CHOICE_SEGMENTS = 634  # as many as most sets have
 DRAWS = 200

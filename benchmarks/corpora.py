@@ -30,7 +30,7 @@ from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
 from tertium.data.record_files import read_jsonl
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "examples.jsonl"

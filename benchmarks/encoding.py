@@ -29,15 +29,14 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, measure, sum_measurements
-from tertium.arrays import IntArray
-from tertium.cache import vector_cache
-from tertium.cache.vector_cache import clear_memory
+from tertium.core.arrays import IntArray
+from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
-from tertium.encoders import load_encoder
+from tertium.encoders import load_encoder, vector_cache
 from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
 from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.encoders.vector_cache import clear_memory
 from tertium.evaluation.scoring import score_systems
-from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 
 Scorer = Callable[[TestSet], Any]

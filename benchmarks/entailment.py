@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.corpus import wmt17
-from tertium.execution import runtime
-from tertium.linguistics.parser import load_parser
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.metrics.base.lexical_features import LexicalFeatures
 from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
     load_sentences,
@@ -27,7 +28,6 @@ from tertium.metrics.regression.entailment.feature_extraction import (
 from tertium.metrics.regression.metric_features import MetricColumns
 from tertium.metrics.regression.parallel_extraction import extract_features
 from tertium.metrics.regression.regression_metrics import RTER
-from tertium.segment import Segment
 
 PAIRS = 300
 

@@ -19,11 +19,10 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, measure
-from tertium.cache import vector_cache
-from tertium.cache.vector_cache import clear_memory
-from tertium.encoders import load_encoder
-from tertium.execution import runtime
-from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.core.runtime import runtime
+from tertium.encoders import load_encoder, vector_cache
+from tertium.encoders.vector_cache import clear_memory
+from tertium.metrics.bundled.tertium_small import TertiumSmall
 
 
 def main(arguments: list[str] | None = None) -> None:

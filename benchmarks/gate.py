@@ -22,17 +22,17 @@ import numpy as np
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from tertium.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.scores import Scores
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
-from tertium.decisions.gate import choose_verdict
-from tertium.decisions.gate_rules import GateRules, resolve_margins
-from tertium.evaluation.evaluation import Evaluation
+from tertium.decide.gate import choose_verdict
+from tertium.decide.gate_rules import GateRules, resolve_margins
 from tertium.evaluation.metric_choice import load_metrics_for, target_texts
 from tertium.evaluation.noninferiority import measure_difference
 from tertium.evaluation.scoring import score
-from tertium.scores import Scores
+from tertium.evaluation.system_scores import Evaluation
 
 TASK, PAIRS = "wmt17-metrics-task", ("de-en", "en-cs", "en-tr", "zh-en")
 HUMAN_SETS = ("da/wmt22/uk-en", "esa/wmt24/cs-uk", "esa/wmt24/en-is")

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from benchmarks.corpus import wmt17
+from tertium.core.runtime import runtime
 from tertium.encoders import iter_chunks, load_encoder
-from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.heads.metric import load_scorer
+from tertium.metrics.heads.head_metric import load_scorer
 
 HEADS = ("bilstm", "bilstm-attention", "esim")
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.corpus import into_english
 from benchmarks.measure import measure
-from tertium.cache.vector_cache import clear_memory
-from tertium.execution import runtime
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
+from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
-from tertium.segment import Segment
 
 METRICS = ("bertscore", "sss:encoder=use")
 COUNTS = (20_000, 100_000)

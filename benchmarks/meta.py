@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.scores import ScoreMatrix
 from tertium.meta import acc_eq_calibrated
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.protocol import run_protocol
 from tertium.meta.significance import perm_both
 from tertium.meta.tasks import tasks_for
-from tertium.scores import ScoreMatrix
 
 
 @dataclass

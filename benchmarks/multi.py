@@ -24,10 +24,10 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Measurement, measure, resident_memory
-from tertium.cache.vector_cache import clear_memory
-from tertium.execution import runtime
-from tertium.metrics.flagship.input_rows import Row
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.core.runtime import runtime
+from tertium.encoders.vector_cache import clear_memory
+from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 BATCH = 16
 LARGE: dict[str, Any] = {

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.pairwise.network import PairwiseNetwork, Rows
-from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.metrics.pairwise.training import Comparisons, train_networks
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import Comparisons, train_networks
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows
 
 SHAPES = (
     ("published, 75 + 4 inputs", 75, 4, 4),

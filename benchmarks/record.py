@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from papers.provenance import code_version
 
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
 
 START, END = "<!-- measured -->", "<!-- end -->"
 PACKAGES = (

@@ -15,20 +15,20 @@ from unittest import mock
 import numpy as np
 from papers.number_cells import number_cell
 
-from tertium.arrays import make_rng
+from tertium.core.arrays import make_rng
+from tertium.core.errors import DataError
 from tertium.core.result import Cell, Table
+from tertium.core.spans import Span
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import read_judgments
 from tertium.data.record_files import read_records
-from tertium.decisions import route as route_module
-from tertium.decisions.calibration import precision_bounds
-from tertium.decisions.judged_rows import JudgedRows, read_judged_rows
-from tertium.decisions.route import PUBLISH, Route, decide_by_score, fit_route
-from tertium.errors import DataError
+from tertium.decide import route as route_module
+from tertium.decide.judged_rows import JudgedRows, read_judged_rows
+from tertium.decide.margin_calibration import precision_bounds
+from tertium.decide.route import PUBLISH, Route, decide_by_score, fit_route
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.output.render import render_table
-from tertium.spans import Span
 
 TRAIN, DEV = "modern/train/esa", "modern/dev/esa"
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these

@@ -28,13 +28,13 @@ from torch.nn import functional as F
 
 from benchmarks.corpus import wmt17
 from benchmarks.encoding import transformers_pass
-from tertium.arrays import IntArray
+from tertium.core.arrays import IntArray
+from tertium.core.runtime import runtime
 from tertium.encoders import load_encoder
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.bert import BertModel, read_bert_config
 from tertium.encoders.encoder_network import pad_rows
 from tertium.encoders.transformer_encoder import TransformerEncoder
-from tertium.execution import runtime
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime", "openvino")
 BATCH_TOKENS, MAX_PADDING = 1024, 64  # of the batches of the others

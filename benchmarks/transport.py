@@ -20,8 +20,8 @@ import ot
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, best_of
+from tertium.core.runtime import runtime
 from tertium.encoders import Chunk, iter_chunks, load_encoder
-from tertium.execution import runtime
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
 from tertium.metrics.embedding.optimal_transport import (
     map_distances,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from papers.table import PaperTable
-from tertium.errors import UnknownNameError
+from tertium.core.errors import UnknownNameError
 
 PAPERS: Mapping[str, str] = {
     "overview": "All metrics on all test sets",

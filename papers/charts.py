@@ -20,7 +20,7 @@ from tertium.output.charts.axes import (
     axis_limits,
     make_plot,
 )
-from tertium.output.markup import Markup
+from tertium.output.markup_builder import Markup
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
 BAR_HEIGHT = 22.0

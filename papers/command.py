@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.parser import OneLineErrorParser
+from tertium.cli.argument_parser import OneLineErrorParser
 from tertium.cli.progress import progress_bars
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError
+from tertium.core.extras import explain_missing
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.data.record_files import to_json
-from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.extras import explain_missing
 from tertium.output.render import render_contents
 
 if TYPE_CHECKING:

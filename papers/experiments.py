@@ -13,18 +13,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from papers.table import Figure
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.errors import DataError
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics import Metric
-from tertium.scores import Scores
-from tertium.segment import Segment
 
 Correlate = Callable[[FloatArray, FloatArray], Agreement]
 Compare = Callable[[FloatArray, FloatArray, FloatArray], Agreement]

@@ -37,7 +37,7 @@ from papers.language_pairs import INTO_ENGLISH
 from papers.overview import BundledRanker
 from papers.table import PaperTable, Row
 from tertium.meta.pairwise import kendall_wmt14
-from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 
 INTRODUCTION = """\
 A neural network predicts which of two translations is better. Its inputs are four metrics

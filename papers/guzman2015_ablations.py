@@ -17,7 +17,8 @@ import numpy as np
 from papers.experiments import average_over_seeds, read_rankings
 from papers.guzman2015_rankers import OPTIONS, SEEDS, WMT13, held_out_sets
 from papers.table import Figure
-from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import RankingSet
 from tertium.data.train_test_overlap import drop_overlap
@@ -25,12 +26,11 @@ from tertium.encoders.encoder import load_encoder
 from tertium.metrics import load_metric
 from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
 from tertium.metrics.pairwise.features import PairwiseFeatures
-from tertium.metrics.pairwise.network import Cost, PairwiseNetwork, Rows, inputs_of
-from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import Comparisons, train_networks
+from tertium.metrics.pairwise.ranking_network import Cost, PairwiseNetwork, Rows, inputs_of
 from tertium.metrics.pairwise.scaling import Scaler, Scaling
 from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors
-from tertium.metrics.pairwise.training import Comparisons, train_networks
-from tertium.segment import Segment
 
 NIST_OWN_REFERENCES = "nist, own references"
 FOUR_METRICS = ("bleu", "nist", "ter:normalized=true", "meteor")

@@ -11,16 +11,16 @@ import numpy as np
 
 from papers.experiments import Comparisons, average_over_seeds, read_judgments, read_rankings
 from papers.table import Figure
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.segment import Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.data.train_test_overlap import drop_overlap, find_shared_segments
-from tertium.metrics.pairwise.network import PairwiseNetwork, Rows, inputs_of
-from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.metrics.pairwise.ranker import Pairwise
-from tertium.metrics.pairwise.training import DEV_SAMPLE_SEED, train_rankers
-from tertium.segment import Preference, Segment
+from tertium.metrics.pairwise.neural_ranker import Pairwise
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import DEV_SAMPLE_SEED, train_rankers
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, inputs_of
 
 Decision = Literal["both orders", "one order", "win rate", "against reference"]
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from papers.provenance import code_version
 from papers.table import Figure, PaperTable, Row, RowResult, TableResult
-from tertium.atomic import write_text
-from tertium.errors import DataError
+from tertium.core.atomic import write_text
+from tertium.core.errors import DataError
 
 MISSING = Figure(value=math.nan, count=0)
 

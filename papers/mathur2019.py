@@ -33,7 +33,7 @@ from papers.trained_metrics import (
     first_seed_only,
     untrained_head,
 )
-from tertium.metrics.heads.options import OURS, PUBLISHED
+from tertium.metrics.heads.head_options import OURS, PUBLISHED
 
 INTRODUCTION = """\
 Metrics over contextual embeddings: BERTR (recall of token similarities, no training), and the

@@ -16,17 +16,17 @@ import numpy as np
 
 from papers.overview import EMBEDDING_METRICS, LEXICAL_METRICS, metric_rows, spec_rows
 from papers.table import Figure, PaperTable, Row
-from tertium.arrays import make_rng
+from tertium.core.arrays import make_rng
+from tertium.core.errors import UnknownNameError
+from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
 from tertium.data.records import segment_from_record
-from tertium.errors import UnknownNameError
 from tertium.meta.accuracy import acc_eq_calibrated
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import pearson
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric
-from tertium.segment import Judgment
 
 INTRODUCTION = """\
 Agreement with human scores of systems from WMT21 to WMT24. Most of their translations are good, so

@@ -13,9 +13,9 @@ from papers.departures import WMT11_SEGMENTS
 from papers.experiments import Comparisons, Segments, SegmentsByPart, Systems
 from papers.language_pairs import INTO_ENGLISH, MULTI30K, QE_WMT20
 from papers.table import Experiment, PaperTable, Row
+from tertium.core.registry import METRICS, RANKERS
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.metrics.base.ranker import load_ranker
-from tertium.registry import METRICS, RANKERS
 
 INTRODUCTION = """\
 Every metric with its default settings, on every test set that is available. A metric is not

@@ -14,13 +14,13 @@ from functools import lru_cache
 import numpy as np
 
 from papers.table import Figure
-from tertium.arrays import BoolArray, FloatArray
+from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.segment import Judgment, Segment
 from tertium.data import record_files
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import spearman
 from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
 from tertium.metrics.regression.regression_metrics import RTER
-from tertium.segment import Judgment, Segment
 
 ENTAILMENT = "ENTAILMENT"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from papers.experiments import Comparisons
 from papers.table import Figure
-from tertium.arrays import BoolArray, divide
+from tertium.core.arrays import BoolArray, divide
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import win_ratio

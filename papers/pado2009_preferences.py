@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from papers.experiments import read_rankings
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.metrics import load_metric
 from tertium.metrics.regression.linear_metric import Regression
-from tertium.segment import Segment
 
 COMPARISONS, SEED = 4000, 13
 STRENGTHS = (0.001, 0.01, 0.1, 1.0)

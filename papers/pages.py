@@ -23,7 +23,7 @@ from papers.ledger import Ledger, file_stem
 from papers.number_cells import number_cell
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
 from tertium.core.result import Cell, Table
 from tertium.output.markdown import escape_markdown
 from tertium.output.render import render_table

@@ -12,9 +12,9 @@ import numpy as np
 
 from papers.experiments import read_judgments
 from papers.table import Figure
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.segment import Segment
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from papers.language_pairs import INTO_ENGLISH
 from papers.pado2009 import train_round_robin
 from papers.table import Figure, PaperTable, Row
 from papers.trained_metrics import SentenceRegression
-from tertium.arrays import BoolArray
+from tertium.core.arrays import BoolArray
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.encoder import load_encoder
-from tertium.evaluation.error_analysis import Disagreement, find_disagreement
 from tertium.metrics import Metric
 from tertium.metrics.regression.regression_metrics import MTR
-from tertium.segment import Segment
+from tertium.studies.error_analysis import Disagreement, find_disagreement
 
 INTRODUCTION = """\
 A support vector regression (SVR) predicts human scores from sentence vectors of a translation and

@@ -13,10 +13,10 @@ import numpy as np
 from papers.experiments import Correlation
 from papers.ledger import Ledger
 from papers.table import PaperTable, Row, build_model
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError
+from tertium.core.runtime import progress_task
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import MissingResourceError
-from tertium.execution import progress_task
 from tertium.meta.significance import williams
 
 SIGNIFICANCE_LEVEL = 0.05

@@ -22,13 +22,13 @@ from papers.language_pairs import MULTI30K as MULTI30K_PAIRS
 from papers.language_pairs import QE_WMT20
 from papers.printed_examples import ExampleScores, load_examples
 from papers.table import Experiment, Figure, PaperTable, Row
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.encoders import share_encoding
 from tertium.encoders.encoder import load_encoder
 from tertium.meta.correlation import pearson
-from tertium.scores import Scores
-from tertium.segment import Segment
 
 INTRODUCTION = """\
 SentSim adds a sentence metric (SSS or SMD) to a token metric (WMD or BERTScore). The tables show

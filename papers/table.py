@@ -14,9 +14,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
 
+from tertium.core.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
+from tertium.core.runtime import progress_task
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
-from tertium.execution import progress_task
 from tertium.metrics import load_metric
 
 MakeModel = Callable[[DatasetFolder, str], Any]

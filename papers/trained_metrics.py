@@ -26,19 +26,19 @@ from papers.experiments import (
     read_rankings,
 )
 from papers.table import Figure
-from tertium.cache.cached_files import TRAINED
+from tertium.core.cached_files import TRAINED
+from tertium.core.registry import METRICS, resolve
+from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.record_files import read_jsonl
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.heads.options import OURS, HeadOptions
+from tertium.metrics.heads.head_options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.training_data import remove_leaks
 from tertium.models.training_options import PairLoss
-from tertium.registry import METRICS, resolve
-from tertium.segment import Judgment, Segment
 
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))

@@ -17,8 +17,8 @@ import argparse
 import json
 from pathlib import Path
 
-from tertium.atomic import write_text
-from tertium.errors import DataError
+from tertium.core.atomic import write_text
+from tertium.core.errors import DataError
 
 
 def convert_vectors(path: Path) -> str:

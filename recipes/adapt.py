@@ -23,13 +23,13 @@ import numpy as np
 
 from recipes.multi.evaluate import pair_accuracy
 from recipes.multi.judgments import read_rows
-from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.errors import DataError
-from tertium.metrics.flagship import head_adaptation as adaptation
-from tertium.metrics.flagship.adapted_multi import STRENGTHS
-from tertium.metrics.flagship.input_rows import INPUT_MODES, Row
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
-from tertium.models.inputs import Against
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.errors import DataError
+from tertium.metrics.bundled import head_adaptation as adaptation
+from tertium.metrics.bundled.adapted_multi import STRENGTHS
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
+from tertium.models.input_columns import Against
 
 SETS = ("esa/wmt24/cs-uk", "esa/wmt24/en-is", "da/wmt22/uk-en")
 SIZES, SEEDS = (50, 200, 1_000, 5_000), (1, 2, 3)

@@ -30,14 +30,14 @@ from pathlib import Path
 import numpy as np
 from papers.modern import HUMAN_PREFIXES, SAMPLE_SIZE, read_sample
 
-from tertium.arrays import FloatArray
-from tertium.atomic import write_text
+from tertium.core.arrays import FloatArray
+from tertium.core.atomic import write_text
+from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.blending import cross_validate_blend
-from tertium.execution import runtime
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
 from tertium.metrics.regression.blend import (

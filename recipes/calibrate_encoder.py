@@ -18,14 +18,14 @@ from typing import get_args
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders import Chunk, Encoder, compare_pairs, load_encoder
 from tertium.meta.correlation import pearson
 from tertium.metrics.base.greedy_matching import match_greedily
 from tertium.metrics.base.metric import Side, pair_texts
 from tertium.metrics.embedding.bertscore import with_f1
-from tertium.metrics.embedding.metric import Centre
+from tertium.metrics.embedding.embedding_metric import Centre
 from tertium.metrics.embedding.optimal_transport import map_distances
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import SSS, sentence_cosines

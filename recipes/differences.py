@@ -28,8 +28,10 @@ import numpy as np
 from papers.modern import HUMAN_PREFIXES, SEED, read_sample
 from papers.overview import training_sets
 
-from tertium.arrays import make_rng
-from tertium.atomic import write_text
+from tertium.core.arrays import make_rng
+from tertium.core.atomic import write_text
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats.metrics_task import MetricsTask
 from tertium.data.record_files import read_records
@@ -37,8 +39,6 @@ from tertium.evaluation.comparison import scale_name
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.metrics import Metric, load_metric
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
 
 FILE = Path(__file__).parents[1] / "src" / "tertium" / "evaluation" / "differences.json"
 SETS = ("da/wmt20", "da/wmt21", "da/wmt22", "esa/wmt24", "mqm/news20", "mqm/news21", "mqm/ted21")

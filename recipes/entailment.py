@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.metrics.regression.linear_metric import Regression
 from tertium.metrics.regression.regression_metrics import (
@@ -21,7 +22,6 @@ from tertium.metrics.regression.regression_metrics import (
     TERR,
 )
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.segment import Judgment
 
 SETS = ("da/wmt15", "da/wmt16")
 MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (

@@ -28,19 +28,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from tertium.core.runtime import Precision
+from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.train_test_overlap import drop_overlap
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.execution import Precision
 from tertium.metrics.heads.bilstm import PaddedSequences
 from tertium.metrics.heads.config import Difference, HeadConfig
 from tertium.metrics.heads.encoder_states import LiveStates
+from tertium.metrics.heads.head_options import OURS, PUBLISHED
+from tertium.metrics.heads.head_training import HeadTraining, agreement_on_scores, all_scores
 from tertium.metrics.heads.networks import PairNetwork, make_network
-from tertium.metrics.heads.options import OURS, PUBLISHED
-from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
 from tertium.models.training_examples import (
     ComparedPairs,
@@ -53,7 +54,6 @@ from tertium.models.training_examples import (
     strict_tau,
 )
 from tertium.models.training_options import Epoch, TrainingOptions
-from tertium.segment import Judgment, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
 ON_COMPARISONS = OURS.options.on_comparisons

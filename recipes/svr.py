@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 
+from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.execution import runtime
 from tertium.meta.correlation import pearson
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import bundled_models_folder

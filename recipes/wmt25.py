@@ -47,11 +47,11 @@ from papers.provenance import code_version
 
 from papers import find_table
 from recipes.blend import add_scores
-from tertium.arrays import FloatArray, divide, make_rng
-from tertium.atomic import write_text
+from tertium.core.arrays import FloatArray, divide, make_rng
+from tertium.core.atomic import write_text
+from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.execution import runtime
 from tertium.metrics import load_metric
 
 ROOT = Path(__file__).parents[1]

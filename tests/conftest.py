@@ -15,10 +15,10 @@ from tests.heavy import import_references, record_heavy_imports
 from tests.partial_metric import partial  # noqa: F401 (a fixture)
 from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
+from tertium.core.registry import METRICS
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.execution import runtime
-from tertium.registry import METRICS
-from tertium.segment import Segment
 
 MIN_PRELOAD_TESTS = 1000  # in a run that preloads all models
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.registry import METRICS
+from tertium.core.segment import Segment
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.lexical.chrf import CHRF
-from tertium.registry import METRICS
-from tertium.segment import Segment
 
 UNSCORED = "unscored"
 

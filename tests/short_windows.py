@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tertium.cache.vector_cache import clear_memory
-from tertium.execution import runtime
-from tertium.metrics.flagship import row_scorer, text_windows
+from tertium.core.runtime import runtime
+from tertium.encoders.vector_cache import clear_memory
+from tertium.metrics.bundled import row_scorer, text_windows
 
 MAX_PIECES, MAX_JOINT_PIECES = 32, 96
 

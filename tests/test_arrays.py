@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tertium.arrays import (
+from tertium.core.arrays import (
     BLOCK_NUMBERS,
     FloatArray,
     exact_dot_products,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.atomic import check_writable, lock_file, open_atomic, write_text
-from tertium.errors import WriteError
+from tertium.core.atomic import check_writable, lock_file, open_atomic, write_text
+from tertium.core.errors import WriteError
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and modes of Unix")
 NOT_ROOT = pytest.mark.skipif(
@@ -87,7 +87,7 @@ def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path: Path) -> Non
 @ONLY_UNIX
 def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     code = (
-        "import os, sys; os.umask(0o027); from tertium.atomic import write_text; "
+        "import os, sys; os.umask(0o027); from tertium.core.atomic import write_text; "
         "write_text(sys.argv[1], 'x')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=True)
@@ -136,7 +136,7 @@ def test_a_device_is_written_directly(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
 def test_redirected_output_keeps_earlier_output(tmp_path: Path) -> None:
     code = (
-        "from tertium.atomic import write_text; print('before', flush=True); "
+        "from tertium.core.atomic import write_text; print('before', flush=True); "
         "write_text('/dev/stdout', 'written\\n'); print('after')"
     )
     file = tmp_path / "printed"
@@ -205,7 +205,7 @@ def test_errors_of_reading_inside_the_block_pass_through(tmp_path: Path) -> None
 HOLD = """
 import sys, time
 from pathlib import Path
-from tertium.atomic import lock_file
+from tertium.core.atomic import lock_file
 
 with lock_file(Path(sys.argv[1])) as is_ours:
     print(is_ours, flush=True)

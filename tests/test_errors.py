@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.errors import TertiumError, UnknownNameError, short_repr
+from tertium.core.errors import TertiumError, UnknownNameError, short_repr
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.scores import ScoreMatrix
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.evaluation.ranking import mean_scores
-from tertium.scores import ScoreMatrix
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from tertium import TestSet, rank, score, score_corpus
-from tertium.arrays import FloatArray
 from tertium.cli import main
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError, PluginError, UsageError
+from tertium.core.registry import METRICS, RANKERS
+from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import MissingResourceError, PluginError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric, SegmentMetric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.registry import METRICS, RANKERS
-from tertium.segment import Segment
 from tertium.testing import check_metric
 
 MODULE = '''
@@ -399,7 +399,7 @@ def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
         f"import sys; sys.path.insert(0, {str(site)!r}); import tertium.cli; "
         "tertium.cli.describe_commands(); "
         "tertium.load_metric('chrf'); tertium.load_metric('bleu'); "
-        "from tertium.registry import METRICS; assert 'worse' in METRICS; "
+        "from tertium.core.registry import METRICS; assert 'worse' in METRICS; "
         "assert 'broken' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -411,7 +411,7 @@ def test_a_malformed_file_of_any_package_affects_no_built_in_name(
 ) -> None:
     install(ratios, "malformed", entries)
     with monkeypatch.context() as patch:
-        patch.setattr("tertium.registry.list_plugins", None)  # is not called
+        patch.setattr("tertium.core.registry.list_plugins", None)  # is not called
         assert load_metric("bleu").name == "bleu"
         assert load_metric("chrf++").name == "chrf"
         assert load_metric("bertscore:encoder=toy").name == "bertscore"

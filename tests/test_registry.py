@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.errors import UnknownNameError
+from tertium.core.errors import UnknownNameError
 from tertium.metrics.base.loading import load_metric
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from tertium.errors import ModelError, UsageError
-from tertium.schema import (
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.schema import (
     POSITIVE,
     Sha256,
     check_fields,

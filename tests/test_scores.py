@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.scores import ScoreMatrix, Scores
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.scores import ScoreMatrix, Scores
-from tertium.segment import Segment
 
 
 def test_documents_are_scored_as_corpora(example: TestSet) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tertium import TestSet, load_metric
-from tertium.errors import DataError, LengthError, UsageError
-from tertium.segment import Judgment, Preference, Segment, attach_context
+from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.segment import Judgment, Preference, Segment, attach_context
 
 INVALID = {
     0xD800: r"U\+D800 is half of a surrogate pair",

@@ -7,8 +7,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.spans import (
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.spans import (
     ESA_WEIGHTS,
     Span,
     UnlocatedError,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.errors import UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.segment import Segment
+from tertium.core.specs import build_dataclass, format_spec, split_spec
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import CHRF
-from tertium.segment import Segment
-from tertium.specs import build_dataclass, format_spec, split_spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,11 @@ import argparse
 import numpy as np
 from papers.number_cells import number_cell
 
-from tertium.arrays import BoolArray
+from tertium.core.arrays import BoolArray
 from tertium.core.result import Cell, Table
-from tertium.decisions.calibration import precision_bounds
-from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
-from tertium.decisions.route import DEFAULT_CONDITIONS
+from tertium.decide.judged_rows import DEFAULT_SCORES, read_judged_rows
+from tertium.decide.margin_calibration import precision_bounds
+from tertium.decide.route import DEFAULT_CONDITIONS
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
 from tertium.output.render import render_table
 

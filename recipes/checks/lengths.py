@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from recipes.languages.lines import FLORES_DEV_LINES, read_flores
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
 
 TABLE = Path(__file__).parents[2] / "src/tertium/checks/length_ratios.json"
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from recipes.flagship.corpus import pairs_into_english
 from recipes.flagship.damage import KINDS, damage
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.segment import Segment
 
 
 def main() -> None:

@@ -27,13 +27,13 @@ from recipes.flagship.ship import (
     score_wmt18_outputs,
     write_config,
 )
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.metrics.flagship.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
-from tertium.metrics.flagship.input_rows import Row
-from tertium.metrics.flagship.scales import ErrorPenalty
-from tertium.metrics.flagship.tertium_base import TertiumBase
-from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.metrics.bundled.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
+from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.scales import ErrorPenalty
+from tertium.metrics.bundled.tertium_base import TertiumBase
+from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
 EXPERT_SET, PAIR = "modern/dev/mqm/ted21", "zh-en"

@@ -27,11 +27,11 @@ from recipes.flagship.ship import (
     score_wmt18_outputs,
     write_config,
 )
-from tertium.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray, make_rng
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
-from tertium.metrics.flagship.scales import LengthPenalty
-from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.metrics.bundled.scales import LengthPenalty
+from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
 MIN_WORDS, MAX_WORDS = 6, 64  # nearly all references are in this range

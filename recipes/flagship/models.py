@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tertium.metrics.flagship.input_rows import HYPOTHESIS, REFERENCE
-from tertium.metrics.flagship.late_interaction import CrossHead, LateInteraction, score_pooled
-from tertium.metrics.flagship.row_alignment import RowAlignment
+from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE
+from tertium.metrics.bundled.late_interaction import CrossHead, LateInteraction, score_pooled
+from tertium.metrics.bundled.row_alignment import RowAlignment
 
 IntArray = NDArray[np.int64]
 MAX_PIECES = 160

@@ -20,7 +20,7 @@ from torch import Tensor
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import TrainingRun
 from tertium.encoders.model_settings import ROW_SCALE
-from tertium.metrics.flagship.bundled_model import LEFT, RIGHT, apply_weight_delta, dequantize
+from tertium.metrics.bundled.bundled_model import LEFT, RIGHT, apply_weight_delta, dequantize
 
 PART_BYTES = 15_000_000
 

@@ -22,18 +22,18 @@ from safetensors.torch import load_file, save_file
 
 from recipes.flagship.corpus import pairs_into_english
 from recipes.flagship.train import LAYERS
-from tertium.cache.cached_files import hash_file
+from tertium.core.cached_files import hash_file
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_settings import read_settings
 from tertium.encoders.weight_files import locate_weights
-from tertium.metrics.flagship.bundled_model import ENCODER, load_bundled_model
-from tertium.metrics.flagship.calibrated_metric import EnglishCalibratedMetric
-from tertium.metrics.flagship.surface_features import FEATURE_NAMES
-from tertium.metrics.flagship.tertium_base import TertiumBase
-from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.metrics.bundled.bundled_model import ENCODER, load_bundled_model
+from tertium.metrics.bundled.calibrated_metric import EnglishCalibratedMetric
+from tertium.metrics.bundled.surface_features import FEATURE_NAMES
+from tertium.metrics.bundled.tertium_base import TertiumBase
+from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.segment import Segment
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from recipes.judge.local_server import MODEL, run_local_server
-from tertium.execution import JudgeOptions
+from tertium.core.runtime import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.answers import parse_answer
 from tertium.metrics.judge.client import Outcome, Question, RequestParameters, ask
+from tertium.metrics.judge.judge_answers import parse_answer
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt
 from tertium.metrics.judge.protocols import PROTOCOLS
 from tertium.metrics.judge.usage import Usage

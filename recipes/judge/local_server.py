@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tertium.atomic import lock_file, open_atomic
-from tertium.cache.cached_files import cached_file_hash, hash_file, models_folder
-from tertium.errors import MissingResourceError, ModelError
-from tertium.execution import track_progress, usable_cores
+from tertium.core.atomic import lock_file, open_atomic
+from tertium.core.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.runtime import track_progress, usable_cores
 
 MODEL = "qwen2.5-coder-0.5b"
 FILE_NAME = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"

@@ -20,7 +20,7 @@ import numpy as np
 from recipes.languages import directions as recipe
 from recipes.languages.lines import FLORES_DEV_LINES, language_lines, read_flores
 from recipes.languages.means import sample_lines
-from tertium.arrays import BoolArray, Float32Array, FloatArray, round_to_grid
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray, round_to_grid
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.encoders import Chunk, Embeddings, Encoder, embed_texts, load_encoder

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from recipes.languages.lines import FLORES_DEV_LINES, read_flores
-from tertium.arrays import Float32Array, FloatArray
-from tertium.atomic import write_text
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.atomic import write_text
 from tertium.encoders import Encoder, load_encoder
 
 LANGUAGES = ("de", "ru", "cs", "fi", "ro", "tr", "et", "lv", "zh")

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from recipes.languages.lines import language_lines
-from tertium.arrays import Float32Array
-from tertium.atomic import write_text
+from tertium.core.arrays import Float32Array
+from tertium.core.atomic import write_text
 from tertium.encoders import load_encoder
 
 LINES_PER_LANGUAGE = 100

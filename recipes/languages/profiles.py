@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from recipes.languages.lines import language_lines
-from tertium.arrays import FloatArray
-from tertium.atomic import write_text
+from tertium.core.arrays import FloatArray
+from tertium.core.atomic import write_text
 from tertium.text.language_identification import LANGUAGE_BY_SCRIPT
 from tertium.text.language_profiles import WORD_PATTERN, character_ngrams
 from tertium.text.scripts import main_script

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recipes.multi import judgments, strings
-from tertium.metrics.flagship.input_rows import Row, distinct_texts
-from tertium.metrics.flagship.row_features import ROW_FEATURES, mean_fragmentation, row_features
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.input_rows import Row, distinct_texts
+from tertium.metrics.bundled.row_features import ROW_FEATURES, mean_fragmentation, row_features
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 Floats = NDArray[np.float32]
 UNSEEN_PAIRS = ("en-sv", "en-th")

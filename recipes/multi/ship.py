@@ -35,18 +35,18 @@ from recipes.flagship.ship import (
     write_config,
 )
 from recipes.multi.judgments import read_rows
-from tertium.cache.cached_files import hash_file
+from tertium.core.cached_files import hash_file
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.metrics.flagship.bundled_model import dequantize
-from tertium.metrics.flagship.input_rows import INPUT_MODES, Row
-from tertium.metrics.flagship.row_features import ROW_FEATURES
-from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
-from tertium.metrics.flagship.scales import ErrorPenalty
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.bundled_model import dequantize
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
+from tertium.metrics.bundled.row_features import ROW_FEATURES
+from tertium.metrics.bundled.row_scorer import NETWORK, WORDS
+from tertium.metrics.bundled.scales import ErrorPenalty
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import WEIGHTS, bundled_models_folder
-from tertium.models.inputs import Against
-from tertium.segment import Segment
+from tertium.models.input_columns import Against
 
 FloatArray = NDArray[np.float64]
 EXACT = ("head.last", "head.mean", "head.scale")  # kept in single precision

@@ -32,10 +32,12 @@ from numpy.typing import NDArray
 from recipes.flagship.ship import write_config
 from recipes.multi.judgments import read_rows
 from recipes.multi.ship import select_mode
+from tertium.core.spans import Span
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
-from tertium.meta.error_spans import match_spans, micro
-from tertium.metrics.flagship.error_spans import (
+from tertium.meta.span_scores import match_spans, micro
+from tertium.metrics.bundled.input_rows import INPUT_MODES
+from tertium.metrics.bundled.marked_errors import (
     LOGITS,
     MAJOR,
     OTHER_FAMILIES,
@@ -46,12 +48,10 @@ from tertium.metrics.flagship.error_spans import (
     extract_spans,
     find_runs,
 )
-from tertium.metrics.flagship.input_rows import INPUT_MODES
-from tertium.metrics.flagship.row_scorer import piece_errors
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.row_scorer import piece_errors
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.inputs import Against
-from tertium.spans import Span
+from tertium.models.input_columns import Against
 from tertium.text.language_codes import language_family
 
 Mask = NDArray[np.bool_]

@@ -34,40 +34,38 @@ from typing import TYPE_CHECKING, Any
 from tertium.version import __version__
 
 if TYPE_CHECKING:
-    from tertium.corpus.run import score_corpus as score_corpus
+    from tertium.core.errors import TertiumError as TertiumError
+    from tertium.core.runtime import runtime as runtime
+    from tertium.core.scores import ScoreMatrix as ScoreMatrix
+    from tertium.core.scores import Scores as Scores
+    from tertium.core.segment import Judgment as Judgment
+    from tertium.core.segment import Preference as Preference
+    from tertium.core.segment import Segment as Segment
+    from tertium.core.spans import Span as Span
+    from tertium.corpus.corpus_run import score_corpus as score_corpus
     from tertium.corpus.summary import CorpusSummary as CorpusSummary
     from tertium.data.testset import TestSet as TestSet
-    from tertium.decisions.gate import gate as gate
-    from tertium.decisions.gate_result import GateResult as GateResult
-    from tertium.decisions.route import Route as Route
-    from tertium.decisions.route import fit_route as fit_route
-    from tertium.decisions.routing import RoutedTranslations as RoutedTranslations
-    from tertium.decisions.routing import apply_route as apply_route
-    from tertium.decisions.worst import WorstSegments as WorstSegments
-    from tertium.decisions.worst import worst as worst
-    from tertium.errors import TertiumError as TertiumError
-    from tertium.evaluation.campaign_planning import plan_campaign as plan_campaign
-    from tertium.evaluation.campaign_planning import plan_power as plan_power
-    from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
-    from tertium.evaluation.challenge import challenge as challenge
+    from tertium.decide.gate import gate as gate
+    from tertium.decide.gate_result import GateResult as GateResult
+    from tertium.decide.route import Route as Route
+    from tertium.decide.route import fit_route as fit_route
+    from tertium.decide.routing import RoutedTranslations as RoutedTranslations
+    from tertium.decide.routing import apply_route as apply_route
+    from tertium.decide.worst import WorstSegments as WorstSegments
+    from tertium.decide.worst import worst as worst
     from tertium.evaluation.checking import CheckReport as CheckReport
     from tertium.evaluation.checking import check as check
     from tertium.evaluation.comparison import Comparison as Comparison
     from tertium.evaluation.comparison import compare as compare
-    from tertium.evaluation.evaluation import Evaluation as Evaluation
     from tertium.evaluation.explaining import explain as explain
-    from tertium.evaluation.meta_evaluation import AgreementStudy as AgreementStudy
-    from tertium.evaluation.meta_evaluation import meta_evaluate as meta_evaluate
     from tertium.evaluation.ranking import Ranking as Ranking
     from tertium.evaluation.ranking import rank as rank
-    from tertium.evaluation.rater_agreement import RaterStudy as RaterStudy
-    from tertium.evaluation.rater_agreement import agree as agree
     from tertium.evaluation.scoring import score as score
+    from tertium.evaluation.system_scores import Evaluation as Evaluation
     from tertium.evaluation.training import train as train
     from tertium.evaluation.writing_back import write_back as write_back
-    from tertium.execution import runtime as runtime
-    from tertium.localization.projects import Project as Project
-    from tertium.localization.projects import read_project as read_project
+    from tertium.files.projects import Project as Project
+    from tertium.files.projects import read_project as read_project
     from tertium.metrics.base.explanation import Explanation as Explanation
     from tertium.metrics.base.loading import load_metric as load_metric
     from tertium.metrics.base.metric import Metric as Metric
@@ -76,45 +74,47 @@ if TYPE_CHECKING:
     from tertium.metrics.base.ranker import load_ranker as load_ranker
     from tertium.output.page.report import Report as Report
     from tertium.output.page.report import report as report
-    from tertium.scores import ScoreMatrix as ScoreMatrix
-    from tertium.scores import Scores as Scores
-    from tertium.segment import Judgment as Judgment
-    from tertium.segment import Preference as Preference
-    from tertium.segment import Segment as Segment
-    from tertium.spans import Span as Span
+    from tertium.people.campaign_planning import plan_campaign as plan_campaign
+    from tertium.people.campaign_planning import plan_power as plan_power
+    from tertium.people.rater_agreement import RaterStudy as RaterStudy
+    from tertium.people.rater_agreement import agree as agree
+    from tertium.studies.challenge import ChallengeStudy as ChallengeStudy
+    from tertium.studies.challenge import challenge as challenge
+    from tertium.studies.meta_evaluation import AgreementStudy as AgreementStudy
+    from tertium.studies.meta_evaluation import meta_evaluate as meta_evaluate
 
 _PUBLIC_NAMES = {  # module: its public names
-    "tertium.corpus.run": "score_corpus",
+    "tertium.corpus.corpus_run": "score_corpus",
     "tertium.corpus.summary": "CorpusSummary",
     "tertium.data.testset": "TestSet",
-    "tertium.decisions.gate": "gate",
-    "tertium.decisions.gate_result": "GateResult",
-    "tertium.decisions.route": "Route fit_route",
-    "tertium.decisions.routing": "RoutedTranslations apply_route",
-    "tertium.decisions.worst": "WorstSegments worst",
-    "tertium.errors": "TertiumError",
-    "tertium.evaluation.campaign_planning": "plan_campaign plan_power",
-    "tertium.evaluation.challenge": "ChallengeStudy challenge",
+    "tertium.decide.gate": "gate",
+    "tertium.decide.gate_result": "GateResult",
+    "tertium.decide.route": "Route fit_route",
+    "tertium.decide.routing": "RoutedTranslations apply_route",
+    "tertium.decide.worst": "WorstSegments worst",
+    "tertium.core.errors": "TertiumError",
+    "tertium.people.campaign_planning": "plan_campaign plan_power",
+    "tertium.studies.challenge": "ChallengeStudy challenge",
     "tertium.evaluation.checking": "CheckReport check",
     "tertium.evaluation.comparison": "Comparison compare",
     "tertium.evaluation.explaining": "explain",
-    "tertium.evaluation.meta_evaluation": "AgreementStudy meta_evaluate",
+    "tertium.studies.meta_evaluation": "AgreementStudy meta_evaluate",
     "tertium.evaluation.ranking": "Ranking rank",
-    "tertium.evaluation.rater_agreement": "RaterStudy agree",
-    "tertium.evaluation.evaluation": "Evaluation",
+    "tertium.people.rater_agreement": "RaterStudy agree",
+    "tertium.evaluation.system_scores": "Evaluation",
     "tertium.evaluation.scoring": "score",
     "tertium.evaluation.training": "train",
     "tertium.evaluation.writing_back": "write_back",
-    "tertium.execution": "runtime",
-    "tertium.localization.projects": "Project read_project",
+    "tertium.core.runtime": "runtime",
+    "tertium.files.projects": "Project read_project",
     "tertium.metrics.base.explanation": "Explanation",
     "tertium.metrics.base.loading": "load_metric",
     "tertium.metrics.base.metric": "Metric SegmentMetric",
     "tertium.metrics.base.ranker": "Ranker load_ranker",
     "tertium.output.page.report": "Report report",
-    "tertium.scores": "ScoreMatrix Scores",
-    "tertium.segment": "Judgment Preference Segment",
-    "tertium.spans": "Span",
+    "tertium.core.scores": "ScoreMatrix Scores",
+    "tertium.core.segment": "Judgment Preference Segment",
+    "tertium.core.spans": "Span",
 }
 _MODULE_BY_NAME = {name: home for home, names in _PUBLIC_NAMES.items() for name in names.split()}
 

@@ -18,13 +18,13 @@ from functools import partial
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import TertiumError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import TertiumError
+from tertium.core.registry import METRICS
+from tertium.core.segment import Segment, attach_context
+from tertium.core.specs import build_dataclass, split_spec
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.registry import METRICS
-from tertium.segment import Segment, attach_context
-from tertium.specs import build_dataclass, split_spec
 
 TOLERANCE = 2e-5  # float32 sums of neural metrics may be computed in another order
 EXAMPLE_SEGMENTS = (

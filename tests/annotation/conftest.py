@@ -9,7 +9,7 @@ import pytest
 from tests.annotation.running_server import RunningServer, make_campaign, run_server
 from tests.output.conftest import browser, running_browser
 
-from tertium.campaigns.campaign import Campaign
+from tertium.people.campaign import Campaign
 
 __all__ = ["browser", "running_browser"]
 

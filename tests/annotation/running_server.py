@@ -12,9 +12,8 @@ from typing import Any
 
 import uvicorn
 
-from tertium.annotation.server import AnnotationServer
-from tertium.annotation.session import AnnotationSession, bind_socket, make_link
-from tertium.campaigns.campaign import (
+from tertium.core.spans import Span
+from tertium.people.campaign import (
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
     Campaign,
@@ -23,7 +22,8 @@ from tertium.campaigns.campaign import (
     GlossaryTerm,
     Neighbor,
 )
-from tertium.spans import Span
+from tertium.people.server import AnnotationServer
+from tertium.people.session import AnnotationSession, bind_socket, make_link
 
 # an emoji of two UTF-16 units, one of several code points, and a combining accent
 EMOJI = "The dog 🐶 barks loud."

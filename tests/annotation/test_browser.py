@@ -21,9 +21,9 @@ from tests.annotation.running_server import (
 from tests.annotation.test_store import fill_disk
 from tests.output.chromium import Browser
 
-from tertium.annotation.store import MANAGER, Event
-from tertium.campaigns.answers import RaterAnswer
-from tertium.campaigns.campaign import Campaign
+from tertium.people.annotation_store import MANAGER, Event
+from tertium.people.campaign import Campaign
+from tertium.people.rater_answers import RaterAnswer
 
 TAB, ENTER, LEFT, RIGHT, HOME, END, DELETE = 9, 13, 37, 39, 36, 35, 46
 CTRL, SHIFT = 2, 8

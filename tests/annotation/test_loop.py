@@ -9,10 +9,10 @@ from tests.annotation.running_server import run_server
 from tests.annotation.test_browser import RIGHT, SAVED, SHIFT, TEXT, open_page, press_times, tab_to
 from tests.output.chromium import Browser
 
-from tertium.campaigns.campaign import read_campaign
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
+from tertium.people.campaign import read_campaign
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

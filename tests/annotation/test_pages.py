@@ -28,12 +28,12 @@ from tests.annotation.running_server import (
 from tests.annotation.test_browser import SAVED, TEXT, open_page
 from tests.output.chromium import Browser
 
-import tertium.annotation
-from tertium.annotation.session import AnnotationSession, bind_socket
-from tertium.annotation.store import MANAGER
-from tertium.campaigns.campaign import PROTOCOLS, Campaign, write_campaign
+import tertium.people
+from tertium.people.annotation_store import MANAGER
+from tertium.people.campaign import PROTOCOLS, Campaign, write_campaign
+from tertium.people.session import AnnotationSession, bind_socket
 
-PAGE = Path(tertium.annotation.__file__).parent / "page"
+PAGE = Path(tertium.people.__file__).parent / "page"
 ENGLISH = json.loads((PAGE / "languages" / "en.json").read_text(encoding="utf-8"))
 RATERS = 50
 

@@ -19,11 +19,11 @@ from tests.annotation.running_server import (
 )
 from tests.annotation.test_store import fill_disk
 
-from tertium.annotation.access import MAX_BAD_TOKENS
-from tertium.annotation.server import AnnotationServer
-from tertium.annotation.session import AnnotationSession
-from tertium.annotation.store import MANAGER
-from tertium.campaigns.campaign import Assignment, Campaign, CampaignItem
+from tertium.people.access import MAX_BAD_TOKENS
+from tertium.people.annotation_store import MANAGER
+from tertium.people.campaign import Assignment, Campaign, CampaignItem
+from tertium.people.server import AnnotationServer
+from tertium.people.session import AnnotationSession
 
 
 class Client:

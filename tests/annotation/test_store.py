@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.annotation.store import Event, EventStore
-from tertium.errors import DataError, WriteError
+from tertium.core.errors import DataError, WriteError
+from tertium.people.annotation_store import Event, EventStore
 
 
 def make_event(person: str = "anna", **body: object) -> Event:
@@ -138,7 +138,7 @@ def test_no_event_is_confirmed_after_an_unexpected_error(
 
 WRITER = """
     import sys
-    from tertium.annotation.store import Event, EventStore
+    from tertium.people.annotation_store import Event, EventStore
 
     store = EventStore(__import__("pathlib").Path(sys.argv[1]), "id")
     for line in sys.stdin:

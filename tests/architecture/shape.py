@@ -31,8 +31,8 @@ from typing import Any
 from unittest import mock
 
 import tertium
-from tertium import segment
 from tertium.cli import main as run_tertium
+from tertium.core import segment
 from tertium.data import records, testset
 
 PACKAGE = Path(tertium.__file__).parent

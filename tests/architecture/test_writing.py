@@ -1,4 +1,4 @@
-"""`tertium.atomic` is the only way the package writes a file."""
+"""`tertium.core.atomic` is the only way the package writes a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY_CALL = re.compile(rf"\b({'|'.join(sorted(WRITERS | MOVERS | {'open', 'write_
 
 
 def writes_of(path: Path) -> list[str]:
-    """The calls of a module that write a file past `tertium.atomic`."""
+    """The calls of a module that write a file past `tertium.core.atomic`."""
     text = path.read_text("utf-8")
     if not ANY_CALL.search(text):
         return []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.cache.store import Store
-from tertium.cache.vector_cache import CacheEntry, decode_entry, encode_entry
+from tertium.core.store import Store
+from tertium.encoders.vector_cache import CacheEntry, decode_entry, encode_entry
 
 __all__ = [
     "Path",

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
-from tertium.cache import cached_files
-from tertium.cache.cached_files import SMALL_FILE_BYTES, cached_file_hash, cached_rows
+from tertium.core import cached_files
+from tertium.core.arrays import FloatArray
+from tertium.core.cached_files import SMALL_FILE_BYTES, cached_file_hash, cached_rows
 
 
 @pytest.fixture(autouse=True)

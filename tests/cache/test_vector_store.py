@@ -27,10 +27,12 @@ from tests.cache.entries import (
     write_texts,
 )
 
-from tertium.cache import store as database
-from tertium.cache import vector_cache as cache
-from tertium.cache.store import Store
-from tertium.cache.vector_cache import (
+from tertium.core import store as database
+from tertium.core.errors import DataError, UsageError
+from tertium.core.runtime import runtime
+from tertium.core.store import Store
+from tertium.encoders import vector_cache as cache
+from tertium.encoders.vector_cache import (
     CacheEntry,
     decode_entry,
     encode_entry,
@@ -39,8 +41,6 @@ from tertium.cache.vector_cache import (
     put_entries,
     store_size_limit,
 )
-from tertium.errors import DataError, UsageError
-from tertium.execution import runtime
 
 MEGABYTE = 1 << 20
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.campaigns.answers import RaterAnswer
-from tertium.campaigns.campaign import Campaign, to_json
-from tertium.spans import Span
+from tertium.core.spans import Span
+from tertium.people.campaign import Campaign, to_json
+from tertium.people.rater_answers import RaterAnswer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAMAGE_PENALTY = 40.0

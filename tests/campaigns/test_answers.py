@@ -9,18 +9,18 @@ import pytest
 from tests.campaigns.simulated_raters import write_answers
 from tests.campaigns.test_campaign import make_campaign
 
-from tertium.campaigns.answers import (
+from tertium.core.errors import DataError
+from tertium.core.spans import Span, UnlocatedError
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
+from tertium.people.campaign import CampaignItem
+from tertium.people.rater_answers import (
     RaterAnswer,
     judgment_rows,
     latest_answers,
     read_answers,
     write_judgments,
 )
-from tertium.campaigns.campaign import CampaignItem
-from tertium.data.human_data_files import read_human_data
-from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError
-from tertium.spans import Span, UnlocatedError
 
 MARKS = (Span(4, 5, severity="major"),)  # the emoji, by code points
 

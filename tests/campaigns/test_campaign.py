@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tertium.campaigns.campaign import (
+from tertium.core.errors import DataError, TertiumError
+from tertium.core.spans import Span
+from tertium.people.campaign import (
     MQM_TYPOLOGY,
     Assignment,
     Campaign,
@@ -18,8 +20,6 @@ from tertium.campaigns.campaign import (
     to_json,
     write_campaign,
 )
-from tertium.errors import DataError, TertiumError
-from tertium.spans import Span
 
 
 def make_campaign(**changes: Any) -> Campaign:

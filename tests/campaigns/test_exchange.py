@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.campaigns.test_planning import plan
 
-from tertium.campaigns.campaign import Campaign, Category, read_campaign, write_campaign
-from tertium.campaigns.exchange import read_any_campaign, write_any_campaign
 from tertium.cli import main
-from tertium.errors import DataError, UsageError
+from tertium.core.errors import DataError, UsageError
+from tertium.people.campaign import Campaign, Category, read_campaign, write_campaign
+from tertium.people.exchange import read_any_campaign, write_any_campaign
 
 SAMPLES = Path(
     os.environ.get("TERTIUM_SAMPLES") or Path(__file__).parents[2].parent / "shared" / "samples"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.campaigns.simulated_raters import EXAMPLES, simulate_answers, write_answers
 
-from tertium.campaigns.campaign import read_campaign
 from tertium.cli import main
+from tertium.people.campaign import read_campaign
 
 INPUTS = [
     *("-s", str(EXAMPLES / "source.de.txt"), "-r", str(EXAMPLES / "reference-a.en.txt")),

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tertium.arrays import make_rng
-from tertium.campaigns.campaign import Campaign
-from tertium.campaigns.planning import CHECK_KINDS, CampaignSettings, make_campaign
-from tertium.campaigns.sampling import choose_segments
+from tertium.core.arrays import make_rng
+from tertium.core.errors import DataError, UsageError
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UsageError
+from tertium.people.campaign import Campaign
+from tertium.people.planning import CHECK_KINDS, CampaignSettings, make_campaign
+from tertium.people.sampling import choose_segments
 
 TESTSET = TestSet.read(
     [f"examples/system-{name}.en.txt" for name in ("good", "fair", "poor")],

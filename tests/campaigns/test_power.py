@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.campaigns.power import (
+from tertium.core.errors import DataError, UsageError
+from tertium.core.segment import Judgment, Segment
+from tertium.data.judgments import JudgmentSet
+from tertium.people.power import (
     Design,
     compute_power,
     detectable_difference,
     plan_budget,
     plan_difference,
 )
-from tertium.campaigns.variance import (
+from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,
     estimate_variance,
     stored_variance,
 )
-from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, UsageError
-from tertium.segment import Judgment, Segment
 
 TRUE = VarianceComponents(document=40.0, rater=60.0, segment=100.0, noise=200.0)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.campaigns.reliability import (
+from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
+from tertium.data.judgments import read_judgments
+from tertium.people.rater_agreement import agree
+from tertium.people.reliability import (
     Resampler,
     alpha_from_sums,
     alpha_sums,
@@ -19,9 +22,6 @@ from tertium.campaigns.reliability import (
     spearman_brown,
     worst_severities,
 )
-from tertium.data.judgments import read_judgments
-from tertium.evaluation.rater_agreement import agree
-from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 X = np.nan
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section D: 4 observers, 12 units

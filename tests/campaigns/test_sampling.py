@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tertium.campaigns.sampling import choose_segments, length_labels
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
+from tertium.people.sampling import choose_segments, length_labels
 
 METHODS = ("random", "stratified", "documents")
 

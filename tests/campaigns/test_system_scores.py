@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.campaigns.rater_quality import describe_raters, fit_drift
-from tertium.campaigns.ratings import Ratings
-from tertium.campaigns.system_scores import make_scorecards, score_systems
+from tertium.core.errors import DataError, UnknownNameError
+from tertium.core.segment import Judgment, Segment
+from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, UnknownNameError
-from tertium.segment import Judgment, Segment
-from tertium.spans import ErrorAnnotations, Span, UnlocatedError
+from tertium.people.rater_quality import describe_raters, fit_drift
+from tertium.people.rating_tables import Ratings
+from tertium.people.system_ratings import make_scorecards, score_systems
 
 
 def simulate(

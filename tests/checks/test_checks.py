@@ -14,8 +14,8 @@ from tertium.checks.check import (
     TranslationPair,
     select_checks,
 )
-from tertium.errors import UnknownNameError
-from tertium.spans import check_span_bounds
+from tertium.core.errors import UnknownNameError
+from tertium.core.spans import check_span_bounds
 
 BY_ID = {"ids": [check.id for check in CHECKS]}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tertium.checks.check import Term
-from tertium.checks.configuration import CheckSettings, read_names, read_settings, read_terms
-from tertium.errors import DataError, TertiumError, UsageError
+from tertium.checks.check_settings import CheckSettings, read_names, read_settings, read_terms
+from tertium.core.errors import DataError, TertiumError, UsageError
 
 TBX = """<?xml version="1.0"?>
 <tbx xmlns="urn:iso:std:iso:30042:ed-2"><text><body>

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from tests.annotation.running_server import make_campaign, submit_score
 
-from tertium.annotation.session import (
+from tertium.cli import main
+from tertium.core.errors import DataError, UsageError
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
+from tertium.people.annotation_store import MANAGER, Event
+from tertium.people.campaign import write_campaign
+from tertium.people.session import (
     AnnotationSession,
     bind_socket,
     default_database,
@@ -18,12 +24,6 @@ from tertium.annotation.session import (
     make_link,
     open_session,
 )
-from tertium.annotation.store import MANAGER, Event
-from tertium.campaigns.campaign import write_campaign
-from tertium.cli import main
-from tertium.data.human_data_files import read_human_data
-from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, UsageError
 
 
 @pytest.fixture

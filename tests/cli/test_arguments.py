@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from tertium.cli.run import run_command
+from tertium.cli.runner import run_command
+from tertium.core.errors import TertiumError, UsageError
 from tertium.core.options import EarlyResult, FileKind, InFile, LateOptions, Option, Output
 from tertium.core.result import Column, Result, Table, View
-from tertium.errors import TertiumError, UsageError
 
 
 @dataclass(frozen=True)

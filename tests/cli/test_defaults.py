@@ -10,12 +10,12 @@ import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import MissingInputError
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError
 from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.ranking import recommend_ranker
 from tertium.models import checkpoint
-from tertium.segment import Segment
 
 pytest.importorskip("torch")
 ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in the north.") * 5

@@ -10,7 +10,7 @@ import pytest
 
 import tertium
 from tertium.cli import main
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 from tertium.evaluation import explaining
 from tertium.metrics.base.explanation import Explanation, FeatureAttribution, Link, TextComparison
 

@@ -13,8 +13,8 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from tertium.cli import main
+from tertium.core.registry import METRICS
 from tertium.metrics.list_commands import RECOMMENDED
-from tertium.registry import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SYSTEM = str(EXAMPLES / "system-good.en.txt")

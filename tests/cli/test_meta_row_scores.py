@@ -9,7 +9,7 @@ import pytest
 
 from tertium.cli import main
 from tertium.data.judgments import read_judgments
-from tertium.evaluation.meta_evaluation import meta_evaluate
+from tertium.studies.meta_evaluation import meta_evaluate
 
 SYSTEMS = ("Alpha", "Beta", "Gamma", "refA")
 METRICS = ("gemba_gpt41", "cometkiwi_xl", "metricx24xl")

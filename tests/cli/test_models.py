@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.cached_files import CACHE_KINDS
-from tertium.cache.store import Store
-from tertium.cache.vector_cache import FILE, CacheEntry, encode_entry
 from tertium.cli import main
+from tertium.core.cached_files import CACHE_KINDS
+from tertium.core.store import Store
+from tertium.encoders.vector_cache import FILE, CacheEntry, encode_entry
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +169,7 @@ def test_unwritable_cache_is_an_error(
     filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)
-    monkeypatch.setattr("tertium.cache.store.os.access", lambda path, mode: False)
+    monkeypatch.setattr("tertium.core.store.os.access", lambda path, mode: False)
     assert main(["setup", "cache"]) == 2
     assert "is not writable; set TERTIUM_CACHE to another folder" in capsys.readouterr().err
 

@@ -14,8 +14,8 @@ from tests.partial_metric import UNSCORED, Partial
 
 import tertium
 from tertium.cli import main
+from tertium.core.segment import Segment
 from tertium.evaluation.ranking import NOT_COMPARED
-from tertium.segment import Segment
 
 GOOD = "the parliament rejected the budget\nnobody came home\n"
 FAIR = "the parliament refused budget\nnobody came\n"

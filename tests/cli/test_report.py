@@ -328,7 +328,7 @@ def test_system_level_report_has_dots_of_systems(tmp_path: Path) -> None:
 
 
 def test_help_names_metrics_that_can_explain(capsys: pytest.CaptureFixture[str]) -> None:
-    from tertium.registry import METRICS, resolve
+    from tertium.core.registry import METRICS, resolve
 
     with pytest.raises(SystemExit):
         main(["report", "--help"])

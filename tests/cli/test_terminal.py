@@ -77,7 +77,7 @@ def test_narrow_terminal_shows_all_columns(width: int) -> None:
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_narrow_terminal_lists_all_metrics(width: int) -> None:
-    from tertium.registry import METRICS
+    from tertium.core.registry import METRICS
 
     text = _plain_output(width, "list", "all")
     for name in METRICS:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cache.cached_files import cached_file_hash, hash_file
-from tertium.cache.vector_cache import FILE
 from tertium.cli import main
+from tertium.core.cached_files import cached_file_hash, hash_file
+from tertium.core.errors import DataError
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_references, read_score
-from tertium.errors import DataError
+from tertium.encoders.vector_cache import FILE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCORE = f"{sys.executable} -m tertium score -t {EXAMPLES / 'examples.jsonl'} -m chrf"

@@ -23,10 +23,10 @@ from tests.compat.tiny_comet import save_checkpoint, save_comet
 
 from tertium.compat import comet
 from tertium.compat.comet_metric import COMET
-from tertium.errors import DataError, MissingInputError, MissingResourceError, ModelError
-from tertium.execution import runtime
-from tertium.registry import METRICS
-from tertium.segment import Segment
+from tertium.core.errors import DataError, MissingInputError, MissingResourceError, ModelError
+from tertium.core.registry import METRICS
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.testing import METRIC_CHECKS, check_metric, check_perfect_beats_unrelated
 
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")

@@ -20,11 +20,11 @@ import tertium
 from tertium.cli import main
 from tertium.compat import bert_score, comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.runtime import current_runtime
 from tertium.data.testset import TestSet
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weight_files import locate_weights
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.execution import current_runtime
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = ("good", "fair", "poor")

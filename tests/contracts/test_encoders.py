@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.cache.vector_cache import MAX_STORED_WIDTH, clear_memory
+from tertium.core.errors import MissingResourceError
+from tertium.core.runtime import runtime
 from tertium.encoders import Encoder, embed_texts, load_encoder
-from tertium.errors import MissingResourceError
-from tertium.execution import runtime
+from tertium.encoders.vector_cache import MAX_STORED_WIDTH, clear_memory
 
 NAMES = [
     "toy",
@@ -105,7 +105,7 @@ def test_vectors_do_not_depend_on_order_or_batches(encoder: Encoder) -> None:
 def test_vectors_do_not_depend_on_the_cache(
     encoder: Encoder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tertium.execution import resolve_device
+    from tertium.core.runtime import resolve_device
 
     if encoder.dim > MAX_STORED_WIDTH and resolve_device("auto") != "cpu":
         pytest.skip("vectors are too wide for the cache, and a GPU may round differently")

@@ -14,12 +14,12 @@ import pytest
 from tests.laws.trial import Subject, subjects
 from tests.short_windows import short_windows
 
+from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import MissingResourceError, ModelError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.segment import Segment
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 WORDS = "the parliament rejected a new budget on Tuesday".split()

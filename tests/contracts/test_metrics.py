@@ -8,15 +8,15 @@ import typing
 
 import pytest
 
+from tertium.core.errors import MissingResourceError, TertiumError, UsageError
+from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
+from tertium.core.segment import Segment
+from tertium.core.specs import field_ranges
 from tertium.data.testset import TestSet
-from tertium.errors import MissingResourceError, TertiumError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve
-from tertium.segment import Segment
-from tertium.specs import field_ranges
 from tertium.testing import check_metric
 
 SPECS = [*METRICS, *ALIASES]

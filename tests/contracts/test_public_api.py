@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import tertium.metrics
-from tertium.errors import UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.registry import METRICS, RANKERS, resolve_scorer
+from tertium.core.scores import Scores
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.base.compatibility_calls import Prediction
 from tertium.metrics.base.ranker import load_ranker
-from tertium.registry import METRICS, RANKERS, resolve_scorer
-from tertium.scores import Scores
 
 CLASSES = (
     "AdaptedMulti BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention Blend CHRF Checks ESIM Judge "
@@ -41,9 +41,9 @@ HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly", "nobody came"]
 REFERENCES = ["the cat sat on a mat", "a dog barked", "nobody came home"]
 # Modules of scoring, and modules of training that they must not import.
 SCORING_MODULES = (
-    "tertium.metrics.heads.metric",
-    "tertium.metrics.heads.scoring",
-    "tertium.metrics.pairwise.ranker",
+    "tertium.metrics.heads.head_metric",
+    "tertium.metrics.heads.head_scoring",
+    "tertium.metrics.pairwise.neural_ranker",
     "tertium.models.trained_model",
     "tertium.metrics.embedding.bertscore",
     "tertium.metrics.lexical.bleu",

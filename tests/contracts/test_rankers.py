@@ -7,12 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tertium.core.errors import (
+    DataError,
+    LengthError,
+    MissingInputError,
+    UnknownNameError,
+    UsageError,
+)
+from tertium.core.registry import RANKERS
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
-from tertium.registry import RANKERS
-from tertium.segment import Segment
 
 SPECS = [*RANKERS, "chrf", "ter"]
 TOLERANCE = 1e-4  # neural inputs: sums of float32 products in another order

@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tertium.cache.vector_cache import clear_memory
+from tertium.core.errors import MissingResourceError
+from tertium.core.registry import METRICS, RANKERS
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import MissingResourceError
-from tertium.execution import runtime
+from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.registry import METRICS, RANKERS
-from tertium.segment import Segment
 
 VARIANTS = [
     "mt-rte-r:embeddings=true",

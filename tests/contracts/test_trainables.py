@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import torch
 
+from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
-from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.heads.head_metric import ESIM, BiLSTM, BiLSTMAttention
+from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.training_data import remove_leaks, sort_training_sets
-from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
@@ -255,7 +255,7 @@ def test_training_overwrites_an_existing_folder(name: str, tmp_path: Path) -> No
 
 
 def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
-    from tertium.metrics.heads.training import NumberedSets
+    from tertium.metrics.heads.head_training import NumberedSets
     from tertium.models.training_data import TrainingSets
 
     rows = [*make_judgments(2), *(replace(row, lp="fi-en") for row in make_judgments(2, seed=1))]
@@ -272,8 +272,8 @@ def test_model_folder_is_checked_with_assertions_disabled(
     trained["svr"].save(tmp_path / "model")
     program = (
         "import sys\n"
-        "from tertium.errors import ModelError\n"
-        "from tertium.metrics.heads.metric import ESIM\n"
+        "from tertium.core.errors import ModelError\n"
+        "from tertium.metrics.heads.head_metric import ESIM\n"
         "try: ESIM.load(sys.argv[1])\n"
         "except ModelError: print('refused')\n"
     )

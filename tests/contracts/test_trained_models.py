@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, ModelError, UsageError
+from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.evaluation.training import (
     TrainingPlan,
     find_trainable_class,
@@ -29,11 +30,10 @@ from tertium.evaluation.training import (
 )
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.flagship.tertium_base import TertiumBase
+from tertium.metrics.bundled.tertium_base import TertiumBase
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.model_card import CARD, MARKER
 from tertium.models.trained_model import TrainedModel, load_checkpoint
-from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 NAMES = [cls.name for cls in trainable_classes()]

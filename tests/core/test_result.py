@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.campaigns.power import PowerPlan
 from tertium.core import result as result_module
+from tertium.core.errors import UsageError
 from tertium.core.result import (
     Cell,
     Column,
@@ -23,8 +23,8 @@ from tertium.core.result import (
     count_column,
     percent_column,
 )
-from tertium.errors import UsageError
 from tertium.output.render import render_table
+from tertium.people.power import PowerPlan
 
 
 @dataclass(frozen=True)

@@ -31,20 +31,20 @@ from tests.corpus.samples import (
 from tests.partial_metric import UNSCORED
 
 import tertium
-from tertium.cache import vector_cache
-from tertium.cache.vector_cache import clear_memory
 from tertium.cli import main
-from tertium.corpus import worker
-from tertium.corpus.engines import WorkerPool, cluster
-from tertium.data.record_files import read_records
-from tertium.errors import (
+from tertium.core.errors import (
     DataError,
     TertiumError,
     UnsupportedLanguageError,
     UsageError,
 )
+from tertium.core.segment import Judgment, Segment
+from tertium.corpus import worker
+from tertium.corpus.engines import WorkerPool, cluster
+from tertium.data.record_files import read_records
+from tertium.encoders import vector_cache
+from tertium.encoders.vector_cache import clear_memory
 from tertium.evaluation.rows import score_rows
-from tertium.segment import Judgment, Segment
 from tertium.version import __version__
 
 ROWS = example_rows()
@@ -551,7 +551,7 @@ def test_a_changed_input_or_version_is_refused(
     state = r"rows: [\d,]+ bytes, [0-9a-f]{20,}"
     with pytest.raises(UsageError, match=rf"input .*rows.jsonl was '{state}.* and is now '{state}"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
-    monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
+    monkeypatch.setattr("tertium.corpus.corpus_run.__version__", "9.9")
     message = rf"other settings: version was '{re.escape(__version__)}' and is now '9\.9'"
     with pytest.raises(UsageError, match=message):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)

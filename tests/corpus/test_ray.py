@@ -23,7 +23,7 @@ from tests.docs.pages import DOCS, steps
 from tests.docs.workspace import build, run_command
 
 import tertium
-from tertium.errors import TertiumError
+from tertium.core.errors import TertiumError
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.core.errors import UsageError
 from tertium.corpus.worker import parse_condition
-from tertium.errors import UsageError
 
 SPECS = ["tertium-small", "chrf:word_order=2", "sss:lp=en-ja"]
 

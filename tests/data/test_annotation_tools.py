@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from tertium.core.errors import DataError, UsageError
+from tertium.core.spans import Span, UnlocatedError
 from tertium.data.formats import Source
 from tertium.data.formats.factgenie import read_factgenie
 from tertium.data.formats.label_studio import read_label_studio
 from tertium.data.formats.pearmut_outputs import read_pearmut
 from tertium.data.human_data_files import read_human_data
-from tertium.errors import DataError, UsageError
-from tertium.spans import Span, UnlocatedError
 
 ITEM = {"item_id": "doc_1", "src": "A cat.", "tgt": {"A": "Ein Hund.", "B": "Eine Katze."}}
 MARK = {"start_i": 4, "end_i": 7, "category": None, "severity": "major"}

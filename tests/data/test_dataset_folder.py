@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
 from tertium.data.tables import missing_to_null
-from tertium.errors import DataError, UnknownNameError, UsageError
 
 
 def write(path: Path, *records: dict[str, object]) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from tertium.core.errors import DataError, LengthError
+from tertium.core.segment import Segment
+from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.error_annotations import read_error_annotations
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.ratings import average_ratings, standardize_ratings
-from tertium.errors import DataError, LengthError
-from tertium.segment import Segment
-from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 TEXT = "the cat sat"
 SEGMENT = Segment(TEXT, "die Katze")

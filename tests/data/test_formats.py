@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from sacrebleu.utils import smart_open
 
 import tertium
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
+from tertium.core.errors import DataError, UsageError
 from tertium.data.record_files import read_jsonl, read_records, write_jsonl
 from tertium.data.tables import csv_lines, read_table, tsv_lines
 from tertium.data.text_files import read_lines
-from tertium.errors import DataError, UsageError
 
 
 def test_lone_carriage_return_is_text_and_counted(

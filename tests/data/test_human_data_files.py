@@ -12,15 +12,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tertium
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.segment import Segment
 from tertium.data.human_data_files import read_human_data, read_sets_with_texts
 from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import standardize_human_ratings
 from tertium.data.text_files import language_pair_in_path
-from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.models.training_data import TrainingSets
-from tertium.segment import Segment
 
 
 def write(path, text):

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.formats.appraise import read_appraise
 from tertium.data.formats.esa import read_esa
 from tertium.data.human_data_files import read_human_data
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.records import read_integer, read_probability
-from tertium.errors import DataError
 
 ESA = {
     "langs": "eng-deu",

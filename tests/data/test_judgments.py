@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UsageError
-from tertium.segment import Judgment, Segment
 
 
 def judgment(system: str, item: str, score: float, **more: str) -> Judgment:

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tertium
+from tertium.core.errors import DataError
 from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
 from tertium.output.render import render_table
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.formats.mqm import read_mqm
 from tertium.data.human_data_files import read_human_data
 from tertium.data.ratings import average_ratings
-from tertium.errors import DataError
 
 HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.segment import Segment
 from tertium.data.formats.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
-from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.segment import Segment
 
 
 def write(path: Path, text: str) -> Path:

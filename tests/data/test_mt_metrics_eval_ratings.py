@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError, LengthError
+from tertium.core.segment import Segment
+from tertium.core.spans import Span, UnlocatedError
 from tertium.data.formats.mt_metrics_eval import read_rating_file
 from tertium.data.human_data_files import read_human_data
-from tertium.errors import DataError, LengthError
-from tertium.segment import Segment
-from tertium.spans import Span, UnlocatedError
 
 
 def write(path: Path, *lines: str) -> Path:

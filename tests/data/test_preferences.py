@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, LengthError
+from tertium.core.segment import Segment
 from tertium.data.formats.preferences import read_preferences
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError
-from tertium.segment import Segment
 
 TEXTS = {
     "1": ItemTexts({"A": "a1", "B": "b1", "C": "c1"}, "s1", ("r1",)),

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.challenge_sets import read_challenge
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
 from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
-from tertium.evaluation.rater_agreement import agree
+from tertium.people.rater_agreement import agree
 
 DATA = os.environ.get("TERTIUM_DATA", "")
 SAMPLES = Path(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import average_ratings, standardize_ratings
-from tertium.segment import Judgment, Segment
 
 
 def ratings(*rows: tuple[str, str, str, float]) -> JudgmentSet:

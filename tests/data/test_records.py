@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tertium.core.errors import DataError
+from tertium.core.segment import Segment
 from tertium.data.records import segment_from_record
-from tertium.errors import DataError
-from tertium.segment import Segment
 
 
 @pytest.mark.parametrize("source", ["src", "source"])

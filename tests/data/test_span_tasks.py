@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from tertium.core.errors import DataError
+from tertium.core.spans import Span, UnlocatedError
 from tertium.data.formats import Source
 from tertium.data.formats.quality_estimation_tables import (
     matches,
@@ -14,8 +16,6 @@ from tertium.data.formats.quality_estimation_tables import (
 )
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError
-from tertium.spans import Span, UnlocatedError
 
 GOLD = """\
 lp\tgold\tsid\tmt\tstart_id\tend_id\terror

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError, MissingResourceError
 from tertium.data.tables import HighlightedText, csv_lines, write_xlsx
-from tertium.errors import DataError, MissingResourceError
 
 COLUMNS = ["system", "source", "chrF ↑"]
 ROWS: list[list[str | float | int | None]] = [

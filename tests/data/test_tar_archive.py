@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.tar_archive import UnpackedFolder
-from tertium.errors import DataError
 
 
 def pack(path: Path, members: dict[str, bytes], link: str = "") -> Path:

@@ -12,14 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tertium.core.errors import (
+    DataError,
+    LengthError,
+    MissingInputError,
+    UnknownNameError,
+    UsageError,
+)
+from tertium.core.segment import Segment
 from tertium.data.formats.preferences import read_preferences
 from tertium.data.judgments import read_judgments
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.metrics import load_metric
-from tertium.segment import Segment
 
 
 def write(folder: Path, **texts: str) -> dict[str, Path]:

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError
+from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
@@ -15,8 +17,6 @@ from tertium.data.train_test_overlap import (
     drop_overlap,
     normalize_reference,
 )
-from tertium.errors import DataError
-from tertium.segment import Judgment, Segment
 
 
 def make_judgment_set(*references: str) -> JudgmentSet:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.data.win_rates import (
@@ -15,7 +16,6 @@ from tertium.data.win_rates import (
     expected_wins,
     win_ratio,
 )
-from tertium.errors import DataError
 
 
 def rankings(*rows: tuple[str, str, float]) -> RankingSet:

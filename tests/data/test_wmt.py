@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats.metrics_task import MetricsTask, read_metric_submission
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.segment import Segment
 
 
 def write(path: Path, text: str) -> Path:

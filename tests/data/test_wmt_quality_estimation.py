@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.formats.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.formats.wmt_rankings import read_rankings
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import win_ratio
-from tertium.errors import DataError
 
 HEADER = "srclang,trglang,srcIndex,documentId,segmentId,judgeId," + ",".join(
     f"system{n}Number,system{n}Id,system{n}rank" for n in range(1, 6)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.tables import read_workbook
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
 
 openpyxl = pytest.importorskip("openpyxl")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ks_2samp
 
-from tertium.arrays import make_rng
-from tertium.decisions.calibration import (
+from tertium.core.arrays import make_rng
+from tertium.decide.margin_calibration import (
     find_threshold,
     intraclass_correlation,
     measure_drift,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.decisions.gate import GateSet, gate_sets
-from tertium.decisions.gate_rules import GateRules, resolve_margins
-from tertium.decisions.margins import suggest_margins
-from tertium.errors import TertiumError, UsageError
+from tertium.core.errors import TertiumError, UsageError
+from tertium.decide.gate import GateSet, gate_sets
+from tertium.decide.gate_rules import GateRules, resolve_margins
+from tertium.decide.margins import suggest_margins
 from tertium.evaluation.sliced_result import SlicedResult
 from tertium.metrics.base.loading import load_metric
 from tertium.output.html import render_page

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
 from tertium.evaluation.noninferiority import Difference, measure_difference
 from tertium.metrics.base.loading import load_metric
-from tertium.scores import Scores
-from tertium.segment import Segment
 
 
 def mean_scores(values: FloatArray, *, higher_is_better: bool = True) -> Scores:

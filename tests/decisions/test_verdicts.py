@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tertium
+from tertium.core.scores import Scores
 from tertium.evaluation.comparison import Comparison, compare_evaluation
-from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.system_scores import Evaluation
 from tertium.evaluation.verdicts import describe_verdict
-from tertium.scores import Scores
 
 SIZE = 100
 

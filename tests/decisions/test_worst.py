@@ -6,8 +6,8 @@ import pytest
 from tests.decisions.judged_files import make_rows
 
 from tertium import TestSet, worst
+from tertium.core.errors import UsageError
 from tertium.data.judgments import read_judgments
-from tertium.errors import UsageError
 
 SOURCE = "The train to the coast leaves at noon from platform seven."
 GERMAN = "Der Zug an die Küste fährt mittags von Gleis sieben ab."

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
+from tertium.cli.argument_parser import GROUPS, CommandParser
 from tertium.cli.arguments import describe_command, list_arguments, parameter_types
-from tertium.cli.parser import GROUPS, CommandParser
-from tertium.cli.run import make_parser
+from tertium.cli.runner import make_parser
 from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"

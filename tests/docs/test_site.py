@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 from tests.docs.pages import DOCS, PAGES, ROOT
 
-from tertium.errors import MissingResourceError
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
+from tertium.core.errors import MissingResourceError
+from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 METRIC_PAGES = [page for page in sorted((DOCS / "metrics").glob("*.md")) if page.stem != "index"]

@@ -23,7 +23,7 @@ from tests.docs.pages import ROOT
 
 from tertium.cli import find_command, load_command, main
 from tertium.cli.arguments import build_values, list_arguments, parameter_types
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 from tertium.metrics.judge import server_options
 
 EXAMPLES = ROOT / "examples"

@@ -16,12 +16,12 @@ import pytest
 from tests import gallery
 from tests.heavy import HEAVY, IMPORTED
 
+from tertium.core.errors import ModelError
+from tertium.core.runtime import Precision
 from tertium.encoders import load_encoder
 from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import TransformerEncoder, open_network
 from tertium.encoders.weight_files import find_installed_weights
-from tertium.errors import ModelError
-from tertium.execution import Precision
 
 torch = pytest.importorskip("torch")
 

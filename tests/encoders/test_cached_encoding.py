@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.cache import vector_cache
-from tertium.cache.vector_cache import clear_memory
+from tertium.core.errors import LengthError
+from tertium.core.runtime import runtime
 from tertium.encoders import (
     Chunk,
     Embeddings,
@@ -24,11 +24,11 @@ from tertium.encoders import (
     iter_chunks,
     load_encoder,
     share_encoding,
+    vector_cache,
 )
 from tertium.encoders.cached_encoding import stream_embeddings
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.errors import LengthError
-from tertium.execution import runtime
+from tertium.encoders.vector_cache import clear_memory
 
 cached_encoding = importlib.import_module("tertium.encoders.cached_encoding")
 

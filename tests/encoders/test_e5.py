@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.segment import Segment
 from tertium.encoders import Encoder
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.segment import Segment
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SENTENCES: dict[str, list[str]] = json.loads((GOLDEN / "e5_sentences.json").read_text())
@@ -67,7 +67,7 @@ def test_the_embedding_table_stays_on_disk(e5: Encoder) -> None:
     memory_map = Path("/proc/self/smaps")
     if not memory_map.exists():
         pytest.skip("this system does not report mapped memory")
-    from tertium.execution import resolve_device
+    from tertium.core.runtime import resolve_device
 
     if resolve_device("auto") != "cpu":
         pytest.skip("on a GPU the table is in GPU memory")

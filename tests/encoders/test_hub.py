@@ -22,14 +22,14 @@ from tests.encoders.test_install import (
     write_wheel,
 )
 
-from tertium.cache.cached_files import models_folder
+from tertium.core.cached_files import models_folder
+from tertium.core.errors import MissingResourceError, ModelError
 from tertium.encoders import hub as hub_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
-from tertium.errors import MissingResourceError, ModelError
-from tertium.linguistics.parser import PIPELINE_HASHES
-from tertium.linguistics.wordnet import WORDNET
+from tertium.metrics.base.wordnet import WORDNET
+from tertium.metrics.linguistics.dependency_parser import PIPELINE_HASHES
 
 __all__ = ["index", "pip_in_a_child"]  # fixtures
 

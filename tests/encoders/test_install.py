@@ -22,14 +22,14 @@ import numpy as np
 import pytest
 from tests.encoders.quantized_file import checkpoint_bytes
 
-from tertium.atomic import lock_file
-from tertium.cache.cached_files import models_folder
+from tertium.core.atomic import lock_file
+from tertium.core.cached_files import models_folder
+from tertium.core.errors import MissingResourceError, ModelError
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.e5.quantized_checkpoint import unpack_model
 from tertium.encoders.model_cards import ModelCard, Resource
-from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
 CARDS: dict[str, Resource] = {}  # of the index in use

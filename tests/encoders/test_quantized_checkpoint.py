@@ -20,6 +20,7 @@ from tests.encoders.quantized_file import (
     tensors,
 )
 
+from tertium.core.errors import ModelError
 from tertium.encoders import load_encoder
 from tertium.encoders.e5.quantized_checkpoint import (
     QuantizedModel,
@@ -27,7 +28,6 @@ from tertium.encoders.e5.quantized_checkpoint import (
     read_quantized,
     unpack_model,
 )
-from tertium.errors import ModelError
 
 
 def write(folder: Path, content: bytes) -> Path:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.runtime import runtime
 from tertium.encoders import Encoder, load_encoder
 from tertium.encoders.transformer_encoder import TransformerEncoder
-from tertium.errors import ModelError, UsageError
-from tertium.execution import runtime
 
 torch = pytest.importorskip("torch")
 network = importlib.import_module("tertium.encoders.encoder_network")

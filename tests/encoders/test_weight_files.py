@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cache import cached_files as cached_files_module
-from tertium.cache.cached_files import cached_file_hash
+from tertium.core import cached_files as cached_files_module
+from tertium.core.cached_files import cached_file_hash
+from tertium.core.errors import MissingResourceError, ModelError, UnknownNameError, UsageError
 from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import model_cards as cards_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache, locate_weights
-from tertium.errors import MissingResourceError, ModelError, UnknownNameError, UsageError
 
 CONTENT = b"weights of a small model"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, MissingResourceError, UsageError
 from tertium.encoders import load_encoder
 from tertium.encoders.word_vectors import (
     WordVectorEncoder,
@@ -17,7 +18,6 @@ from tertium.encoders.word_vectors import (
     read_table,
     read_text,
 )
-from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 LINES = ["cat 1 0 0", "dog 0 1 0", "New York 0 0 1", "ice 2 0 0", ". 5 5 5"]

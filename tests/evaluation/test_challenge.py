@@ -14,10 +14,10 @@ from tests.partial_metric import Partial
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
-from tertium.errors import DataError, MissingInputError, UnknownNameError, UsageError
-from tertium.evaluation.challenge import wilson
 from tertium.output.html import render_page
+from tertium.studies.challenge import wilson
 from tertium.text.perturbations import (
     MEANING_KINDS,
     PERTURBATIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tertium
-from tertium.errors import UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 
 SOURCES = ["You have {count} files.", "He was born in 1947.", "Open", "Open"]
 GOOD = ["Sie haben {count} Dateien.", "Er wurde 1947 geboren.", "Öffnen", "Öffnen"]

@@ -10,7 +10,6 @@ import pytest
 import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
-from tertium.evaluation.decisions import fit_difference_scales
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.base.loading import load_metric
@@ -19,6 +18,7 @@ from tertium.metrics.lexical.bleu import BLEU
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
 from tertium.output.render import render_table
+from tertium.studies.good_decisions import fit_difference_scales
 
 
 @pytest.fixture

@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.arrays import FloatArray
 from tertium.cli import main
-from tertium.errors import UsageError
-from tertium.evaluation.diagnostics.diagnostic import (
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
+from tertium.metrics.base.metric import SegmentMetric
+from tertium.studies.diagnostic import (
     Diagnostic,
     DiagnosticData,
     merge,
     weighted_correlations,
 )
-from tertium.evaluation.diagnostics.run import DIAGNOSTICS, DiagnosticReport, run_diagnostics
-from tertium.evaluation.diagnostics.score_checks import check_chance, check_interference, cross_fit
-from tertium.evaluation.diagnostics.text_checks import (
+from tertium.studies.meta_evaluation import AgreementStudy
+from tertium.studies.score_checks import check_chance, check_interference, cross_fit
+from tertium.studies.text_and_score_checks import DIAGNOSTICS, DiagnosticReport, run_diagnostics
+from tertium.studies.text_checks import (
     check_bad_outputs,
     check_length,
     check_order,
     join_segments,
 )
-from tertium.evaluation.meta_evaluation import AgreementStudy
-from tertium.metrics.base.metric import SegmentMetric
-from tertium.segment import Segment
 
 WORDS = (Path(__file__).parents[2] / "examples" / "reference-a.en.txt").read_text().split()
 

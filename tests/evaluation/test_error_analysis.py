@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, LengthError, UsageError
-from tertium.evaluation.error_analysis import (
+from tertium.metrics.base.loading import load_metric
+from tertium.studies.error_analysis import (
     analyse,
     find_disagreement,
     hash_tie_breakers,
     mark_highest,
 )
-from tertium.metrics.base.loading import load_metric
-from tertium.segment import Judgment, Segment
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 

@@ -11,9 +11,9 @@ import pytest
 from tests.output.marking_metric import Suspicious
 
 from tertium.cli import main
-from tertium.errors import DataError, UsageError
-from tertium.evaluation.error_spans import compare_spans
-from tertium.registry import METRICS
+from tertium.core.errors import DataError, UsageError
+from tertium.core.registry import METRICS
+from tertium.studies.span_agreement import compare_spans
 
 TEXT = "The cat sat on a mat ."
 

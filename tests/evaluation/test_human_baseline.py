@@ -12,13 +12,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tertium.cli import main
+from tertium.core.errors import DataError
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
-from tertium.errors import DataError
-from tertium.evaluation.decisions import evaluate_decisions
-from tertium.meta.results import MetricEstimates, nan_p_values
+from tertium.meta.agreement_results import MetricEstimates, nan_p_values
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.segment import Judgment, Segment
+from tertium.studies.good_decisions import evaluate_decisions
 
 
 def make_judgments(*ratings):

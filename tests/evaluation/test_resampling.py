@@ -12,9 +12,10 @@ from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from sacrebleu.significance import PairedTest
 
-from tertium.arrays import divide
+from tertium.core.arrays import divide
+from tertium.core.errors import LengthError, UsageError
+from tertium.core.scores import Scores
 from tertium.data.testset import TestSet
-from tertium.errors import LengthError, UsageError
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.resampling import (
     assign_clusters,
@@ -24,7 +25,6 @@ from tertium.evaluation.resampling import (
     paired_randomization,
 )
 from tertium.evaluation.scoring import score
-from tertium.scores import Scores
 
 
 def mean_scores(values: np.ndarray, name: str = "demo") -> Scores:

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
-from tertium.errors import MissingInputError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingInputError
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
 from tertium.evaluation.rows import Incomplete, Row, score_rows
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import NO_SCORE, SegmentMetric
-from tertium.scores import Scores
-from tertium.segment import Segment
 
 sizes: list[int] = []  # of the sets that get scores of their own
 

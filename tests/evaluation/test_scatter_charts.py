@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.errors import UsageError
-from tertium.evaluation import scatter_charts
-from tertium.evaluation.scatter_charts import make_scatter_charts
+from tertium.core.errors import UsageError
+from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.draw import draw
-from tertium.scores import ScoreMatrix
+from tertium.studies import scatter_charts
+from tertium.studies.scatter_charts import make_scatter_charts
 
 
 def make_set(name, seed):

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.cache.vector_cache import clear_memory
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
-from tertium.errors import UnknownNameError, UsageError
-from tertium.execution import runtime
+from tertium.encoders.vector_cache import clear_memory
 
 
 @pytest.fixture(scope="module")

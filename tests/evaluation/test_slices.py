@@ -12,15 +12,15 @@ from scipy import stats
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.data.human_data_files import read_human_data
 from tertium.data.rankings import RankingSet
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import expected_wins
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.comparison import Comparison, compare
-from tertium.evaluation.slices import slice_results
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.evaluation.slice_scores import slice_results
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.significance import holm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

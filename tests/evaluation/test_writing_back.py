@@ -13,11 +13,11 @@ from tests.localization import examples
 from tests.localization.examples import write
 
 import tertium
-from tertium.arrays import FloatArray
-from tertium.errors import UsageError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.segment import Segment
-from tertium.spans import Span
 
 
 @dataclass(frozen=True, kw_only=True)

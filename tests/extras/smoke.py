@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from tertium.cli import main
-from tertium.registry import METRICS
+from tertium.core.registry import METRICS
 
 BUNDLED = "tertium-models"  # the package of bundled models, not an extra
 NEURAL = {"neural", "models"}

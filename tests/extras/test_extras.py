@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.extras.environments import EXTRAS, PROJECT, ROOT, make_environment, run_smoke
 
-from tertium.errors import MissingResourceError
-from tertium.extras import (
+from tertium.core.errors import MissingResourceError
+from tertium.core.extras import (
     EXTRA_BY_MODULE,
     explain_missing,
     install_command,

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tests.faults.children import check_line
 
+from tertium.core.errors import TertiumError
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.tar_archive import UnpackedFolder
 from tertium.encoders import install
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.errors import TertiumError
 
 OUTSIDE = ("../evil.json", "/tmp/evil.json", "a/../../evil.json", "a\\..\\evil.json", "..")
 Case = Callable[[Path], None]

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.faults.children import Report, run
 from tests.faults.kills import SCORED, _score_with_cache, _uninterrupted, texts
 
-from tertium.cache.vector_cache import FILE
+from tertium.encoders.vector_cache import FILE
 
 FULL_DISK_BYTES = 160 << 10  # too small for the cache
 Damage = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]

@@ -18,8 +18,8 @@ from tests.corpus.samples import shard_bytes, write_jsonl, write_parquet, write_
 from tests.faults.children import Report, run
 from tests.faults.kills import Job, texts
 
-from tertium.corpus.run import score_corpus
-from tertium.errors import TertiumError
+from tertium.core.errors import TertiumError
+from tertium.corpus.corpus_run import score_corpus
 
 ROWS = 900
 PART_ROWS = 20

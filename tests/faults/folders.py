@@ -24,18 +24,18 @@ from tests.faults.children import check_line
 from tests.faults.kills import texts
 from tests.tiny_models import save_model
 
+from tertium.core.errors import TertiumError
+from tertium.core.segment import Judgment, Segment
 from tertium.encoders import load_encoder
-from tertium.errors import TertiumError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.flagship.late_interaction import CrossHead
-from tertium.metrics.flagship.tertium_base import TertiumBase
-from tertium.metrics.heads.metric import ESIM
-from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.bundled.late_interaction import CrossHead
+from tertium.metrics.bundled.tertium_base import TertiumBase
+from tertium.metrics.heads.head_metric import ESIM
+from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.checkpoint import build_network, bundled_models_folder
 from tertium.models.trained_model import load_checkpoint
-from tertium.segment import Judgment, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
 INVALID_VALUES: tuple[Any, ...] = (

@@ -19,19 +19,19 @@ from papers.ledger import Ledger
 from papers.table import Figure, PaperTable, Row
 from tests.faults.children import Report, run
 
-from tertium.cache import vector_cache
-from tertium.cache.store import Store
-from tertium.cache.vector_cache import FILE
+from tertium.core.errors import TertiumError
+from tertium.core.runtime import runtime
+from tertium.core.segment import Judgment, Segment
+from tertium.core.store import Store
 from tertium.data.tables import write_parquet
 from tertium.data.testset import TestSet
-from tertium.errors import TertiumError
+from tertium.encoders import vector_cache
+from tertium.encoders.vector_cache import FILE
 from tertium.evaluation.scoring import score
-from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.heads.metric import ESIM
-from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.heads.head_metric import ESIM
+from tertium.metrics.heads.head_options import HeadOptions
 from tertium.output.page.report import report_results
-from tertium.segment import Judgment, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
 OPTIONS = HeadOptions(epochs=6, patience=0, batch_size=8)
@@ -112,7 +112,7 @@ class Scoring(Job):
 def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, Any]:
     os.environ["TERTIUM_CACHE"] = str(folder)
     scores = [load_metric(m).score(segments).segments.tolist() for m in METRICS]
-    from tertium.cache.vector_cache import open_vector_store
+    from tertium.encoders.vector_cache import open_vector_store
 
     vector_cache.flush()
     store = open_vector_store()

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.faults.kills import _two_models
 
-from tertium.corpus.run import score_corpus
+from tertium.core.errors import ModelError, TertiumError
+from tertium.corpus.corpus_run import score_corpus
 from tertium.data.human_data_files import read_human_data
 from tertium.data.text_files import read_lines
-from tertium.errors import ModelError, TertiumError
 from tertium.models.checkpoint import read_checkpoint
 
 READS = 60

@@ -21,13 +21,13 @@ from tests.golden import texts
 from tests.golden.store import FOLDER, Rule, check_golden, file_name, is_recording_machine
 from tests.laws.trial import Subject, missing_resource, subjects
 
-from tertium.errors import TertiumError
+from tertium.core.errors import TertiumError
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.base.text_warnings import kinds_by_segment
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.segment import Segment
 
 SCORES = FOLDER / "scores"
 WITHOUT_NETWORK = {"bleu", "chrf", "chrf++", "ter", "nist", "meteor", "checks"}

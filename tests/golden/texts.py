@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from tests import gallery
 
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.segment import Segment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LONG_WORDS = 450

@@ -18,10 +18,10 @@ import numpy as np
 from tests import gallery
 from tests.laws.trial import Subject, Trial, require
 
-from tertium.errors import TertiumError
+from tertium.core.errors import TertiumError
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.segment import Segment
 
 INTEGERS = (0, 1, 2, 3, 7, 10**6, 10**30, -1)
 NAMED_FLOATS = (float("inf"), float("-inf"), float("nan"))

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from tests.laws.trial import RESAMPLES, Trial, require, run_command, run_successfully
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.data.record_files import to_json
 from tertium.data.testset import TestSet
-from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain
+from tertium.evaluation.system_scores import Evaluation
 from tertium.output.html import read_asset
 from tertium.output.render import render_table
 

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from tests.laws.trial import Trial, require
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.cache.vector_cache import clear_memory
-from tertium.execution import runtime
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
+from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
-from tertium.segment import Segment
 from tertium.text.scripts import is_blank
 
 # A text that equals its reference up to blanks may score slightly higher by rounding.

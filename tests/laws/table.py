@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from tests.laws import field_laws, output_laws, scoring_laws, training_laws
 from tests.laws.trial import LawViolation, Subject, Trial
 
+from tertium.core.errors import MissingInputError, TertiumError
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError, TertiumError
 
 Check = Callable[[Trial], int]
 Applies = Callable[[Subject], bool]

@@ -27,8 +27,8 @@ from tests.laws.trial import (
 from tests.laws.violations import Violation, failure_kind, read_violations, shrink_violation
 from tests.short_windows import short_windows
 
+from tertium.core.errors import DataError
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
 
 SUBJECTS = subjects()
 SLOW_METRICS = ("tertium-base", "tertium-multi")  # too slow for all texts in every run

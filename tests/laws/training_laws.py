@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from tests.laws.trial import Subject, Trial, require, run_successfully
 
-from tertium.errors import DataError
+from tertium.core.errors import DataError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.scores import ScoreMatrix
-from tertium.segment import Judgment, Preference, Segment
 
 STATISTICS = ("pearson", "kendall", "spearman")
 # smaller variants of classes that are slow to train or load: settings, then options

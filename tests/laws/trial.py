@@ -18,20 +18,20 @@ from unittest import mock
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.cli import main
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError, TertiumError
+from tertium.core.registry import ALIASES, METRICS, RANKERS
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import MissingResourceError, TertiumError
 from tertium.evaluation.comparison import Comparison, compare
-from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.scoring import score
+from tertium.evaluation.system_scores import Evaluation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.registry import ALIASES, METRICS, RANKERS
-from tertium.scores import Scores
-from tertium.segment import Segment
 
 RESAMPLES = 20
 FP32_TOLERANCE = 1e-5

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tertium.linguistics.dependency_graph import build_graph
-from tertium.linguistics.parser import load_parser
+from tertium.metrics.linguistics.dependency_graph import build_graph
+from tertium.metrics.linguistics.dependency_parser import load_parser
 
 
 def test_passive_and_active_have_the_same_deep_roles() -> None:

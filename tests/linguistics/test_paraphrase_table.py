@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.errors import DataError, MissingResourceError
-from tertium.linguistics.paraphrase_table import ParaphraseTable, load_paraphrases, read_table
+from tertium.core.errors import DataError, MissingResourceError
+from tertium.metrics.base.paraphrase_table import ParaphraseTable, load_paraphrases, read_table
 from tertium.text.meteor_search import Match
 
 

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tertium.errors import DataError, ModelError
-from tertium.execution import runtime
-from tertium.linguistics import parser as parser_module
-from tertium.linguistics.analysis import (
+from tertium.core.errors import DataError, ModelError
+from tertium.core.runtime import runtime
+from tertium.metrics.linguistics import dependency_parser as parser_module
+from tertium.metrics.linguistics.analysis import (
     Analysis,
     AnalysisStore,
     Token,
     deserialize_analysis,
     serialize_analysis,
 )
-from tertium.linguistics.dependency_graph import build_graph
-from tertium.linguistics.parser import (
+from tertium.metrics.linguistics.dependency_graph import build_graph
+from tertium.metrics.linguistics.dependency_parser import (
     Parser,
     clean_text,
     is_plausibly_english,
     is_too_long_to_parse,
     load_parser,
 )
-from tertium.linguistics.semantic_attributes import extract_attributes
+from tertium.metrics.linguistics.semantic_attributes import extract_attributes
 from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
 
 UNUSUAL_TEXTS = {

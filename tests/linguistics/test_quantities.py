@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.linguistics.number_words import parse_number_words
-from tertium.linguistics.quantities import find_quantities, quantities_agree
+from tertium.metrics.linguistics.number_words import parse_number_words
+from tertium.metrics.linguistics.quantity_matching import (
+    find_quantities,
+    quantities_agree,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.linguistics.dependency_graph import build_graph
-from tertium.linguistics.parser import load_parser
-from tertium.linguistics.semantic_attributes import extract_attributes
+from tertium.metrics.linguistics.dependency_graph import build_graph
+from tertium.metrics.linguistics.dependency_parser import load_parser
+from tertium.metrics.linguistics.semantic_attributes import extract_attributes
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tertium.linguistics import word_alignment
-from tertium.linguistics.dependency_graph import ROOT
-from tertium.linguistics.parser import load_parser
-from tertium.linguistics.sentence import Sentence, build_sentence
-from tertium.linguistics.word_alignment import (
+from tertium.metrics.linguistics import word_alignment
+from tertium.metrics.linguistics.dependency_graph import ROOT
+from tertium.metrics.linguistics.dependency_parser import load_parser
+from tertium.metrics.linguistics.sentence import Sentence, build_sentence
+from tertium.metrics.linguistics.word_alignment import (
     UNALIGNED,
     Candidate,
     WordAlignment,
@@ -22,7 +22,7 @@ from tertium.linguistics.word_alignment import (
     find_candidates,
     prune_candidates,
 )
-from tertium.linguistics.word_similarity import (
+from tertium.metrics.linguistics.word_similarity import (
     INVERSE_RELATIONS,
     build_profile,
     relate_content_words,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.linguistics.wordnet import (
+from tertium.core.errors import DataError, MissingResourceError, UnknownNameError
+from tertium.metrics.base.wordnet import (
     WORDNET,
     Relation,
     WordNet,

@@ -10,9 +10,9 @@ import pytest
 from tests.localization import examples
 from tests.localization.examples import write
 
-from tertium.errors import DataError, UsageError
-from tertium.localization.catalogs import is_localization_file, read_catalog, read_units
-from tertium.localization.units import Languages
+from tertium.core.errors import DataError, UsageError
+from tertium.files.catalogs import is_localization_file, read_catalog, read_units
+from tertium.files.units import Languages
 
 
 def texts(

@@ -9,11 +9,11 @@ import pytest
 from tests.localization import examples
 from tests.localization.examples import write
 
-from tertium.errors import DataError, TertiumError, UsageError
-from tertium.localization.projects import locate_units, read_project
-from tertium.localization.units import Languages
-from tertium.localization.wmt_sgml import read_wmt_sgml
-from tertium.localization.wmt_xml import read_wmt_xml
+from tertium.core.errors import DataError, TertiumError, UsageError
+from tertium.files.projects import locate_units, read_project
+from tertium.files.units import Languages
+from tertium.files.wmt_sgml import read_wmt_sgml
+from tertium.files.wmt_xml import read_wmt_xml
 
 
 def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.localization.test_write_back import check_round_trip
 
-from tertium.errors import DataError, UsageError
-from tertium.localization.catalogs import is_localization_file, read_catalog, suffix_of
-from tertium.localization.projects import read_project
-from tertium.localization.units import Languages
-from tertium.localization.write_back import WRITABLE_SUFFIXES
+from tertium.core.errors import DataError, UsageError
+from tertium.files.catalogs import is_localization_file, read_catalog, suffix_of
+from tertium.files.projects import read_project
+from tertium.files.units import Languages
+from tertium.files.write_back import WRITABLE_SUFFIXES
 
 DATA = os.environ.get("TERTIUM_DATA", "")
 SAMPLES = Path(

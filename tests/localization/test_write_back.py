@@ -13,15 +13,15 @@ import pytest
 from tests.localization import examples
 from tests.localization.examples import write
 
+from tertium.core.errors import DataError, UsageError
+from tertium.core.spans import Span
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UsageError
-from tertium.localization.annotations import Annotation
-from tertium.localization.catalogs import read_catalog
-from tertium.localization.projects import Project, read_project
-from tertium.localization.units import Catalog, Languages, Unit
-from tertium.localization.workbook_columns import add_columns
-from tertium.localization.write_back import annotate_catalog, annotate_files, check_write_back
-from tertium.spans import Span
+from tertium.files.annotations import Annotation
+from tertium.files.catalogs import read_catalog
+from tertium.files.projects import Project, read_project
+from tertium.files.units import Catalog, Languages, Unit
+from tertium.files.workbook_columns import add_columns
+from tertium.files.write_back import annotate_catalog, annotate_files, check_write_back
 
 
 def annotate(unit: Unit) -> Annotation:

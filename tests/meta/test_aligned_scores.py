@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.scores import ScoreMatrix
 from tertium.data.rankings import PairwiseJudgment, build_ranking_set
-from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, AlignedScores
-from tertium.scores import ScoreMatrix
 
 HUMAN = ScoreMatrix(
     "da", ("A", "B", "C"), np.array([[1.0, 2, 3], [4, np.nan, 6], [7, 8, 9]]), ("7", "9", "12")

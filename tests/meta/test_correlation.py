@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.meta import slow_loops
 
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta import kendall_b, pearson, spearman
 from tertium.meta.correlation import ranks
 from tertium.meta.replicates import pearson_replicate

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from tertium.errors import DataError, LengthError
+from tertium.core.errors import DataError, LengthError
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.errors import DataError
+from tertium.core.errors import DataError
+from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import (
     DifferenceScale,
@@ -14,7 +15,6 @@ from tertium.meta.difference_scales import (
     fit_scales,
     language_direction,
 )
-from tertium.scores import ScoreMatrix
 
 
 def test_system_pairs_by_hand():

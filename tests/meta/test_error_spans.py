@@ -12,8 +12,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tertium.errors import LengthError
-from tertium.meta.error_spans import (
+from tertium.core.errors import LengthError
+from tertium.core.spans import ErrorAnnotations, Span
+from tertium.meta.span_scores import (
     count_by_category,
     count_by_severity,
     count_characters,
@@ -23,7 +24,6 @@ from tertium.meta.error_spans import (
     micro,
     split_by_rater,
 )
-from tertium.spans import ErrorAnnotations, Span
 
 MAJOR, MINOR = "major", "minor"
 

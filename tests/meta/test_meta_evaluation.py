@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.scores import ScoreMatrix
 from tertium.data.rankings import PairwiseJudgment, build_ranking_set
-from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import STATISTIC_ALIASES, STATISTICS, Task, resolve_statistic, tasks_for
-from tertium.scores import ScoreMatrix
 
 SYSTEMS = ("A", "B", "C", "D", "E")
 

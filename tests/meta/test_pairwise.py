@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from tests.meta import slow_loops
 
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.core.errors import DataError, LengthError, UsageError
 from tertium.meta import (
     acc_eq,
     acc_eq_calibrated,

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from tests.meta import slow_loops
 
-from tertium.errors import DataError, UsageError
+from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
 from tertium.meta.accuracy import accuracy_pair_test
 from tertium.meta.agreement import make_layout

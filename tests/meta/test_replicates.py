@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.errors import DataError, UsageError
+from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
 from tertium.meta.accuracy import accuracy_replicate
 from tertium.meta.correlation import pearson_values

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
 from tertium.output.render import render_table
-from tertium.scores import ScoreMatrix
 
 
 def make_set(name, seed):

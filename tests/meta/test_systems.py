@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from tests.meta import slow_loops
 
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.core.errors import DataError, LengthError, UsageError
 from tertium.meta import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
 from tertium.meta.systems import find_tie_epsilon, permutation_p_values, tie_aware_scores
 

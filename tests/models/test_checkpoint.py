@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, ModelError
+from tertium.core.errors import DataError, ModelError
 from tertium.models.checkpoint import (
     Checkpoint,
     check_encoder,

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tertium.core.errors import DataError, UsageError
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
-from tertium.errors import DataError, UsageError
 from tertium.models.training_data import sort_training_sets
 from tertium.models.training_examples import (
     has_decided_comparisons,
@@ -20,7 +21,6 @@ from tertium.models.training_examples import (
     select_comparisons,
     shuffle_into_batches,
 )
-from tertium.segment import Judgment, Preference, Segment
 
 
 def rankings() -> RankingSet:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tertium.errors import DataError, ModelError, UsageError
+from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.models.training_loop import fit
 from tertium.models.training_options import Epoch, TrainingOptions
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tertium.errors import UsageError
-from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.core.errors import UsageError
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.models.training_options import TrainingOptions, warn_at_grid_edge
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from tests.output import chromium
 
+from tertium.core.scores import ScoreMatrix
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.metrics.base.loading import load_metric
 from tertium.output.page.explained_segments import SegmentExplanation, render_explanation
 from tertium.output.page.report import report_results
-from tertium.scores import ScoreMatrix
 
 
 @pytest.fixture(scope="module")

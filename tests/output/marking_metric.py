@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.metrics.base.metric import NOTHING, SegmentMetric
-from tertium.segment import Segment
-from tertium.spans import Span
 
 
 @dataclass(frozen=True, kw_only=True)

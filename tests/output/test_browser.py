@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from tests.output.chromium import Browser
 
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.error_marking import MarkedErrors, MarkedTranslation, MarkedTranslations
-from tertium.evaluation.evaluation import Evaluation
-from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import mean_scores
 from tertium.evaluation.scoring import score
+from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
 from tertium.output.page.report import report_meta_evaluation, report_results
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
-from tertium.spans import Span
+from tertium.studies.meta_evaluation import AgreementStudy
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"

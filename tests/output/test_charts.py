@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.core.charts import (
     Axis,
     Chart,

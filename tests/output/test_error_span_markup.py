@@ -16,9 +16,12 @@ from tests.output.marking_metric import Suspicious
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import DataError
+from tertium.core.registry import METRICS
+from tertium.core.segment import Judgment, Segment
+from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError
 from tertium.evaluation.error_marking import (
     MarkedErrors,
     MarkedTranslations,
@@ -29,9 +32,6 @@ from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.output.error_span_markup import mark_error_spans
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
-from tertium.registry import METRICS
-from tertium.segment import Judgment, Segment
-from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 FIELDS = ("side", "severity", "category", "rater", "chance")
 HOME = "tests.output.marking_metric:Suspicious"

@@ -11,6 +11,7 @@ import pytest
 
 from tertium.core.charts import HeatMap
 from tertium.core.result import Table
+from tertium.core.segment import Segment
 from tertium.metrics.base.explanation import (
     Contribution,
     Explanation,
@@ -21,7 +22,6 @@ from tertium.metrics.base.explanation import (
 from tertium.metrics.base.loading import load_metric
 from tertium.output.heat_map import MAX_TOKENS, render_heat_map
 from tertium.output.page.explained_segments import render_explanation
-from tertium.segment import Segment
 
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
 

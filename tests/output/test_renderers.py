@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
+from tertium.core.scores import Scores
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
-from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import explain
-from tertium.evaluation.meta_evaluation import meta_evaluate
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.output.page.report import report, report_meta_evaluation, report_results
-from tertium.scores import Scores
-from tertium.segment import Judgment, Segment
+from tertium.studies.challenge import challenge
+from tertium.studies.meta_evaluation import meta_evaluate
 
 
 def render(value: Any) -> str:

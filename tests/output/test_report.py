@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tertium.core.errors import DataError
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
 from tertium.evaluation.scoring import score
 from tertium.output.page.report import Report, report_results
 

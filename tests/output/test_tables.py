@@ -9,9 +9,9 @@ from operator import itemgetter
 import pytest
 from papers.number_cells import number_cell
 
+from tertium.core.errors import UsageError
 from tertium.core.result import Cell, Column, Table
 from tertium.data.testset import TestSet
-from tertium.errors import UsageError
 from tertium.evaluation.scoring import score
 from tertium.output.html_table import render_table as render_html_table
 from tertium.output.render import render_table

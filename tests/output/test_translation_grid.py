@@ -10,10 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.markup import Markup
+from tertium.output.markup_builder import Markup
 from tertium.output.page.explained_segments import SegmentExplanation
 from tertium.output.page.segment_browser import encode_grid
 from tertium.output.page.translation_grid import (
@@ -24,8 +26,6 @@ from tertium.output.page.translation_grid import (
     select_items_to_explain,
     select_systems_to_explain,
 )
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
 from tertium.metrics import SegmentMetric
-from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ from papers.experiments import Comparisons, Segments, Systems
 from papers.trained_metrics import SeededComparisons, SeededSegments, SeededSystems
 from tests.papers.length_metric import Length
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import DataError
-from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True)

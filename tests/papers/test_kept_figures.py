@@ -13,8 +13,8 @@ from papers.ledger import Ledger
 from papers.table import RowResult, build_model
 
 from papers import find_table
+from tertium.core.errors import MissingResourceError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import MissingResourceError
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 SOURCE_TABLES = ("2-source", "3", "5", "6-source", "8", "10")

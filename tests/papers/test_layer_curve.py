@@ -14,10 +14,10 @@ from papers.experiments import Segments
 from papers.song2021 import TABLES, LayerCurve
 from papers.table import measure
 
-from tertium.cache.vector_cache import clear_memory
+from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.transformer_encoder import TransformerEncoder
-from tertium.execution import runtime
+from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics import load_metric
 
 

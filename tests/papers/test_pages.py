@@ -16,8 +16,8 @@ from papers.pages import INCOMPLETE_NOTE, ResultPages, summary_table
 from papers.table import Figure, PaperTable, Row, RowResult, TableResult, measure
 
 from papers import PAPERS, find_table, tables_of
+from tertium.core.errors import DataError, MissingResourceError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import DataError, MissingResourceError
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 

@@ -37,16 +37,16 @@ from papers.trained_metrics import SeededSegments
 from papers.wink_vectors import convert_vectors
 from tests.papers.length_metric import Length
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError
+from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import DataError
 from tertium.meta.pairwise import consistency
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.pairwise.network import PairwiseNetwork, Rows, Weights
-from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, Weights
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import RTER
-from tertium.segment import Judgment, Segment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ import pytest
 from papers.table import PaperTable, RowResult, measure
 
 from papers import PAPERS, find_table, tables_of
+from tertium.core.errors import MissingResourceError, UnknownNameError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import MissingResourceError, UnknownNameError
 from tertium.metrics import load_metric
 
 

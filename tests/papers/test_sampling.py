@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import UsageError
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import sample_comparisons
-from tertium.errors import UsageError
 
 
 def test_a_sample_covers_all_sets_and_is_deterministic(human_data: Path) -> None:

@@ -14,8 +14,8 @@ from papers.experiments import average_over_seeds
 from papers.table import Departure, Figure, PaperTable, Row, measure
 from papers.table_rendering import make_record, make_table, table_notes
 
+from tertium.core.errors import DataError, LengthError, MissingResourceError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
 from tertium.output.render import render_table
 
 

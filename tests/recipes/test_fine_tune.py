@@ -9,9 +9,9 @@ import pytest
 import torch
 from recipes.multi import evaluate, fine_tune, groups, sampling, strings
 
-from tertium.metrics.flagship.error_spans import error_probabilities
-from tertium.metrics.flagship.row_scorer import piece_errors
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.marked_errors import error_probabilities
+from tertium.metrics.bundled.row_scorer import piece_errors
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 
 MODEL = bundled_models_folder() / TertiumMulti.name

@@ -22,14 +22,14 @@ from recipes.multi.spans import (
     count_all,
 )
 
-from tertium.metrics.flagship.error_spans import (
+from tertium.metrics.bundled.marked_errors import (
     ERROR_COLUMNS,
     MAJOR,
     WRONG,
 )
-from tertium.metrics.flagship.row_scorer import RowScorer
-from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.row_scorer import RowScorer
+from tertium.metrics.bundled.scales import ErrorPenalty, NoErrorProbability
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 
 def record(**changes: object) -> dict[str, object]:

@@ -10,9 +10,9 @@ import pytest
 from recipes.multi.evaluate import pair_accuracy, system_accuracy
 
 from recipes import wmt25
+from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.segment import Judgment, Segment
 
 
 def make_set(seed: int = 0) -> tuple[JudgmentSet, np.ndarray]:

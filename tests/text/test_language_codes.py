@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 from tertium.text.language_codes import (
     CODE_ALIASES,
     LANGUAGE_CODES,

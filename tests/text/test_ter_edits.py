@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 from tertium.text.ter_edits import UNIT_COSTS, Costs, Edits, count_edits, count_edits_for_costs
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from tertium.core.errors import UnknownNameError
 from tertium.core.findings import FindingRule
-from tertium.errors import UnknownNameError
-from tertium.spans import Severity, Side, Span
+from tertium.core.spans import Severity, Side, Span
 
 Finding = tuple[Side, int, int, str]
 NO_FINDINGS: tuple[Finding, ...] = ()

@@ -16,8 +16,8 @@ from tertium.checks.check import (
     TranslationPair,
 )
 from tertium.core.findings import FindingRule
-from tertium.segment import Segment
-from tertium.spans import Severity, Span
+from tertium.core.segment import Segment
+from tertium.core.spans import Severity, Span
 from tertium.text.scripts import is_unspaced_script, language_scripts
 
 MIN_STEM = 4  # letters of a term that an inflected form keeps

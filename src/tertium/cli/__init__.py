@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.extras import explain_missing
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError
+from tertium.core.extras import explain_missing
 from tertium.version import __version__
 
 # By group: the function of each command, and one line of help.
@@ -51,23 +51,23 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Decide": {
         "gate": (
-            "decisions.gate_commands:gate_files",
+            "decide.gate_commands:gate_files",
             "decide if a system may replace another, for CI",
         ),
         "gate calibrate": (
-            "decisions.gate_commands:calibrate_gate",
+            "decide.gate_commands:calibrate_gate",
             "suggest margins from two runs of one system",
         ),
         "worst": (
-            "decisions.worst_command:worst_of_files",
+            "decide.worst_command:worst_of_files",
             "list the translations most in need of attention",
         ),
         "route fit": (
-            "decisions.route_commands:fit_route_to_files",
+            "decide.route_commands:fit_route_to_files",
             "fit thresholds with a promised precision",
         ),
         "route apply": (
-            "decisions.route_commands:apply_route_to_files",
+            "decide.route_commands:apply_route_to_files",
             "decide what to publish, post-edit or translate again",
         ),
     },
@@ -87,53 +87,53 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Meta-evaluation": {
         "meta": (
-            "evaluation.meta_commands:evaluate_metrics",
+            "studies.meta_commands:evaluate_metrics",
             "measure how well metrics agree with human judgments",
         ),
         "meta diagnostics": (
-            "evaluation.meta_commands:diagnose_metrics",
+            "studies.meta_commands:diagnose_metrics",
             "run diagnostics: baselines, chance, bad outputs, length",
         ),
         "meta protocol": (
-            "evaluation.meta_commands:rank_by_protocol",
+            "studies.meta_commands:rank_by_protocol",
             "rank metrics by the rules of a shared task",
         ),
         "meta decisions": (
-            "evaluation.meta_commands:evaluate_metric_decisions",
+            "studies.meta_commands:evaluate_metric_decisions",
             "measure how well metrics find good translations",
         ),
         "meta thresholds": (
-            "evaluation.meta_commands:fit_metric_thresholds",
+            "studies.meta_commands:fit_metric_thresholds",
             "measure which score differences humans confirm",
         ),
         "meta spans": (
-            "evaluation.meta_commands:compare_metric_spans",
+            "studies.meta_commands:compare_metric_spans",
             "compare error spans with those of annotators",
         ),
         "meta disagreement": (
-            "evaluation.meta_commands:find_metric_disagreement",
+            "studies.meta_commands:find_metric_disagreement",
             "see where two metrics disagree on good translations",
         ),
         "meta challenge": (
-            "evaluation.challenge_command:challenge_metrics",
+            "studies.challenge_command:challenge_metrics",
             "test metrics on a challenge set",
         ),
     },
     "Human evaluation": {
         "plan": (
-            "evaluation.plan_commands:plan_evaluation",
+            "people.plan_commands:plan_evaluation",
             "plan a human evaluation: segments, raters, campaign",
         ),
         "plan convert": (
-            "evaluation.plan_commands:convert_campaign",
+            "people.plan_commands:convert_campaign",
             "convert a campaign to another tool",
         ),
         "annotate": (
-            "annotation.annotate_command:annotate_campaign",
+            "people.annotate_command:annotate_campaign",
             "judge translations in the browser, with several raters",
         ),
         "agree": (
-            "annotation.agree_command:agree_on_files",
+            "people.agree_command:agree_on_files",
             "measure agreement between raters, rank systems by them",
         ),
     },
@@ -223,7 +223,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
         print("\n".join(["commands:", *map(format_command, forms)]))
         return 0
     name = find_command(words)
-    from tertium.cli.run import run_command
+    from tertium.cli.runner import run_command
 
     with explain_missing(f"`tertium {name}`"):
         arguments = words[len(name.split()) :]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli.parser import COMMAND_GROUP, CommandParser
+from tertium.cli.argument_parser import COMMAND_GROUP, CommandParser
+from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
-from tertium.errors import UsageError
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
 METAVARS = {int: "N", float: "X", str: "NAME"}

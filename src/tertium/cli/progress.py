@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from tertium.execution import Advance, runtime
+from tertium.core.runtime import Advance, runtime
 
 
 def progress_bars(quiet: bool) -> AbstractContextManager[None]:

@@ -15,17 +15,17 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment, check_texts
+from tertium.core.specs import format_spec
 from tertium.encoders.encoder import ENCODERS, Encoder, EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.errors import UnknownNameError, UsageError
-from tertium.execution import runtime
-from tertium.extras import explain_missing
 from tertium.metrics.base.compatibility_calls import References, Texts, make_segments
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.embedding.bertscore import BERTScore, DocumentFrequencies
-from tertium.segment import Segment, check_texts
-from tertium.specs import format_spec
 from tertium.text.language_codes import check_language_code
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import is_integer_at_least
 from tertium.compat.comet_metric import COMET
-from tertium.errors import UnknownNameError, UsageError
-from tertium.execution import current_runtime, runtime
+from tertium.core.arrays import is_integer_at_least
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.runtime import current_runtime, runtime
 from tertium.metrics.base.compatibility_calls import Prediction
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric

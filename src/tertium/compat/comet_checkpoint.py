@@ -13,11 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from tertium.cache.cached_files import hub_folder
+from tertium.core.cached_files import hub_folder
+from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.extras import explain_missing
+from tertium.core.schema import read_dataclass
 from tertium.encoders.model_settings import read_settings
-from tertium.errors import MissingResourceError, ModelError
-from tertium.extras import explain_missing
-from tertium.schema import read_dataclass
 
 ModelClass = Literal["regression_metric", "referenceless_regression_metric", "unified_metric"]
 # The inputs of a checkpoint, and the texts that a hypothesis is compared with.

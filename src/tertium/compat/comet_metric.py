@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.cache.cached_files import cached_file_hash
 from tertium.compat.comet_checkpoint import (
     AGAINST,
     encoder_folder,
@@ -24,9 +22,12 @@ from tertium.compat.comet_checkpoint import (
     read_hyperparameters,
     weights_file,
 )
-from tertium.errors import MissingResourceError
-from tertium.execution import Precision, current_runtime
-from tertium.extras import explain_missing
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.cached_files import cached_file_hash
+from tertium.core.errors import MissingResourceError
+from tertium.core.extras import explain_missing
+from tertium.core.runtime import Precision, current_runtime
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import find_comet_error
 from tertium.metrics.base.metric import (
     ReferenceReduction,
@@ -35,8 +36,7 @@ from tertium.metrics.base.metric import (
     text_columns,
 )
 from tertium.metrics.base.text_warnings import Flags
-from tertium.models.inputs import REQUIRED_INPUTS
-from tertium.segment import Segment
+from tertium.models.input_columns import REQUIRED_INPUTS
 
 if TYPE_CHECKING:
     from tertium.compat.comet_network import Estimator

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tertium.compat import bert_score, comet, sacrebleu
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.segment import check_texts
 from tertium.metrics.base.compatibility_calls import as_text_list
 from tertium.metrics.base.loading import load_metric
-from tertium.segment import check_texts
 
 Compute = Callable[..., dict[str, Any]]
 INPUT_NAMES = ("predictions", "references", "sources")

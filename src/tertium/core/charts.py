@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tertium.segment import Segment
-from tertium.spans import Severity, Side, Span
+from tertium.core.segment import Segment
+from tertium.core.spans import Severity, Side, Span
 
 
 @dataclass(frozen=True, slots=True)

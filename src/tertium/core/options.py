@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from tertium.core.errors import UsageError
 from tertium.core.result import Result, suffix_error
-from tertium.errors import UsageError
-from tertium.execution import runtime
+from tertium.core.runtime import runtime
 
 MAX_DECIMALS = 17  # the precision of a double
 FILE_KINDS = ("scores", "spans", "findings", "junit", "results")

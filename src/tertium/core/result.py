@@ -16,12 +16,12 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tertium.atomic import PathLike
-from tertium.errors import UsageError
-from tertium.extras import require_modules
-from tertium.frames import make_frame
-from tertium.segment import Segment
-from tertium.spans import Side, Span
+from tertium.core.atomic import PathLike
+from tertium.core.errors import UsageError
+from tertium.core.extras import require_modules
+from tertium.core.frames import make_frame
+from tertium.core.segment import Segment
+from tertium.core.spans import Side, Span
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
+from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Option, Specs
-from tertium.corpus.run import score_corpus
+from tertium.corpus.corpus_run import score_corpus
 from tertium.corpus.summary import CorpusSummary
-from tertium.errors import UsageError
 from tertium.evaluation.metric_choice import MetricOptions
-from tertium.localization.inputs import LanguageOptions
+from tertium.files.text_inputs import LanguageOptions
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeConnection
 

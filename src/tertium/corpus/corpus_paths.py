@@ -1,8 +1,8 @@
 """Files of a corpus and folders of shards: local paths, or any URL that pyarrow supports.
 
 A URL (`s3://bucket/folder`) is used like a path. Local files are written atomically
-(`tertium.atomic`). A remote file may be incomplete after a crash, so a part only counts as done
-once `run_state` has recorded it.
+(`tertium.core.atomic`). A remote file may be incomplete after a crash, so a part only counts as
+done once `run_state` has recorded it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from tertium.atomic import PARTIAL_PATTERN, open_atomic
-from tertium.cache.cached_files import hash_file
-from tertium.errors import DataError, UsageError
-from tertium.localization.catalogs import PO_SUFFIXES, XLIFF_SUFFIXES
+from tertium.core.atomic import PARTIAL_PATTERN, open_atomic
+from tertium.core.cached_files import hash_file
+from tertium.core.errors import DataError, UsageError
+from tertium.files.catalogs import PO_SUFFIXES, XLIFF_SUFFIXES
 
 LOCALIZATION = "localization"  # format of files with units, which are read as a whole part
 FORMATS = {

@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import is_integer_at_least
+from tertium.core.arrays import is_integer_at_least
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.extras import require_modules
+from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
-from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
-from tertium.execution import Advance, usable_cores
-from tertium.extras import require_modules
 
 ENGINES = ("local", "ray")
 AT_LEAST_ONE = "expected a whole number of at least 1"

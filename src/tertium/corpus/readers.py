@@ -16,6 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tertium.core.errors import (
+    DataError,
+    MissingInputError,
+    TertiumError,
+    UnsupportedLanguageError,
+    UsageError,
+)
+from tertium.core.segment import Segment, checked_segment
 from tertium.corpus.corpus_paths import LOCALIZATION, SourceFile
 from tertium.corpus.row_tables import (
     TEXT,
@@ -34,17 +42,9 @@ from tertium.data.records import (
     lowercase_known_columns,
     segment_from_record,
 )
-from tertium.errors import (
-    DataError,
-    MissingInputError,
-    TertiumError,
-    UnsupportedLanguageError,
-    UsageError,
-)
-from tertium.localization.catalogs import read_units
-from tertium.localization.projects import has_translation, is_wanted
+from tertium.files.catalogs import read_units
+from tertium.files.projects import has_translation, is_wanted
 from tertium.metrics.base.metric import Metric
-from tertium.segment import Segment, checked_segment
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
 MAX_PARTS_COMPRESSED = 16  # each part of a compressed file decompresses everything before it

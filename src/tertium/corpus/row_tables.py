@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, Literal
 
+from tertium.core.errors import DataError, short_repr
 from tertium.data.records import (
     HYPOTHESIS_NAMES,
     SOURCE_NAMES,
@@ -20,7 +21,6 @@ from tertium.data.records import (
     is_numbered_reference,
 )
 from tertium.data.tables import missing_to_null
-from tertium.errors import DataError, short_repr
 
 ShardFormat = Literal["parquet", "jsonl"]
 ROW_GROUP_ROWS = 65_536

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PARTIAL_PATTERN, lock_file
+from tertium.core.atomic import PARTIAL_PATTERN, lock_file
+from tertium.core.errors import ModelError, UsageError, short_repr
+from tertium.core.schema import read_dataclass
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.summary import Tally
 from tertium.data.record_files import to_json
-from tertium.errors import ModelError, UsageError, short_repr
-from tertium.schema import read_dataclass
 
 MANIFEST, DONE, SUMMARY = "_manifest.json", "_done", "_summary.json"
 LOCK = "_lock"

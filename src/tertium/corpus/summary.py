@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from tertium.core.result import Column, Result, Table, field_values
+from tertium.core.segment import Segment
 from tertium.evaluation.rows import RowScores
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.base.text_warnings import TRUNCATED_TEXT
-from tertium.segment import Segment
 from tertium.version import __version__
 
 DONE = "all done before"  # in place of the speed

@@ -19,7 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.errors import (
+    BudgetError,
+    DataError,
+    ModelError,
+    TertiumError,
+    UsageError,
+    short_repr,
+)
+from tertium.core.runtime import Advance, Runtime, resolve_device, runtime
+from tertium.core.segment import Segment
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.readers import (
     BATCH_ROWS,
@@ -33,20 +43,10 @@ from tertium.corpus.row_tables import WRITERS, Kinds, ShardFormat
 from tertium.corpus.run_state import RunState
 from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
-from tertium.errors import (
-    BudgetError,
-    DataError,
-    ModelError,
-    TertiumError,
-    UsageError,
-    short_repr,
-)
 from tertium.evaluation.rows import Row, RowScores, score_rows
-from tertium.execution import Advance, Runtime, resolve_device, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.usage import Usage, track_usage
-from tertium.segment import Segment
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, short_repr
+from tertium.core.segment import Segment
 from tertium.data.record_files import read_jsonl
 from tertium.data.records import (
     get_unique_alias,
@@ -18,8 +20,6 @@ from tertium.data.records import (
     read_references,
     read_source,
 )
-from tertium.errors import DataError, short_repr
-from tertium.segment import Segment
 
 CANDIDATE_NAMES = ("candidates", "nbest", "hypotheses", "translations")
 OUTPUT_FIELDS = ("scores", "order")  # added by `CandidateList.reorder`

@@ -25,15 +25,15 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import make_rng
-from tertium.atomic import PathLike
+from tertium.core.arrays import make_rng
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
+from tertium.core.segment import Segment, check_texts
 from tertium.data.formats.wmt_rankings import LANGUAGES
 from tertium.data.record_files import parse_json, read_records
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.data.text_files import check_record, read_first_lines, read_text
-from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
-from tertium.segment import Segment, check_texts
 from tertium.text.perturbations import MEANING_KINDS, PERTURBATIONS, PerturbationInput, perturb
 
 DAMAGE_SET = "damage"

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, LengthError, UsageError, short_repr
+from tertium.core.frames import is_frame, unwrap_arrow_column
+from tertium.core.segment import Segment, check_surrogates, check_texts
 from tertium.data.record_files import JSON_SUFFIXES
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
 from tertium.data.text_files import STDIN, decode_path, display_name
-from tertium.errors import DataError, LengthError, UsageError, short_repr
-from tertium.frames import is_frame, unwrap_arrow_column
-from tertium.segment import Segment, check_surrogates, check_texts
 
 
 def check_system_name(name: Any) -> None:

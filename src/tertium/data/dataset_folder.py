@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.data import text_files
 from tertium.data.formats.metrics_task import MetricsTask, is_metrics_task
 from tertium.data.formats.mt_metrics_eval import find_eval_sets
@@ -28,7 +29,6 @@ from tertium.data.human_score_tables import HumanScoreTable, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.data.tar_archive import is_tar, strip_tar_suffix
-from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.text.language_codes import normalize_language_pair
 
 DATA_VARIABLE = "TERTIUM_DATA"

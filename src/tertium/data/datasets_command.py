@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from tertium.core.errors import DataError, UsageError
 from tertium.core.options import Option
 from tertium.core.result import Column, Listing, Table, format_number
+from tertium.core.runtime import track_progress
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
-from tertium.errors import DataError, UsageError
-from tertium.execution import track_progress
 
 
 def list_datasets(

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium import spans
+from tertium.core import spans
+from tertium.core.errors import DataError, LengthError, TertiumError, UnknownNameError
+from tertium.core.segment import Segment
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_integer, read_object_list, read_probability
-from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
-from tertium.segment import Segment
 
 SPAN_LIST_NAMES = ("spans", "esa_spans", "errors")
 ANNOTATION_NAMES = (*SPAN_LIST_NAMES, "start_indices")  # one of them: the row was annotated

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.arrays import FloatArray, divide
-from tertium.errors import DataError, LengthError, TertiumError
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
-from tertium.spans import ErrorAnnotations
+from tertium.core.arrays import FloatArray, divide
+from tertium.core.errors import DataError, LengthError, TertiumError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
+from tertium.core.spans import ErrorAnnotations
 
 logger = logging.getLogger(__name__)
 

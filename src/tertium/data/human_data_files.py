@@ -12,7 +12,9 @@ from collections.abc import Collection as Container
 from dataclasses import replace
 from pathlib import Path
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UsageError, short_repr
+from tertium.core.frames import is_frame
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import Source, find_format
 from tertium.data.human_data import HumanData
@@ -22,8 +24,6 @@ from tertium.data.rankings import RankingSet
 from tertium.data.ratings import average_ratings
 from tertium.data.record_files import RECORD_SUFFIXES
 from tertium.data.text_files import LANGUAGE_PAIR
-from tertium.errors import DataError, UsageError, short_repr
-from tertium.frames import is_frame
 from tertium.text.language_codes import normalize_language_pair
 
 

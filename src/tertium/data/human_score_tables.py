@@ -8,15 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.spans import ErrorAnnotations
 from tertium.data.human_data import HumanData, Translation
 from tertium.data.record_files import default_name, read_records
 from tertium.data.records import get_text, lowercase_columns, read_language_pair, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import language_pair_in_path
-from tertium.errors import DataError
-from tertium.scores import ScoreMatrix
-from tertium.spans import ErrorAnnotations
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from tertium.errors import DataError
-from tertium.segment import Judgment, Segment
+from tertium.core.errors import DataError
+from tertium.core.segment import Judgment, Segment
 
 
 def has_duplicates_across_documents(names: Iterable[tuple[str, str]]) -> bool:

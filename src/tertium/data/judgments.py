@@ -17,8 +17,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.atomic import PathLike
+from tertium.core.arrays import FloatArray
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, TertiumError, UsageError, short_repr
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Judgment, Segment, attach_context
+from tertium.core.spans import (
+    ESA_WEIGHTS,
+    MQM_WEIGHTS,
+    ErrorAnnotations,
+    count_overlaps,
+    merge_annotations,
+)
 from tertium.data import records
 from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
 from tertium.data.human_data import UNREADABLE_ROW, HumanData, Translation, UnreadableRows, reasons
@@ -26,16 +36,6 @@ from tertium.data.item_names import assign_item_names, check_numbering_base
 from tertium.data.record_files import Records, default_name, read_records
 from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, TertiumError, UsageError, short_repr
-from tertium.scores import ScoreMatrix
-from tertium.segment import Judgment, Segment, attach_context
-from tertium.spans import (
-    ESA_WEIGHTS,
-    MQM_WEIGHTS,
-    ErrorAnnotations,
-    count_overlaps,
-    merge_annotations,
-)
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from tertium.core.findings import FileLocation, Locate
+from tertium.core.spans import Side
 from tertium.data import record_files, records
 from tertium.data.text_files import is_stdin, read_text, split_lines
-from tertium.spans import Side
 
 LINE_NUMBER = re.compile(r"line (\d+)$")
 

@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
+from tertium.core.frames import format_name
+from tertium.core.scores import ScoreMatrix
 from tertium.data.formats.metrics_task import read_metric_submission
 from tertium.data.formats.mt_metrics_eval import metric_name_from_path, read_score_file
 from tertium.data.record_files import parse_json, read_records
@@ -28,9 +31,6 @@ from tertium.data.records import (
     read_score,
 )
 from tertium.data.text_files import language_pair_in_path, read_lines, read_text
-from tertium.errors import DataError
-from tertium.frames import format_name
-from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
 TABLE_SUFFIXES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})

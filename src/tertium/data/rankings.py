@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.errors import DataError, UsageError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Preference, Segment
 from tertium.data.human_data import HumanData, Translation, reasons
 from tertium.data.segment_lookup import NO_SEGMENT, UNKNOWN_SYSTEM
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UsageError
-from tertium.scores import ScoreMatrix
-from tertium.segment import Preference, Segment
 
 SAME_SYSTEM = "a system compared with itself"
 

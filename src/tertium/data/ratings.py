@@ -16,12 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.arrays import make_rng
+from tertium.core.arrays import make_rng
+from tertium.core.errors import DataError, UsageError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Judgment
 from tertium.data.human_data import HumanData
 from tertium.data.judgments import JudgmentSet, merge_rater_annotations
-from tertium.errors import DataError, UsageError
-from tertium.scores import ScoreMatrix
-from tertium.segment import Judgment
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT_ANNOTATOR = "annotator with fewer than two different ratings"

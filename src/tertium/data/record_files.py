@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
+from tertium.core.errors import DataError, UsageError, short_repr
+from tertium.core.frames import frame_to_records, is_frame, is_missing
+from tertium.core.schema import reject_duplicate_keys
 from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
 from tertium.data.tables import (
     XLSX,
@@ -28,9 +31,6 @@ from tertium.data.text_files import (
     read_text,
     split_lines,
 )
-from tertium.errors import DataError, UsageError, short_repr
-from tertium.frames import frame_to_records, is_frame, is_missing
-from tertium.schema import reject_duplicate_keys
 
 logger = logging.getLogger(__name__)
 

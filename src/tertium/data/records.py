@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tertium.arrays import MAX_ABS_SCORE
-from tertium.errors import DataError, short_repr
-from tertium.frames import format_name
-from tertium.segment import Segment, checked_segment
+from tertium.core.arrays import MAX_ABS_SCORE
+from tertium.core.errors import DataError, short_repr
+from tertium.core.frames import format_name
+from tertium.core.segment import Segment, checked_segment
 from tertium.text.language_codes import normalize_language_pair
 
 SOURCE_NAMES = ("src", "source", "original")

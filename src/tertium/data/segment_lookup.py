@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.segment import Segment
 
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, IntArray
+from tertium.core.arrays import BoolArray, IntArray
+from tertium.core.errors import DataError, UnknownNameError
 from tertium.data.human_data import HumanData
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UnknownNameError
 from tertium.text.language_identification import identify_language
 from tertium.text.scripts import UNSPACED_SCRIPTS, main_script
 

@@ -16,16 +16,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tertium.atomic import PathLike, open_atomic
+from tertium.core.atomic import PathLike, open_atomic
+from tertium.core.errors import DataError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.core.frames import format_name, is_missing, make_frame
 from tertium.data.text_files import (
     check_record,
     display_name,
     read_text,
     warn_about_carriage_returns,
 )
-from tertium.errors import DataError, UsageError
-from tertium.extras import explain_missing
-from tertium.frames import format_name, is_missing, make_frame
 from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import tempfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from tertium.atomic import PathLike, open_atomic
-from tertium.errors import DataError
+from tertium.core.atomic import PathLike, open_atomic
+from tertium.core.errors import DataError
 
 logger = logging.getLogger(__name__)
 

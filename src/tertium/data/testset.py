@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tertium.arrays import resolve_row_indices
-from tertium.atomic import PathLike
+from tertium.core.arrays import resolve_row_indices
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
+from tertium.core.frames import is_frame, unwrap_arrow_column
+from tertium.core.segment import Segment, check_texts, checked_segment, set_context
 from tertium.data import consistency, record_files, records, text_files
 from tertium.data.item_names import (
     check_numbering_base,
     disambiguate_names,
     has_duplicates_across_documents,
 )
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
-from tertium.frames import is_frame, unwrap_arrow_column
-from tertium.segment import Segment, check_texts, checked_segment, set_context
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,9 +23,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from tertium.atomic import PathLike
-from tertium.errors import DataError, UsageError
-from tertium.segment import check_surrogates
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UsageError
+from tertium.core.segment import check_surrogates
 from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)

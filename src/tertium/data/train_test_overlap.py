@@ -15,9 +15,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.core.segment import Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.segment import Segment
 
 OVERLAP_REASON = "reference occurs in held-out data"
 

@@ -11,9 +11,9 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide, nan_mean
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide, nan_mean
+from tertium.core.errors import DataError
 from tertium.data.rankings import RankingSet
-from tertium.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import IntArray
+from tertium.core.arrays import IntArray
 
 T = TypeVar("T")
 R = TypeVar("R")

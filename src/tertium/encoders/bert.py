@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tertium.core.errors import ModelError
+from tertium.core.schema import NON_NEGATIVE, POSITIVE, read_dataclass
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.int8_linear import Int8Linear, check_int8_widths, quantize_weights
 from tertium.encoders.linear_layers import convert_linear_layers
@@ -27,8 +29,6 @@ from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optiona
 from tertium.encoders.skip_init import SkipInit
 from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer
 from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader, list_weight_files
-from tertium.errors import ModelError
-from tertium.schema import NON_NEGATIVE, POSITIVE, read_dataclass
 
 DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
 # Supported values of settings that would change the computation.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from tertium.cache.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
-from tertium.cache.store import Store
-from tertium.cache.vector_cache import EXPECTED_SIZE, FILE, parse_size, store_size_limit
+from tertium.core.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.options import Option
 from tertium.core.result import Column, Listing, Table, View
+from tertium.core.store import Store
 from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.vector_cache import EXPECTED_SIZE, FILE, parse_size, store_size_limit
 from tertium.encoders.weight_files import combine_hashes
-from tertium.errors import UnknownNameError, UsageError
 
 MAX_NAMED_FILES = 3  # unknown files that a note names
 

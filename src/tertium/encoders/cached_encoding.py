@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.cache.vector_cache import CacheEntry, find_cached_texts, get_entries, put_entries
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import LengthError
+from tertium.core.runtime import MEGABYTE, current_runtime, progress_task
 from tertium.encoders.encoder import BackboneEncoder, Embeddings, Encoder, make_embeddings
-from tertium.errors import LengthError
-from tertium.execution import MEGABYTE, current_runtime, progress_task
+from tertium.encoders.vector_cache import CacheEntry, find_cached_texts, get_entries, put_entries
 
 CHUNK_BYTES = 96 * MEGABYTE
 MAX_CHUNK_TEXTS = 8192  # a text has a cost besides the bytes of its vectors

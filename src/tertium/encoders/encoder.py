@@ -21,12 +21,12 @@ from typing import Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, IntArray
-from tertium.errors import DataError, PluginError, UsageError
-from tertium.execution import LongTextPolicy, Precision, current_runtime
-from tertium.extras import explain_missing
-from tertium.plugins import explain_plugin_failure
-from tertium.registry import NameTable, resolve
+from tertium.core.arrays import BoolArray, Float32Array, IntArray
+from tertium.core.errors import DataError, PluginError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.core.plugins import explain_plugin_failure
+from tertium.core.registry import NameTable, resolve
+from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
 
 # Warnings about input texts.
 
@@ -154,7 +154,7 @@ ENCODERS = NameTable(
             ("minilm", "mpnet", "e5", "hf", "dir"),
             "tertium.encoders.transformer_encoder:load",
         ),
-        "use": "tertium.encoders.use.encoder:load",
+        "use": "tertium.encoders.use.use_encoder:load",
         "glove": "tertium.encoders.word_vectors:load",
         "file": "tertium.encoders.word_vectors:load",
         "toy": "tertium.encoders.toy_encoder:load",

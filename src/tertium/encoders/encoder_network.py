@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.arrays import BoolArray, IntArray
+from tertium.core.arrays import BoolArray, IntArray
+from tertium.core.errors import ModelError
+from tertium.core.runtime import current_runtime
 from tertium.encoders.batching import plan_batches, run_or_split
 from tertium.encoders.linear_layers import DTYPES, check_precision
 from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.pooling import Pooling
-from tertium.errors import ModelError
-from tertium.execution import current_runtime
 
 R = TypeVar("R")
 

@@ -16,8 +16,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from tertium.atomic import open_atomic
-from tertium.execution import progress_task
+from tertium.core.atomic import open_atomic
+from tertium.core.runtime import progress_task
 from tertium.version import __version__
 
 DEFAULT_ENDPOINT = "https://huggingface.co"

@@ -30,13 +30,13 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tertium.atomic import lock_file, open_atomic, write_text
-from tertium.cache.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.core.atomic import lock_file, open_atomic, write_text
+from tertium.core.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.core.errors import MissingResourceError, ModelError, WriteError
+from tertium.core.runtime import progress_task, track_progress
 from tertium.encoders import hub
 from tertium.encoders.model_cards import ModelCard, Resource
 from tertium.encoders.weight_files import PROVENANCE_FILE
-from tertium.errors import MissingResourceError, ModelError, WriteError
-from tertium.execution import progress_task, track_progress
 
 COPY_BYTES = 1 << 20
 MAX_EXPANSION = 8  # limit of the unpacked size, as a multiple of the size on the card

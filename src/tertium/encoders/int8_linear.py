@@ -28,7 +28,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 
 logger = logging.getLogger(__name__)
 

@@ -27,9 +27,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tertium.core.errors import UsageError
+from tertium.core.runtime import Precision
 from tertium.encoders.int8_linear import Int8Linear, cpu_has_int8
-from tertium.errors import UsageError
-from tertium.execution import Precision
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from tertium.cache.cached_files import cached_file_hash
+from tertium.core.cached_files import cached_file_hash
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.schema import POSITIVE, Rule, check_value, load_json, read_json_object
 from tertium.encoders.pooling import DENSE_WEIGHTS, Dense, Pooling
-from tertium.errors import ModelError, UsageError
-from tertium.schema import POSITIVE, Rule, check_value, load_json, read_json_object
 
 HIDDEN_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 DEPTH_KEYS = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")

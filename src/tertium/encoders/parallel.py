@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from tertium.execution import current_runtime
+from tertium.core.runtime import current_runtime
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.errors import ModelError
+from tertium.core.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertium.errors import ModelError
-from tertium.extras import require_modules
+from tertium.core.errors import ModelError
+from tertium.core.extras import require_modules
 
 MAX_SPECIAL_TOKENS = 4  # that a model adds around and between texts
 GENERIC_CLASS = "PreTrainedTokenizerFast"  # adds nothing to tokenizer.json

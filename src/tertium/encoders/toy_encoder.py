@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.errors import UsageError
 from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings
-from tertium.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tertium.arrays import Float32Array, IntArray, exact_squared_norms
-from tertium.cache.cached_files import cached_file_hash
+from tertium.core.arrays import Float32Array, IntArray, exact_squared_norms
+from tertium.core.cached_files import cached_file_hash
+from tertium.core.errors import ModelError
+from tertium.core.extras import require_modules
+from tertium.core.runtime import LongTextPolicy, Precision, resolve_device
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
 from tertium.encoders.model_settings import (
     CONFIG_FILE,
@@ -42,9 +45,6 @@ from tertium.encoders.weight_files import (
     locate_weights,
     missing_extras,
 )
-from tertium.errors import ModelError
-from tertium.execution import LongTextPolicy, Precision, resolve_device
-from tertium.extras import require_modules
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 if TYPE_CHECKING:

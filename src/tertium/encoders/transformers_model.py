@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tertium.core.errors import ModelError
+from tertium.core.extras import require_modules
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.linear_layers import autocast_context, convert_linear_layers
 from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader
-from tertium.errors import ModelError
-from tertium.extras import require_modules
 
 
 class TransformersModel(EncoderNetwork):

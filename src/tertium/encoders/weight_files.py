@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.cache.cached_files import cached_file_hash, hub_folder, models_folder
+from tertium.core.cached_files import cached_file_hash, hub_folder, models_folder
+from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.extras import EXTRA_BY_MODULE, install_command
+from tertium.core.schema import read_dataclass, read_json_object
 from tertium.encoders import hub
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
-from tertium.errors import MissingResourceError, ModelError
-from tertium.extras import EXTRA_BY_MODULE, install_command
-from tertium.schema import read_dataclass, read_json_object
 
 logger = logging.getLogger(__name__)
 

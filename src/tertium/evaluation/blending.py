@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import DataError
 from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError
-from tertium.evaluation.meta_inputs import read_sets
+from tertium.evaluation.judged_inputs import read_sets
+from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.results import Results
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Test, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric

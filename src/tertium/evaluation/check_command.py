@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from tertium.checks.catalog import RULES
-from tertium.checks.configuration import CheckSettings, read_names, read_settings
+from tertium.checks.check_settings import CheckSettings, read_names, read_settings
 from tertium.core.options import Display, InFile, InFiles, Names, Option, Output
 from tertium.core.result import Column, Listing, Table, View
-from tertium.data.configuration import find_configuration
+from tertium.data.toml_tables import find_configuration
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.writing_back import write_back
-from tertium.localization.inputs import InputTexts, TextFiles, WriteBack
+from tertium.files.text_inputs import InputTexts, TextFiles, WriteBack
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,19 +12,19 @@ from typing import Any
 
 from tertium.checks.catalog import CHECKS
 from tertium.checks.check import CheckRunner, TranslationPair
-from tertium.checks.configuration import CheckSettings
+from tertium.checks.check_settings import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
+from tertium.core.errors import UsageError
 from tertium.core.findings import Finding, Locate, locate_nothing
 from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
+from tertium.core.runtime import track_progress
+from tertium.core.segment import Segment
+from tertium.core.spans import MQM_WEIGHTS, SEVERITIES, Severity, Side, Span, score_spans
 from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
-from tertium.errors import UsageError
-from tertium.evaluation.evaluation import as_numbers
 from tertium.evaluation.rows import Row, group_by_pair, split_pair
 from tertium.evaluation.scoring import Translations, as_testset
-from tertium.execution import track_progress
-from tertium.segment import Segment
-from tertium.spans import MQM_WEIGHTS, SEVERITIES, Severity, Side, Span, score_spans
+from tertium.evaluation.system_scores import as_numbers
 from tertium.text.language_identification import main_language
 
 # Checks whose findings mean that the output is not a translation. On WMT24, 61 % of 745

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
+from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output
 from tertium.core.result import View, make_page
-from tertium.errors import UsageError
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.verdicts import describe_verdict
-from tertium.localization.inputs import InputFiles
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
 COMPARISON_FILES: Mapping[str, FileKind] = {

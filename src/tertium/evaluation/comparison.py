@@ -19,19 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, format_number
-from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.evaluation.evaluation import (
-    MAX_UNSEGMENTED_SHARE,
-    MIN_SEGMENTS,
-    NOTE,
-    Evaluation,
-    MetricDict,
-    is_caution,
-)
 from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import (
@@ -45,6 +37,14 @@ from tertium.evaluation.resampling import (
     paired_randomization,
 )
 from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
+from tertium.evaluation.system_scores import (
+    MAX_UNSEGMENTED_SHARE,
+    MIN_SEGMENTS,
+    NOTE,
+    Evaluation,
+    MetricDict,
+    is_caution,
+)
 from tertium.evaluation.verdicts import describe_verdict
 from tertium.meta.difference_scales import (
     ALL_DIRECTIONS,

@@ -20,14 +20,14 @@ from tertium.core.result import (
     count_column,
     mark_texts,
 )
+from tertium.core.segment import Segment
+from tertium.core.spans import Span, UnlocatedError, check_span_bounds, score_spans
 from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
-from tertium.evaluation.evaluation import Evaluation, as_numbers
+from tertium.evaluation.system_scores import Evaluation, as_numbers
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
-from tertium.segment import Segment
-from tertium.spans import Span, UnlocatedError, check_span_bounds, score_spans
 
 logger = logging.getLogger(__name__)
 

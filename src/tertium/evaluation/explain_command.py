@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from tertium.core.errors import UsageError
 from tertium.core.options import Option, Output
 from tertium.core.result import View
-from tertium.errors import UsageError
+from tertium.core.segment import Segment, check_surrogates
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.metric_choice import load_scorer
-from tertium.localization.inputs import STDIN, InputFiles
+from tertium.files.text_inputs import STDIN, InputFiles
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.judge.server_options import JudgeConnection
-from tertium.segment import Segment, check_surrogates
 
 MetricName = Annotated[
     str | None, Option("-m", "--metrics", "--model", metavar="METRIC", group="Metrics")

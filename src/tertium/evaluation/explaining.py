@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite
 
-from tertium.errors import UsageError, short_repr
+from tertium.core.errors import UsageError, short_repr
+from tertium.core.extras import explain_missing
+from tertium.core.registry import RANKERS
+from tertium.core.segment import Segment
+from tertium.core.specs import split_spec
 from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
-from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE, Metric
 from tertium.metrics.base.ranker import Ranker, as_ranker
 from tertium.models.checkpoint import has_bundled_models
-from tertium.registry import RANKERS
-from tertium.segment import Segment
-from tertium.specs import split_spec
 from tertium.text.language_identification import seem_english
 
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from tertium.core.errors import MissingInputError, TertiumError, UsageError
+from tertium.core.extras import install_command, is_installed
 from tertium.core.options import Option, Specs
+from tertium.core.runtime import current_runtime, resolve_device
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError, TertiumError, UsageError
-from tertium.execution import current_runtime, resolve_device
-from tertium.extras import install_command, is_installed
-from tertium.localization.inputs import InputTexts
+from tertium.files.text_inputs import InputTexts
 from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE

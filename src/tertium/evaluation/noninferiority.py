@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import LengthError
-from tertium.scores import Scores
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import LengthError
+from tertium.core.scores import Scores
 
 POWER = 0.8  # chance of a decision with the planned number of segments
 MIN_SEGMENTS_TO_TEST = 10  # with fewer, variance and skewness cannot be estimated

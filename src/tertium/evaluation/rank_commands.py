@@ -11,7 +11,7 @@ from tertium.data.candidate_lists import read_candidates
 from tertium.data.tables import missing_to_null
 from tertium.evaluation.metric_choice import load_scorer, target_texts
 from tertium.evaluation.ranking import RankedCandidates, rank, recommend_ranker, rerank
-from tertium.localization.inputs import InputFiles
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.judge.server_options import JudgeConnection
 

@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.charts import IntervalChart
+from tertium.core.errors import MissingInputError
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Column, Result, Table
+from tertium.core.scores import ScoreMatrix, Scores
+from tertium.core.segment import Segment
 from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError
-from tertium.evaluation.evaluation import (
+from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
+from tertium.evaluation.scoring import References, Translations, as_testset
+from tertium.evaluation.system_scores import (
     Evaluation,
     is_caution,
     segment_fields,
     tokenizer_notes,
 )
-from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
-from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
-from tertium.scores import ScoreMatrix, Scores
-from tertium.segment import Segment
 
 DECIMALS = 4  # of win probabilities
 NOT_COMPARED = "translation not compared because its score is not a number"  # a warning

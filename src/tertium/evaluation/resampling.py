@@ -19,17 +19,17 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import (
+from tertium.core.arrays import (
     FloatArray,
     check_resamples,
     in_open_unit_interval,
     make_rng,
     nan_mean,
 )
-from tertium.errors import LengthError, UsageError
-from tertium.execution import progress_task
+from tertium.core.errors import LengthError, UsageError
+from tertium.core.runtime import progress_task
+from tertium.core.scores import Scores
 from tertium.meta.replicates import draw_counts
-from tertium.scores import Scores
 
 Test = Literal["bootstrap", "randomization"]
 DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}

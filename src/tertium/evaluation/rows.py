@@ -16,13 +16,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.errors import DataError, MissingInputError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.data.records import LP_NAMES, record_from_segment
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingInputError, UsageError
-from tertium.evaluation.evaluation import as_numbers
 from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
-from tertium.extras import explain_missing
+from tertium.evaluation.system_scores import as_numbers
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import NO_SCORE, Metric, share_encoding
 from tertium.metrics.base.text_warnings import (
@@ -31,9 +34,6 @@ from tertium.metrics.base.text_warnings import (
     TRUNCATED_TEXT,
     kinds_by_segment,
 )
-from tertium.scores import Scores
-from tertium.segment import Segment
-from tertium.spans import Span
 from tertium.text.language_codes import LANGUAGE_CODES, normalize_language_pair
 
 UNRELIABLE = (TRUNCATED_TEXT, OUT_OF_VOCABULARY_TEXT, LANGUAGE_UNKNOWN, NO_SCORE)

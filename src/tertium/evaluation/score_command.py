@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, format_number, make_page
-from tertium.errors import UsageError
-from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.resampling import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
 from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
-from tertium.localization.inputs import InputFiles, WriteBack
+from tertium.evaluation.system_scores import Evaluation
+from tertium.files.text_inputs import InputFiles, WriteBack
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 

@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tertium.arrays import check_resamples
-from tertium.data.testset import TestSet, check_testset
-from tertium.errors import (
+from tertium.core.arrays import check_resamples
+from tertium.core.errors import (
     UsageError,
     short_repr,
 )
-from tertium.evaluation.evaluation import Evaluation
+from tertium.core.frames import is_frame
+from tertium.core.scores import Scores
+from tertium.data.testset import TestSet, check_testset
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.evaluation.rows import Row, score_rows
-from tertium.frames import is_frame
+from tertium.evaluation.system_scores import Evaluation
 from tertium.metrics.base.metric import Metric
-from tertium.scores import Scores
 
 Translations = Any  # a TestSet, a frame, a list of texts, or lists of texts by system
 References = Sequence[str] | Sequence[Sequence[str]] | None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from tertium.core.errors import UsageError
 from tertium.core.options import Option
-from tertium.errors import UsageError
-from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.resampling import Test, check_test_options
-from tertium.localization.inputs import column_names
+from tertium.evaluation.system_scores import Evaluation
+from tertium.files.text_inputs import column_names
 
 if TYPE_CHECKING:
-    from tertium.evaluation.slices import Slices
+    from tertium.evaluation.slice_scores import Slices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Tests:
         """Slice results by each column; slices are tested by randomization by default."""
         if not self.by:
             return []
-        from tertium.evaluation.slices import slice_results
+        from tertium.evaluation.slice_scores import slice_results
 
         test: Test = "bootstrap" if self.paired_bs else "randomization"
         return [

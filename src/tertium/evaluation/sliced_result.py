@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tertium.core.result import Result, Table
-from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.system_scores import Evaluation
 
 if TYPE_CHECKING:
-    from tertium.evaluation.slices import Slices
+    from tertium.evaluation.slice_scores import Slices
 
 
 RESULT_FILES = (".json", ".md", ".tex", ".html")

@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_origin
 
+from tertium.core.errors import DataError, TertiumError, UsageError
 from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.result import Column, Result, Table
+from tertium.core.specs import format_spec, format_value, parse_fields, parse_value, split_spec
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, TertiumError, UsageError
 from tertium.evaluation.training import (
     RECIPE,
     TrainingPlan,
@@ -31,7 +32,6 @@ from tertium.evaluation.training import (
 from tertium.metrics.judge.server_options import JudgeConnection
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_options import Epoch, TrainingOption
-from tertium.specs import format_spec, format_value, parse_fields, parse_value, split_spec
 
 MAX_SEARCHED = 10  # settings of a search that are printed
 

@@ -10,12 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from tertium.atomic import PARTIAL_PATTERN, PathLike
+from tertium.core.atomic import PARTIAL_PATTERN, PathLike
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.frames import is_frame
+from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
+from tertium.core.specs import parse_fields, split_spec
 from tertium.data.human_data_files import read_sets_with_texts
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
-from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
-from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
@@ -26,8 +28,6 @@ from tertium.models.training_data import (
 )
 from tertium.models.training_job import LOG
 from tertium.models.training_options import Epoch, TrainingOption, describe_options
-from tertium.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
-from tertium.specs import parse_fields, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.evaluation.evaluation import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Evaluation
+from tertium.core.arrays import FloatArray
 from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import assign_clusters
+from tertium.evaluation.system_scores import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Evaluation
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tertium.errors import UsageError, short_repr
+from tertium.core.errors import UsageError, short_repr
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.error_marking import MarkedTranslations, mark_errors
-from tertium.evaluation.evaluation import Evaluation
-from tertium.localization.annotations import Annotation
-from tertium.localization.projects import Project
-from tertium.localization.write_back import annotate_files
+from tertium.evaluation.system_scores import Evaluation
+from tertium.files.annotations import Annotation
+from tertium.files.projects import Project
+from tertium.files.write_back import annotate_files
 from tertium.metrics.base.metric import Metric
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tertium.meta.aligned_scores import AlignedScores as AlignedScores
     from tertium.meta.correlation import pearson as pearson
     from tertium.meta.correlation import spearman as spearman
-    from tertium.meta.evaluation import MetaEvaluation as MetaEvaluation
+    from tertium.meta.metric_agreement import MetaEvaluation as MetaEvaluation
     from tertium.meta.pairwise import consistency as consistency
     from tertium.meta.pairwise import darr as darr
     from tertium.meta.pairwise import kendall_b as kendall_b

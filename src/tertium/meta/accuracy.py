@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, divide
-from tertium.errors import DataError
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray, divide
+from tertium.core.errors import DataError
 from tertium.meta import pairwise, replicates
 from tertium.meta.agreement import (
     Agreement,

@@ -23,8 +23,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, nan_mean
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, nan_mean
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 
 Grouping = Literal["none", "item", "system"]
 Replicate = Callable[[FloatArray], FloatArray]  # weights (resamples, units) to (resamples, metrics)

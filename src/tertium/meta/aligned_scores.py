@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, nan_mean
+from tertium.core.arrays import BoolArray, FloatArray, nan_mean
+from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.scores import ScoreMatrix
 from tertium.data.item_names import check_numbering_base
 from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import ComparisonIndex
-from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.agreement import select_judged_columns
-from tertium.scores import ScoreMatrix
 
 UNJUDGED_SYSTEM = "scored system without human judgments"
 NO_SYSTEM_SCORE = "judged system without a metric score"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, divide
+from tertium.core.arrays import BoolArray, FloatArray, divide
 from tertium.meta.agreement import Agreement, Grouping, Layout, average_groups, make_layout
 
 

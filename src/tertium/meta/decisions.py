@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, IntArray, divide
-from tertium.errors import DataError, LengthError
+from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.errors import DataError, LengthError
 from tertium.meta.agreement import to_float_array
 
 

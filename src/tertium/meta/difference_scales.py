@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import DataError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError
 from tertium.meta.aligned_scores import AlignedScores
 
 BINS = 8

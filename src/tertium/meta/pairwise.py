@@ -16,10 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.errors import LengthError, UsageError
+from tertium.core.scores import Reduce
 from tertium.data.rankings import check_verdicts
 from tertium.data.win_rates import ComparisonIndex
-from tertium.errors import LengthError, UsageError
 from tertium.meta.agreement import (
     Agreement,
     Grouping,
@@ -32,7 +33,6 @@ from tertium.meta.agreement import (
 )
 from tertium.meta.replicates import sums_replicate
 from tertium.meta.significance import perm_both_any, smallest_p_of_swaps
-from tertium.scores import Reduce
 
 CodeArray = NDArray[np.uint8]
 SignArray = NDArray[np.int8]

@@ -19,8 +19,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, check_resamples
-from tertium.errors import DataError
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray, check_resamples
+from tertium.core.errors import DataError
 from tertium.meta.accuracy import count_wins
 from tertium.meta.agreement import Layout, make_layout
 

@@ -17,25 +17,25 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.result import Cell, Column, Emphasis, Table, format_number
-from tertium.errors import UnknownNameError, UsageError
-from tertium.execution import track_progress
+from tertium.core.runtime import track_progress
 from tertium.meta.agreement import make_layout, select_judged_columns
-from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.permutation import (
-    PermutationTest,
-    average_tests,
-    permute_accuracy,
-    permute_soft_accuracy,
-)
-from tertium.meta.results import (
+from tertium.meta.agreement_results import (
     Estimate,
     MetricEstimates,
     TaskResult,
     dim_counts,
     nan_p_values,
+)
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.metric_agreement import MetaEvaluation
+from tertium.meta.permutation import (
+    PermutationTest,
+    average_tests,
+    permute_accuracy,
+    permute_soft_accuracy,
 )
 from tertium.meta.tasks import Task
 

@@ -16,11 +16,11 @@ from functools import cache
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, nan_mean
-from tertium.errors import DataError, UsageError
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, nan_mean
+from tertium.core.errors import DataError, UsageError
+from tertium.core.scores import Reduce
 from tertium.meta.agreement import Grouping, Layout, Replicate, make_layout
 from tertium.meta.correlation import unit_scale
-from tertium.scores import Reduce
 
 PairMatrix = Callable[[slice], Float32Array]
 Pooled = Callable[[FloatArray, FloatArray], Replicate]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, check_resamples
+from tertium.core.arrays import BoolArray, FloatArray, check_resamples
 from tertium.meta.agreement import Agreement, SmallestP, make_layout, to_float_array
 from tertium.meta.correlation import correlate, standardize
 from tertium.meta.replicates import BLOCK

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, check_resamples, divide
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.core.arrays import FloatArray, check_resamples, divide
+from tertium.core.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
 from tertium.meta.agreement import (

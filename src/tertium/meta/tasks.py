@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from tertium.arrays import check_resamples, in_open_unit_interval
-from tertium.errors import UnknownNameError, UsageError
+from tertium.core.arrays import check_resamples, in_open_unit_interval
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 
@@ -138,7 +138,7 @@ class Task:
     >>> Task(sets=("de-en",), statistic="pearsn")
     Traceback (most recent call last):
         ...
-    tertium.errors.UnknownNameError: unknown statistic 'pearsn': did you mean 'pearson' ...
+    tertium.core.errors.UnknownNameError: unknown statistic 'pearsn': did you mean 'pearson' ...
     """
 
     sets: tuple[str, ...]

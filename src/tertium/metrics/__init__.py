@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tertium.core.registry import METRICS, RANKERS, resolve_scorer
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric, SegmentMetric
-from tertium.registry import METRICS, RANKERS, resolve_scorer
 
 _SPEC_NAMES = {
     path.partition(":")[2]: name for name, path in {**METRICS.builtin, **RANKERS.builtin}.items()

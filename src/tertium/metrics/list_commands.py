@@ -10,13 +10,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
+from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.options import Display, Option, Specs
+from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.core.result import Column, Listing, Table, View
-from tertium.errors import MissingResourceError, UsageError
+from tertium.core.specs import describe_fields, format_value, parse_fields, split_spec
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
-from tertium.specs import describe_fields, format_value, parse_fields, split_spec
 
 # Recommended metrics, and when to use each.
 RECOMMENDED: Mapping[str, str] = {

@@ -9,18 +9,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.cache.cached_files import cache_folder, hub_folder, list_cache, models_folder
+from tertium.core.cached_files import cache_folder, hub_folder, list_cache, models_folder
+from tertium.core.errors import MissingResourceError, UnknownNameError
+from tertium.core.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
 from tertium.core.options import Names
+from tertium.core.plugins import describe_package
 from tertium.core.result import Column, Listing, Table
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
-from tertium.errors import MissingResourceError, UnknownNameError
-from tertium.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
-from tertium.linguistics.wordnet import WORDNET, find_wordnet
+from tertium.metrics.base.wordnet import WORDNET, find_wordnet
 from tertium.models.checkpoint import HOW_TO_INSTALL, bundled_models_folder, has_bundled_models
-from tertium.plugins import describe_package
 from tertium.version import __version__
 
 RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}

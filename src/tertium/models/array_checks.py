@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.errors import ModelError
+from tertium.core.errors import ModelError
 
 Array = NDArray[Any]
 DTYPE_LABELS = {"f": "floating point", "i": "integers", "u": "integers"}

@@ -3,7 +3,7 @@
 The configuration contains the sha256 of its weights, which get their final name after it, so a
 folder has the previous or the new model, or is refused. Arrays that fit half precision are
 stored in half and computed in single precision. A missing number is NaN in memory and null in
-JSON. Settings are checked against their dataclass (`tertium.schema`) and weights for finite
+JSON. Settings are checked against their dataclass (`tertium.core.schema`) and weights for finite
 numbers. Bundled models are such folders in the package `tertium_models`.
 """
 
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from tertium.atomic import open_atomic, write_text
-from tertium.cache.cached_files import hash_file
+from tertium.core.atomic import open_atomic, write_text
+from tertium.core.cached_files import hash_file
+from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.schema import Sha256, read_dataclass, read_json_object
 from tertium.data.tables import missing_to_null
-from tertium.errors import MissingResourceError, ModelError
 from tertium.models.array_checks import Array, check_finite, check_names
-from tertium.schema import Sha256, read_dataclass, read_json_object
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

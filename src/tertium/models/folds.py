@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.arrays import IntArray
-from tertium.errors import UsageError
+from tertium.core.arrays import IntArray
+from tertium.core.errors import UsageError
 
 FOLDS = 5
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import write_text
+from tertium.core.atomic import write_text
 from tertium.models.checkpoint import Checkpoint
 
 CARD = "README.md"

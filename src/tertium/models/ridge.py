@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 
 BLOCK_PATIENCE = 3  # rounds of block pivoting without progress
 MAX_PIVOT_ROUNDS = 10_000  # a bound, in case rounding errors cause a cycle

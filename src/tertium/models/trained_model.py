@@ -21,9 +21,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from tertium.arrays import BoolArray
+from tertium.core.arrays import BoolArray
+from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.registry import resolve
+from tertium.core.schema import MAX_SHOWN_CHARACTERS, check_fields, construct
+from tertium.core.segment import Segment
+from tertium.core.specs import format_value, non_default_fields
 from tertium.encoders import Encoder, load_encoder
-from tertium.errors import ModelError, UnknownNameError, UsageError
 from tertium.models.checkpoint import (
     CONFIG,
     Checkpoint,
@@ -36,10 +40,6 @@ from tertium.models.checkpoint import (
     write_checkpoint,
 )
 from tertium.models.model_card import write_card
-from tertium.registry import resolve
-from tertium.schema import MAX_SHOWN_CHARACTERS, check_fields, construct
-from tertium.segment import Segment
-from tertium.specs import format_value, non_default_fields
 
 if TYPE_CHECKING:
     from tertium.models.training_data import TrainingData, TrainingSets

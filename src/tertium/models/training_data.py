@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError, UsageError, short_repr
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.human_data import reasons
 from tertium.data.judgments import NO_REFERENCE, JudgmentSet
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.data.train_test_overlap import drop_overlap
-from tertium.errors import DataError, UsageError, short_repr
-from tertium.segment import Judgment, Preference, Segment
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.errors import DataError
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.encoders.encoder import expand_ranges
-from tertium.errors import DataError
 from tertium.models.training_data import check_targets
 
 SORT_WINDOW = 64  # batches that are sorted by length together

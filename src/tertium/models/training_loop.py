@@ -28,9 +28,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium.atomic import write_text
-from tertium.errors import DataError, UsageError
-from tertium.execution import progress_task
+from tertium.core.atomic import write_text
+from tertium.core.errors import DataError, UsageError
+from tertium.core.runtime import progress_task
 from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 

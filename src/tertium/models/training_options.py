@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from tertium.errors import UsageError
-from tertium.specs import Range, check_types, field_ranges, format_value
+from tertium.core.errors import UsageError
+from tertium.core.specs import Range, check_types, field_ranges, format_value
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tertium.core.result import MarkedLine
-from tertium.output.markup import Markup, element, escape, join
-from tertium.spans import Side, Span, split_at_spans
+from tertium.core.spans import Side, Span, split_at_spans
+from tertium.output.markup_builder import Markup, element, escape, join
 
 
 def mark_error_spans(text: str, spans: Iterable[Span], side: Side = "hypothesis") -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.result import Result
 from tertium.data import record_files, tables
 from tertium.data.record_files import to_json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tertium.core.charts import HeatMap
-from tertium.output.markup import Markup, element, scrollable
+from tertium.output.markup_builder import Markup, element, scrollable
 
 MAX_TOKENS = 60  # of a text in a heat map
 SHADE_COUNT = 20  # of a heat map; `charts.css` has a class for each

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.charts import Chart, HeatMap, ScatterChart
 from tertium.core.result import MarkedLine, Result, Section, Table
 from tertium.output.charts.chart_statistics import find_outliers, max_cell_count
@@ -24,7 +24,7 @@ from tertium.output.charts.draw import draw
 from tertium.output.error_span_markup import render_line
 from tertium.output.heat_map import render_heat_map
 from tertium.output.html_table import render_table
-from tertium.output.markup import Markup, collapsible, element, escape, isolate_names, join
+from tertium.output.markup_builder import Markup, collapsible, element, escape, isolate_names, join
 from tertium.version import __version__
 
 EARLY_SCRIPT = "theme"  # in the head: it runs before the first paint

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tertium.core.result import Cell, Column, Table
 from tertium.output.error_span_markup import render_line
-from tertium.output.markup import Markup, element, escape, isolate_names, join, scrollable
+from tertium.output.markup_builder import Markup, element, escape, isolate_names, join, scrollable
 
 
 def render_table(table: Table, *, sortable: bool = False, max_rows: int | None = None) -> Markup:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.suites import Case, Suite
 from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.result import Cell, Result, Table
 from tertium.text.control_characters import replace_control_characters
 

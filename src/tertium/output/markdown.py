@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.result import Result, Table
 from tertium.text.control_characters import replace_control_characters
 

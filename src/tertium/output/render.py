@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from tertium.core.errors import UsageError
 from tertium.core.result import Section, Table
 from tertium.data.tables import tsv_lines
-from tertium.errors import UsageError
 from tertium.output import latex, markdown, text
 from tertium.text.control_characters import replace_control_characters
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tertium.atomic import PathLike, write_text
 from tertium.checks.catalog import RULES
+from tertium.core.atomic import PathLike, write_text
 from tertium.core.findings import FileLocation, Finding, FindingRule
+from tertium.core.spans import Severity, Span
 from tertium.data.record_files import to_json
-from tertium.spans import Severity, Span
 from tertium.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tertium.arrays import IntArray
+from tertium.core.arrays import IntArray
 
 MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 
 LANGUAGE_CODES = frozenset(
     """
@@ -156,7 +156,7 @@ def check_language_code(code: str, where: str = "") -> None:
     >>> check_language_code("zh_CN")
     Traceback (most recent call last):
         ...
-    tertium.errors.UsageError: 'zh_CN' is not an ISO 639-1 language code such as de; write zh
+    tertium.core.errors.UsageError: 'zh_CN' is not an ISO 639-1 language code such as de; write zh
     """
     if code in LANGUAGE_CODES:
         return

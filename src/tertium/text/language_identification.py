@@ -17,7 +17,7 @@ from itertools import repeat
 
 import numpy as np
 
-from tertium.arrays import BoolArray
+from tertium.core.arrays import BoolArray
 from tertium.text.language_codes import macrolanguage
 from tertium.text.language_profiles import (
     MIN_LETTERS,

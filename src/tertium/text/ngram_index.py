@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import BoolArray, IntArray
+from tertium.core.arrays import BoolArray, IntArray
 
 ABSENT = -1
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import IntArray
+from tertium.core.arrays import IntArray
 
 ABSENT = -1  # instead of counts, for skipped pairs
 CHUNK_SYMBOLS = 1 << 15  # per sort, so that the keys stay in the processor cache

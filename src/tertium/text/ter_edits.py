@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
 from tertium.text.edit_distance import (
     DELETION,
     INSERTION,

@@ -10,11 +10,17 @@ import pyarrow as pa
 import pytest
 
 from tertium.compat import comet
+from tertium.core.errors import (
+    DataError,
+    LengthError,
+    MissingInputError,
+    UnknownNameError,
+    UsageError,
+)
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.metrics.base.compatibility_calls import make_segments
 from tertium.metrics.lexical.bleu import BLEU
-from tertium.segment import Segment
 
 HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly today"]
 REFERENCES = ["the cat sat on a mat", "a dog barked loudly"]

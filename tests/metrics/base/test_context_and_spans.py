@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.arrays import FloatArray
-from tertium.errors import DataError, MissingInputError, UsageError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError, MissingInputError, UsageError
+from tertium.core.segment import Segment, attach_context
+from tertium.core.spans import Span
 from tertium.metrics.base.metric import NOTHING, SegmentMetric
-from tertium.segment import Segment, attach_context
-from tertium.spans import Span
 from tertium.testing import check_context_independence, check_error_spans
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.core.runtime import resolve_device
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, make_embeddings
-from tertium.execution import resolve_device
 from tertium.metrics.base import gpu_matching, greedy_matching
 from tertium.metrics.base.greedy_matching import (
     content_weights,

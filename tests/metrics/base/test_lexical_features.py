@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tertium.errors import UsageError
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import (
     COSTS,
@@ -31,7 +32,6 @@ from tertium.metrics.regression.metric_features import (
     greedy_match_scores,
 )
 from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
-from tertium.segment import Segment
 from tertium.text.ter_edits import Costs
 
 PAIRS = [

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import tertium
+from tertium.core.segment import Segment
 from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import flag_not_english
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.output.page.explained_segments import render_explanation
-from tertium.segment import Segment
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
 
 SOURCE = "Der Zug nach Hamburg fährt um sieben Uhr ab."

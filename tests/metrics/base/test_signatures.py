@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import CHRF
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
 from tertium.metrics.lexical.ter import TER
-from tertium.segment import Segment
 
 SEGMENTS = [
     Segment("The cats, sat on A mat (again) 漢字", None, ("the cat sat on the mat, again 漢 字",)),

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.errors import MissingInputError, UsageError
+from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.segment import Segment
 from tertium.metrics import load_metric
+from tertium.metrics.bundled.calibrated_metric import CalibratedMetric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.metric import EmbeddingMetric
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
-from tertium.metrics.flagship.calibrated_metric import CalibratedMetric
-from tertium.segment import Segment
 
 NAMES = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 BOTH = Segment("a b c", "a b", ("c d",))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
 from tertium.encoders import Encoder, iter_chunks, load_encoder
-from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.embedding.bertscore import BERTScore
@@ -20,7 +21,6 @@ from tertium.metrics.embedding.language_centering import (
     translation_directions,
 )
 from tertium.metrics.embedding.sss import SSS
-from tertium.segment import Segment
 
 GERMAN, ENGLISH = "Das ist ein gutes Haus am See", "This is a good house by the lake"
 

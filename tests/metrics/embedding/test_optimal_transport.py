@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tertium.core.runtime import runtime, usable_cores
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import make_embeddings
-from tertium.execution import runtime, usable_cores
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
 from tertium.metrics.embedding import optimal_transport
 from tertium.metrics.embedding.optimal_transport import (

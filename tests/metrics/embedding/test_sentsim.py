@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
 from tertium.encoders.weight_files import find_installed_weights
-from tertium.errors import UsageError
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.sentsim import SentSim
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
-from tertium.segment import Segment
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "embedding_metrics.json").read_text(encoding="utf-8")

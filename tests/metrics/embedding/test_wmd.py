@@ -6,13 +6,13 @@ import numpy as np
 import ot
 import pytest
 
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
 from tertium.encoders import load_encoder
-from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.wmd import WMD
 from tertium.metrics.embedding.wmdo import WMDO, fragmentation
-from tertium.segment import Segment
 
 TEXTS = [
     ("the cat sat on the mat", "the cat sat on a mat"),

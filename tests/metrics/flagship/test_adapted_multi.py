@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
-from tertium.errors import DataError, ModelError, UsageError
+from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.core.segment import Judgment, Segment
 from tertium.evaluation.training import train
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship import head_adaptation as adaptation
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
-from tertium.segment import Judgment, Segment
+from tertium.metrics.bundled import head_adaptation as adaptation
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 pytest.importorskip("torch")
 TEXTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from recipes.flagship.package import low_rank_difference, quantize
 
-from tertium.metrics.flagship.bundled_model import apply_weight_delta, dequantize
+from tertium.metrics.bundled.bundled_model import apply_weight_delta, dequantize
 
 
 def test_int8_rows_have_an_error_of_at_most_half_a_step() -> None:

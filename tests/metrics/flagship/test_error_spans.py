@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.metrics.flagship.error_spans import (
+from tertium.core.spans import Span
+from tertium.metrics.bundled.marked_errors import (
     CATEGORY,
     ERROR_COLUMNS,
     MAJOR,
@@ -14,7 +15,6 @@ from tertium.metrics.flagship.error_spans import (
     extend_to_words,
     extract_spans,
 )
-from tertium.spans import Span
 
 HALF = SpanThresholds(wrong=0.5)
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tertium.execution import runtime
-from tertium.metrics.flagship.input_rows import Row
-from tertium.metrics.flagship.row_scorer import RowScorer, load_row_scorer
-from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.core.runtime import runtime
+from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.row_scorer import RowScorer, load_row_scorer
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 torch = pytest.importorskip("torch")
 
 from tertium.encoders.transformer_layer import PaddedLayout  # noqa: E402
-from tertium.metrics.flagship.row_alignment import RowAlignment  # noqa: E402
+from tertium.metrics.bundled.row_alignment import RowAlignment  # noqa: E402
 
 ROUNDING = 1e-4  # the head divides some states by very small deviations
 TRANSLATIONS = (

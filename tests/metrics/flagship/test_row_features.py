@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
-from tertium.metrics.flagship.bundled_model import BundledModel
-from tertium.metrics.flagship.input_rows import INPUT_MODES, Row, distinct_texts
-from tertium.metrics.flagship.row_features import (
+from tertium.core.segment import Segment
+from tertium.metrics.bundled.bundled_model import BundledModel
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, distinct_texts
+from tertium.metrics.bundled.row_features import (
     NEUTRAL_CHRF,
     ROW_FEATURES,
     mean_fragmentation,
     row_features,
 )
-from tertium.metrics.flagship.tertium_multi import MODEL, TertiumMulti
+from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.inputs import Against
-from tertium.segment import Segment
+from tertium.models.input_columns import Against
 
 torch = pytest.importorskip("torch")
-from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS, JointHead  # noqa: E402
+from tertium.metrics.bundled.joint_network import MAX_DEVIATIONS, JointHead  # noqa: E402
 
 ROWS = [
     ("The train does not leave.", "Der Zug fährt nicht.", "The train is not leaving."),
@@ -110,7 +110,7 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / MODEL
     shutil.copytree(bundled_models_folder() / MODEL, folder)
     monkeypatch.setattr(
-        "tertium.metrics.flagship.calibrated_metric.load_bundled_model",
+        "tertium.metrics.bundled.calibrated_metric.load_bundled_model",
         lambda _: BundledModel(folder),
     )
     return folder / "config.json"

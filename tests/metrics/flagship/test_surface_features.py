@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.metrics.flagship.surface_features import (
+from tertium.metrics.bundled.surface_features import (
     FEATURE_NAMES,
     analyze_text,
     longest_run,

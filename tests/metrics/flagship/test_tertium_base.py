@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.errors import ModelError, UsageError
-from tertium.execution import runtime
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.bundled_model import ENCODER_PREFIX
-from tertium.metrics.flagship.input_rows import Row
-from tertium.metrics.flagship.tertium_base import MODEL, TertiumBase
+from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
+from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.tertium_base import MODEL, TertiumBase
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.segment import Segment
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
@@ -47,7 +47,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     from safetensors.torch import save_file
     from transformers import AutoModel
 
-    from tertium.metrics.flagship.late_interaction import CrossHead
+    from tertium.metrics.bundled.late_interaction import CrossHead
 
     torch.manual_seed(5)
     encoder = tiny_model("mpnet")
@@ -76,7 +76,7 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer
 
-    from tertium.metrics.flagship.bundled_model import apply_weight_delta
+    from tertium.metrics.bundled.bundled_model import apply_weight_delta
 
     config = json.loads((folder / "config.json").read_text())
     encoder = Path(config["encoder"].removeprefix("dir/"))

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from tests.short_windows import MAX_PIECES, short_windows
 
-from tertium.arrays import Float32Array
-from tertium.cache.vector_cache import clear_memory
-from tertium.errors import MissingInputError, ModelError, UsageError
-from tertium.execution import runtime
+from tertium.core.arrays import Float32Array
+from tertium.core.errors import MissingInputError, ModelError, UsageError
+from tertium.core.runtime import runtime
+from tertium.core.schema import read_dataclass
+from tertium.core.segment import Segment
+from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.bundled_model import BundledModel
-from tertium.metrics.flagship.input_rows import INPUT_MODES, Row, build_rows
-from tertium.metrics.flagship.row_features import row_features
-from tertium.metrics.flagship.row_scorer import MultiSettings, RowScorer, piece_errors
-from tertium.metrics.flagship.tertium_multi import MODEL, TertiumMulti
-from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.metrics.bundled.bundled_model import BundledModel
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, build_rows
+from tertium.metrics.bundled.row_features import row_features
+from tertium.metrics.bundled.row_scorer import MultiSettings, RowScorer, piece_errors
+from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
+from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.schema import read_dataclass
-from tertium.segment import Segment
 
 torch = pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
@@ -55,8 +55,8 @@ def test_batches_and_threads_do_not_change_scores(
         clear_memory()
         with runtime(cache=False, memory=0, threads=1):
             single.append(metric.raw_scores([row])[0])
-    monkeypatch.setattr("tertium.metrics.flagship.row_scorer.PIECES_IN_MEMORY", 90)
-    monkeypatch.setattr("tertium.metrics.flagship.row_scorer.PIECES_PER_BATCH", 200)
+    monkeypatch.setattr("tertium.metrics.bundled.row_scorer.PIECES_IN_MEMORY", 90)
+    monkeypatch.setattr("tertium.metrics.bundled.row_scorer.PIECES_PER_BATCH", 200)
     clear_memory()
     with runtime(cache=False, memory=0, threads=2):
         batched = metric.raw_scores(rows[::-1])[::-1]
@@ -266,7 +266,7 @@ def test_model_without_tags_cannot_mark_errors(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "spans": None}))
     monkeypatch.setattr(
-        "tertium.metrics.flagship.calibrated_metric.load_bundled_model",
+        "tertium.metrics.bundled.calibrated_metric.load_bundled_model",
         lambda _: BundledModel(folder),
     )
     assert not metric.can_mark_errors

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import ModelError, UsageError
 from tertium.evaluation.comparison import find_scale
-from tertium.execution import runtime
-from tertium.metrics.flagship import bundled_model, tertium_small
-from tertium.metrics.flagship.bundled_model import BundledModel
-from tertium.metrics.flagship.input_rows import Row
-from tertium.metrics.flagship.row_alignment import RowAlignment, RowSlices
-from tertium.metrics.flagship.tertium_small import MODEL, SmallSettings, TertiumSmall
+from tertium.metrics.bundled import bundled_model, tertium_small
+from tertium.metrics.bundled.bundled_model import BundledModel
+from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.row_alignment import RowAlignment, RowSlices
+from tertium.metrics.bundled.tertium_small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.segment import Segment
 from tertium.text import language_identification
 from tertium.text.language_identification import is_plausibly_english
 from tertium.text.language_profiles import WORD_PATTERN

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from tertium.core.errors import DataError, UsageError
 from tertium.encoders import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.errors import DataError, UsageError
 from tertium.metrics.heads.encoder_states import DiskStates, LiveStates
 
 TEXTS = ["the cat sat on the mat", "a dog", "", "he went home and slept for a long time"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
+from tertium.metrics.judge.judge_answers import InvalidAnswerError, parse_answer
 from tertium.metrics.judge.protocols import PROTOCOLS
 
 NOT_ONE = "not exactly one JSON object"

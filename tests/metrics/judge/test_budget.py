@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.errors import BudgetError
+from tertium.core.errors import BudgetError
 from tertium.metrics.judge.budget import Budget, CostLedger
 
 

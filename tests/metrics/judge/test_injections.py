@@ -10,11 +10,11 @@ from recipes.judge.injections import Injection, read_injections, table, variants
 from recipes.judge.local_server import is_installed, run_local_server
 from tests.metrics.judge.fake_server import FakeServer, Payload, run_server, translation_of
 
-from tertium.execution import JudgeOptions, runtime
+from tertium.core.runtime import JudgeOptions, runtime
+from tertium.core.segment import Segment
 from tertium.metrics.judge import answer_store, client
-from tertium.metrics.judge.metric import Judge
+from tertium.metrics.judge.judge_metric import Judge
 from tertium.metrics.judge.protocols import PROTOCOLS
-from tertium.segment import Segment
 
 pytest.importorskip("httpx")
 INJECTIONS = read_injections()

@@ -22,9 +22,9 @@ from tests.metrics.judge.fake_server import (
     translation_of,
 )
 
-from tertium.arrays import make_rng
 from tertium.compat import comet, evaluate
-from tertium.errors import (
+from tertium.core.arrays import make_rng
+from tertium.core.errors import (
     BudgetError,
     CoverageError,
     JudgeServerError,
@@ -32,17 +32,17 @@ from tertium.errors import (
     MissingResourceError,
     UsageError,
 )
+from tertium.core.runtime import JudgeOptions, current_runtime, runtime
+from tertium.core.segment import Segment, attach_context
+from tertium.core.spans import Span
 from tertium.evaluation.scoring import score
-from tertium.execution import JudgeOptions, current_runtime, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.judge import answer_store, client
-from tertium.metrics.judge.metric import Judge
+from tertium.metrics.judge.judge_metric import Judge
 from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.usage import Usage, track_usage
 from tertium.output.page.explained_segments import render_explanation
-from tertium.segment import Segment, attach_context
-from tertium.spans import Span
 from tertium.testing import check_metric
 
 pytest.importorskip("httpx")
@@ -333,7 +333,7 @@ def test_the_key_is_not_stored_anywhere(
 ) -> None:
     scores = JUDGE.score(SEGMENTS)
     assert SECRET not in scores.signature + JUDGE.spec + repr(JUDGE)
-    from tertium.cache.cached_files import cache_folder
+    from tertium.core.cached_files import cache_folder
 
     files = [file for file in cache_folder().rglob("*") if file.is_file()]
     assert files

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.metrics.judge.metric import Judge
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.metrics.judge.judge_metric import Judge
 from tertium.metrics.judge.prompts import bundled_prompt, parse_prompt, read_prompt, to_json
 from tertium.metrics.judge.protocols import PROTOCOLS
 from tertium.text.language_codes import LANGUAGE_CODES, LANGUAGE_NAMES

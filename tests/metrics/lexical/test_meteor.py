@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.linguistics.paraphrase_table import load_paraphrases
+from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.paraphrase_table import load_paraphrases
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
-from tertium.segment import Segment
 from tertium.text.meteor_alignment import align
 from tertium.text.meteor_search import Match
 

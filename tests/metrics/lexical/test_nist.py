@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.nist_score import corpus_nist, sentence_nist
 
-from tertium.errors import UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.segment import Segment
 from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.lexical.nist import (
     MAX_ORDER,
@@ -20,7 +21,6 @@ from tertium.metrics.lexical.nist import (
     information_precisions,
     nist_statistics,
 )
-from tertium.segment import Segment
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/nist_mteval.json").read_text("utf-8"))
 

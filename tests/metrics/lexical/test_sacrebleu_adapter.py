@@ -15,13 +15,13 @@ from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from tests.gallery import ALL, BLANKS
 
-from tertium.errors import MissingResourceError, UsageError
+from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import bleu, chrf
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import CHRF
 from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_statistics
-from tertium.segment import Segment
 from tertium.text import ngram_overlap
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.ter import TER as SacreTER
 
+from tertium.core.segment import Segment
 from tertium.metrics.lexical.ter import TER
-from tertium.segment import Segment
 
 words = st.lists(
     st.sampled_from(["a", "b", "B", "c.", "1.5", "3-4", "it's", "&amp;", "漢", "カ", "。", "("]),

@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.registry import METRICS, resolve
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_model_ids
-from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.metrics.pairwise.ranker import Pairwise
+from tertium.metrics.pairwise.neural_ranker import Pairwise
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.trained_model import load_checkpoint
-from tertium.registry import METRICS, resolve
-from tertium.segment import Judgment, Preference, Segment
 
 COUNT = 80  # enough rows to be cached
 SEGMENTS = [

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tertium.errors import DataError, LengthError, UsageError
-from tertium.metrics.pairwise.network import (
+from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import Comparisons, train_networks
+from tertium.metrics.pairwise.ranking_network import (
     BETA,
     GAMMA,
     Array,
@@ -24,9 +26,7 @@ from tertium.metrics.pairwise.network import (
     groups,
     inputs_of,
 )
-from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.scaling import Scaler
-from tertium.metrics.pairwise.training import Comparisons, train_networks
 
 
 def cost_of(

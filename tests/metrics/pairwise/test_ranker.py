@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.cached_files import cached_rows
 from tertium.cli import main
+from tertium.core.cached_files import cached_rows
+from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
+from tertium.core.segment import Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingInputError, ModelError, UsageError
 from tertium.evaluation.ranking import rank
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
 from tertium.metrics.pairwise.features import PairwiseFeatures
-from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.metrics.pairwise.ranker import Pairwise
+from tertium.metrics.pairwise.neural_ranker import Pairwise
+from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
 from tertium.models.trained_model import load_checkpoint
-from tertium.segment import Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
@@ -214,7 +214,7 @@ def test_vector_names() -> None:
 
 def test_syntax_vectors_are_the_parsers_tensors() -> None:
     pytest.importorskip("spacy")
-    from tertium.linguistics.parser import load_parser
+    from tertium.metrics.linguistics.dependency_parser import load_parser
 
     texts = ["The cats sat on the mat.", "", "Nobody came."]
     loaded = sentence_vectors("syntax", texts)

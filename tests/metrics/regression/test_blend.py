@@ -13,11 +13,12 @@ import pytest
 from tests.metrics.judge.fake_server import answer_by_length, run_server, translation_of
 from tests.partial_metric import UNSCORED, partial  # noqa: F401
 
+from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
+from tertium.core.runtime import JudgeOptions, runtime
+from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.evaluation.blending import attach_scores, cross_validate, cross_validate_blend
 from tertium.evaluation.training import train
-from tertium.execution import JudgeOptions, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.regression.blend import (
@@ -31,7 +32,6 @@ from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.explained_segments import render_explanation
-from tertium.segment import Judgment, Segment
 from tertium.testing import check_metric
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home".split()

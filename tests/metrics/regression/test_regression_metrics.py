@@ -15,9 +15,10 @@ from sklearn.linear_model import Ridge
 
 import tertium
 from tertium.cli import main
+from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
@@ -29,7 +30,6 @@ from tertium.metrics.regression.ridge_regression import LinearModel
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.folds import FOLDS
 from tertium.models.trained_model import load_checkpoint
-from tertium.segment import Judgment, Preference, Segment
 
 KIDNAPPED = "Three aid workers were kidnapped."
 PIRATES = "Three aid workers were kidnapped by pirates."

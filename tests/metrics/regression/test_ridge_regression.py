@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
-from tertium.errors import DataError, LengthError
+from tertium.core.errors import DataError, LengthError
 from tertium.metrics.regression.ridge_regression import (
     MAX_Z_SCORE,
     LinearModel,

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from tertium.arrays import round_to_grid
-from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.core.arrays import round_to_grid
+from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.segment import Judgment, Segment
 from tertium.metrics.regression.kernel_regression import (
     Grid,
     Hyperparameters,
@@ -23,7 +24,6 @@ from tertium.metrics.regression.kernel_regression import (
 )
 from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
 from tertium.models.folds import make_folds
-from tertium.segment import Judgment, Segment
 
 
 @pytest.fixture(scope="module")

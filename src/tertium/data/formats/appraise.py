@@ -11,13 +11,13 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.tables import parse_rows
 from tertium.data.text_files import read_text
-from tertium.errors import DataError, short_repr
 
 # columns before the spans, which only some campaigns have
 COLUMNS = ("annotator", "system", "item", "type", "from", "to", "score", "doc", "complete")

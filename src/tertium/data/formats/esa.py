@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.formats.mqm import mqm_language_pair
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.record_files import read_jsonl
 from tertium.data.records import read_object, read_object_list
-from tertium.errors import DataError
 
 LAYOUTS = ({"esa_spans", "tgt"}, {"scores", "tgt_text"})
 ALIASES = {"langs": "lp", "line_id": "item", "tgt": "mt", "esa_score": "score"}

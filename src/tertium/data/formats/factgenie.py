@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.record_files import read_jsonl
 from tertium.data.records import get_text, read_integer, read_object_list
-from tertium.errors import DataError, short_repr
 
 
 def matches(source: Source) -> bool:

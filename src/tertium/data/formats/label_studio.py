@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, short_repr
 from tertium.data.error_annotations import is_severity
 from tertium.data.formats import Source
 from tertium.data.judgments import JudgmentSet, Row, collect_published
@@ -26,7 +27,6 @@ from tertium.data.records import (
     read_object_list,
 )
 from tertium.data.text_files import check_record, read_text
-from tertium.errors import DataError, short_repr
 
 SKIPPED = "task skipped by the rater"
 

@@ -19,7 +19,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UnknownNameError
+from tertium.core.scores import ScoreMatrix
 from tertium.data.formats import Source
 from tertium.data.human_data import HumanData
 from tertium.data.human_score_tables import HumanScoreTable
@@ -29,8 +31,6 @@ from tertium.data.segment_lookup import build_segment_lookup
 from tertium.data.tar_archive import UnpackedFolder, is_tar, strip_tar_suffix
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
-from tertium.errors import DataError, UnknownNameError
-from tertium.scores import ScoreMatrix
 
 logger = logging.getLogger(__name__)
 

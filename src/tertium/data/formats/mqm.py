@@ -14,7 +14,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
+from tertium.core.segment import Judgment, Segment
+from tertium.core.spans import (
+    MQM_WEIGHTS,
+    ErrorAnnotations,
+    Span,
+    UnlocatedError,
+    check_span_bounds,
+    error_weight,
+    parse_markup,
+)
 from tertium.data.error_annotations import NO_ERROR, read_severity
 from tertium.data.formats import Source
 from tertium.data.human_data import QUALITY_CONTROL
@@ -27,17 +38,6 @@ from tertium.data.records import (
 )
 from tertium.data.tables import read_table
 from tertium.data.text_files import LANGUAGE_PAIR
-from tertium.errors import DataError
-from tertium.segment import Judgment, Segment
-from tertium.spans import (
-    MQM_WEIGHTS,
-    ErrorAnnotations,
-    Span,
-    UnlocatedError,
-    check_span_bounds,
-    error_weight,
-    parse_markup,
-)
 
 logger = logging.getLogger(__name__)
 

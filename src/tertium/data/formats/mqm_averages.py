@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.formats.mqm import mqm_language_pair
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.text_files import read_lines
-from tertium.errors import DataError
 
 
 def matches(source: Source) -> bool:

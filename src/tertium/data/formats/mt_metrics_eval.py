@@ -23,7 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, LengthError, TertiumError, UnknownNameError, UsageError
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
+from tertium.core.spans import ErrorAnnotations, merge_annotations
 from tertium.data.error_annotations import read_error_annotations
 from tertium.data.formats import Source
 from tertium.data.human_data import UnreadableRows
@@ -32,10 +36,6 @@ from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines
-from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError, UsageError
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
-from tertium.spans import ErrorAnnotations, merge_annotations
 from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.record_files import default_name, parse_json, read_jsonl
 from tertium.data.records import get_text, read_object, read_score
 from tertium.data.text_files import read_text
-from tertium.errors import DataError, short_repr
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
+from tertium.core.frames import format_name
+from tertium.core.segment import check_texts
 from tertium.data import records
 from tertium.data.formats import Source
 from tertium.data.item_names import has_duplicates_across_documents
@@ -19,9 +22,6 @@ from tertium.data.rankings import (
 )
 from tertium.data.record_files import default_name, read_jsonl, read_records
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
-from tertium.frames import format_name
-from tertium.segment import check_texts
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
 RIGHT_NAMES = ("system_b", "right", "right_system", "system_2", "system2", "system2id", "b")

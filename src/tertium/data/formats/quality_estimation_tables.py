@@ -18,15 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, TertiumError
+from tertium.core.spans import BAD, tags_to_spans
 from tertium.data.formats import Source
 from tertium.data.formats.mqm import mqm_language_pair
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.records import get_text
 from tertium.data.tables import read_table
 from tertium.data.text_files import LANGUAGE_PAIR, read_first_lines, read_lines
-from tertium.errors import DataError, TertiumError
-from tertium.spans import BAD, tags_to_spans
 
 SCORES = ("lp", "gold", "sid", "score")
 TAGS = ("lp", "gold", "sid", "mt", "mttok", "tags")

@@ -23,16 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tertium.atomic import PathLike
-from tertium.data.consistency import check_parallel
-from tertium.data.formats import Source
-from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
-from tertium.data.records import read_integer, read_score
-from tertium.data.tables import read_table
-from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
-from tertium.errors import DataError, TertiumError, UnknownNameError
-from tertium.segment import Judgment, Segment
-from tertium.spans import (
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, TertiumError, UnknownNameError
+from tertium.core.segment import Judgment, Segment
+from tertium.core.spans import (
     BAD,
     ErrorAnnotations,
     Side,
@@ -41,6 +35,12 @@ from tertium.spans import (
     tags_to_spans,
     word_offsets,
 )
+from tertium.data.consistency import check_parallel
+from tertium.data.formats import Source
+from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
+from tertium.data.records import read_integer, read_score
+from tertium.data.tables import read_table
+from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
 
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 WMT24_SCORES = "da_f"

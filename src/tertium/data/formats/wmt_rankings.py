@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from tertium.atomic import PathLike
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.rankings import (
     ItemTexts,
@@ -26,7 +27,6 @@ from tertium.data.record_files import default_name
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
-from tertium.errors import DataError
 from tertium.text.language_codes import CODE_ALIASES
 
 NOT_RANKED = "rank missing"

@@ -28,10 +28,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.atomic import open_atomic, write_text
+from tertium.core.atomic import open_atomic, write_text
+from tertium.core.errors import ModelError
+from tertium.core.schema import read_json_object
 from tertium.encoders.use.sentencepiece import SPACE
-from tertium.errors import ModelError
-from tertium.schema import read_json_object
 
 MAGIC = b"E5S1"
 VERSION = 1

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import ModelError
-from tertium.extras import explain_missing
+from tertium.core.errors import ModelError
+from tertium.core.extras import explain_missing
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

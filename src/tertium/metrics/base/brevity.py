@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 
 NIST_BETA = math.log(0.5) / math.log(1.5) ** 2  # a penalty of 1/2 at a length ratio of 2/3
 

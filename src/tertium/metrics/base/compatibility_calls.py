@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, get_args
 
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
-from tertium.frames import is_frame, is_missing, unwrap_arrow_column
-from tertium.scores import Scores
-from tertium.segment import Segment, check_texts
-from tertium.spans import Span
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
+from tertium.core.frames import is_frame, is_missing, unwrap_arrow_column
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment, check_texts
+from tertium.core.spans import Span
 
 Layout = Literal["auto", "streams", "segments"]
 Texts = Iterable[str]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium.core.charts import HeatMap
 from tertium.core.result import Column, MarkedLine, Result, Section, Table, format_number
-from tertium.spans import Span, UnlocatedError
+from tertium.core.spans import Span, UnlocatedError
 
 Direction = Literal["precision", "recall", "transport"]
 

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.errors import UsageError
-from tertium.segment import Segment
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
 
 
 class FeatureExtractor(Protocol):

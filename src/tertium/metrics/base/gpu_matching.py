@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.core.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.batching import split_by_size
 
 BATCH_ROWS = 1 << 17  # rows of vectors in a batch, including padding

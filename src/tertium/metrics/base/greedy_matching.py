@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from tertium.arrays import (
+from tertium.core.arrays import (
     Float32Array,
     FloatArray,
     IntArray,
@@ -23,9 +23,9 @@ from tertium.arrays import (
     exact_squared_norms,
     round_to_grid,
 )
+from tertium.core.runtime import active_gpu
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
-from tertium.execution import active_gpu
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
 from tertium.metrics.base.metric import Side
 

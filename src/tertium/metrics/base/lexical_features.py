@@ -20,10 +20,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
 from tertium.metrics.base.brevity import NIST_BETA
 from tertium.metrics.base.feature_extractor import only_reference
-from tertium.segment import Segment
 from tertium.text.ter_edits import Costs, count_edits_for_costs
 
 Ngram = tuple[str, ...]

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.errors import PluginError, UnknownNameError, UsageError, short_repr
-from tertium.execution import Runtime
+from tertium.core.errors import PluginError, UnknownNameError, UsageError, short_repr
+from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
+from tertium.core.runtime import Runtime
+from tertium.core.segment import check_surrogates
+from tertium.core.specs import build_dataclass, parse_fields, split_spec
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import Scorer
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve
-from tertium.segment import check_surrogates
-from tertium.specs import build_dataclass, parse_fields, split_spec
 
 ScorerT = TypeVar("ScorerT", bound=Scorer)
 # Unbabel/wmt22-comet-da, wmt20-comet-qe-da, XCOMET-XL and the like

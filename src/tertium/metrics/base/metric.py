@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import MAX_ABS_SCORE, FloatArray, IntArray
-from tertium.errors import PluginError, UsageError
-from tertium.extras import explain_missing
+from tertium.core.arrays import MAX_ABS_SCORE, FloatArray, IntArray
+from tertium.core.errors import PluginError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.core.scores import Scores
+from tertium.core.segment import Context, Segment
+from tertium.core.spans import Span, check_span_bounds
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
 from tertium.metrics.base.explanation import Explanation, explain_empty_translation
 from tertium.metrics.base.scorer import Scorer
 from tertium.metrics.base.text_warnings import merge_flags
-from tertium.scores import Scores
-from tertium.segment import Context, Segment
-from tertium.spans import Span, check_span_bounds
 
 if TYPE_CHECKING:
     from tertium.encoders import Encoder

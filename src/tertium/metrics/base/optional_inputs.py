@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tertium.errors import MissingInputError
+from tertium.core.errors import MissingInputError
+from tertium.core.segment import Segment
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
-from tertium.segment import Segment
 
 
 def check_same_inputs(name: str, segments: Sequence[Segment]) -> None:

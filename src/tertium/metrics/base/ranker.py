@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide
-from tertium.data.testset import TestSet
-from tertium.errors import (
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.core.errors import (
     DataError,
     LengthError,
     ModelError,
@@ -26,7 +25,12 @@ from tertium.errors import (
     UsageError,
     short_repr,
 )
-from tertium.extras import explain_missing
+from tertium.core.extras import explain_missing
+from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
+from tertium.core.specs import build_dataclass, parse_fields, split_spec
+from tertium.data.testset import TestSet
 from tertium.metrics.base.explanation import Explanation, WinProbabilities
 from tertium.metrics.base.loading import (
     explain_missing_config,
@@ -39,10 +43,6 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import Scorer
 from tertium.metrics.base.text_warnings import Flags
 from tertium.models.checkpoint import read_config
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
-from tertium.specs import build_dataclass, parse_fields, split_spec
 
 
 class Ranker(Scorer):

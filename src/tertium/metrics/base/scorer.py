@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Self
 
-from tertium.arrays import BoolArray
+from tertium.core.arrays import BoolArray
+from tertium.core.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
+from tertium.core.segment import Segment
+from tertium.core.specs import check_ranges, check_types, format_spec
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
 from tertium.metrics.base.text_warnings import (
     Flags,
     count_flags,
     flag_distorting_texts,
     flag_empty_translations,
 )
-from tertium.segment import Segment
-from tertium.specs import check_ranges, check_types, format_spec
 from tertium.version import __version__
 
 REFERENCES = frozenset({"references"})

@@ -9,8 +9,8 @@ from unicodedata import is_normalized, normalize
 
 import numpy as np
 
-from tertium.arrays import BoolArray
-from tertium.segment import Segment
+from tertium.core.arrays import BoolArray
+from tertium.core.segment import Segment
 from tertium.text.language_identification import are_english, is_clearly_not_english
 from tertium.text.scripts import is_blank as is_blank  # also used by reports
 

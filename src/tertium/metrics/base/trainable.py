@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tertium.core.runtime import LongTextPolicy, Precision
+from tertium.core.segment import Segment
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import load_encoder
-from tertium.execution import LongTextPolicy, Precision
 from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, distinct_texts
 from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_language_unknown
 from tertium.models.trained_model import TrainedModel
-from tertium.segment import Segment
 
 WORST_DEVIATIONS = 6  # of human scores below their mean; no text that is a translation is so bad
 

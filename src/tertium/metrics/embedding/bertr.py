@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tertium.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.segment import Segment
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.greedy_matching import link_best_matches, match_greedily
-from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.segment import Segment
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 
 
 @dataclass(frozen=True, kw_only=True)

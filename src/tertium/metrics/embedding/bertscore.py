@@ -12,17 +12,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.segment import Segment
 from tertium.data.text_files import read_lines
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
-from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.greedy_matching import link_best_matches, match_greedily
 from tertium.metrics.base.metric import Side, pair_texts
-from tertium.metrics.embedding.calibration import baseline
-from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.segment import Segment
+from tertium.metrics.embedding.baseline_calibration import baseline
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 
 
 @dataclass(frozen=True, kw_only=True)

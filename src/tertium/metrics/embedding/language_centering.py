@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, exact_dot_products, round_to_grid
+from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products, round_to_grid
+from tertium.core.segment import Segment
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.encoder import offsets_from_lengths
 from tertium.metrics.base.text_warnings import Flags, as_flags, merge_flags
-from tertium.segment import Segment
 from tertium.text.language_codes import macrolanguage
 from tertium.text.language_identification import identify_language
 

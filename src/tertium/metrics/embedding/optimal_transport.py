@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray, round_to_grid
-from tertium.arrays import exact_squared_norms as exact_squares
+from tertium.core.arrays import Float32Array, FloatArray, IntArray, round_to_grid
+from tertium.core.arrays import exact_squared_norms as exact_squares
+from tertium.core.errors import TertiumError
+from tertium.core.extras import explain_missing
+from tertium.core.runtime import usable_cores
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import offsets_from_lengths
-from tertium.errors import TertiumError
-from tertium.execution import usable_cores
-from tertium.extras import explain_missing
 from tertium.metrics.base.greedy_matching import piece_ranges
 
 T = TypeVar("T")

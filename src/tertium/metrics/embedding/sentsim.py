@@ -8,19 +8,24 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.errors import UsageError
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
 from tertium.encoders import Chunk, Encoder
-from tertium.errors import UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.metric import Side
+from tertium.metrics.embedding.baseline_calibration import (
+    EQUAL_WEIGHTS,
+    WEIGHTS,
+    has_bounds,
+    lower_bound,
+)
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.calibration import EQUAL_WEIGHTS, WEIGHTS, has_bounds, lower_bound
-from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
-from tertium.segment import Segment
-from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)

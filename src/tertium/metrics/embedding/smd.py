@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.segment import Segment
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
-from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.segment import Segment
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 
 
 @dataclass(frozen=True, kw_only=True)

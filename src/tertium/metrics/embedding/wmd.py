@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.segment import Segment
 from tertium.encoders import Encoder
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.embedding import optimal_transport
-from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.segment import Segment
+from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
 from tertium.metrics.embedding.optimal_transport import solve_exact
 from tertium.metrics.embedding.wmd import WMD
-from tertium.segment import Segment
-from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)

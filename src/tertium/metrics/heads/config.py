@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tertium.core.errors import UsageError
 from tertium.encoders.encoder import EncoderName
-from tertium.errors import UsageError
-from tertium.models.inputs import REQUIRED_INPUTS, Against, check_against
+from tertium.models.input_columns import REQUIRED_INPUTS, Against, check_against
 
 Difference = Literal["signed", "absolute"]
 MULTI_LAYER_ENCODERS = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed

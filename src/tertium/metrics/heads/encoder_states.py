@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tertium.arrays import IntArray
-from tertium.atomic import open_atomic
+from tertium.core.arrays import IntArray
+from tertium.core.atomic import open_atomic
+from tertium.core.errors import UsageError, WriteError
+from tertium.core.runtime import Precision, progress_task, resolve_device
 from tertium.encoders.cached_encoding import stream_embeddings
 from tertium.encoders.encoder import Encoder, offsets_from_lengths
 from tertium.encoders.transformer_encoder import TransformerEncoder
-from tertium.errors import UsageError, WriteError
-from tertium.execution import Precision, progress_task, resolve_device
 from tertium.metrics.heads.bilstm import PaddedSequences
 from tertium.metrics.heads.networks import split_layers
 

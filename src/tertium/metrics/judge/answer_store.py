@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from tertium.cache.cached_files import ANSWERS
-from tertium.cache.store import Store, open_store
-from tertium.execution import current_runtime
+from tertium.core.cached_files import ANSWERS
+from tertium.core.runtime import current_runtime
+from tertium.core.store import Store, open_store
 
 FORMAT_VERSION = 2
 MAX_STORED_BYTES = 16 << 30

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tertium.errors import BudgetError
+from tertium.core.errors import BudgetError
 
 POLL_SECONDS = 0.02  # between attempts while other requests hold the rest of the budget
 LOCK_TIMEOUT = 60.0  # seconds to wait for another process

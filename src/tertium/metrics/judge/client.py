@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import JudgeServerError, UsageError
-from tertium.execution import JudgeOptions
+from tertium.core.errors import JudgeServerError, UsageError
+from tertium.core.runtime import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
 from tertium.metrics.judge.budget import Budget, Reservation
+from tertium.metrics.judge.judge_answers import InvalidAnswerError, parse_answer
 from tertium.metrics.judge.prompts import escape_control_tokens
 from tertium.metrics.judge.protocols import JudgeProtocol
 from tertium.metrics.judge.replies import (

@@ -19,8 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.data.text_files import read_text
-from tertium.errors import UnknownNameError, UsageError
 from tertium.text.language_codes import LANGUAGE_NAMES, parse_language_pair
 
 Message = Mapping[str, str]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tertium.spans import Severity
+from tertium.core.spans import Severity
 
 ProtocolName = Literal["esa", "da", "mqm"]
 MIN_SCORE, MAX_SCORE = 0.0, 100.0

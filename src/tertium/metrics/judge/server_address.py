@@ -6,8 +6,8 @@ import os
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from tertium.errors import UsageError
-from tertium.execution import JudgeOptions
+from tertium.core.errors import UsageError
+from tertium.core.runtime import JudgeOptions
 
 API_KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 

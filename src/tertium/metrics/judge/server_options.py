@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from tertium.core.errors import JudgeServerError, TertiumError, UsageError
 from tertium.core.options import EarlyResult, Option
 from tertium.core.result import Column, Result, Table
+from tertium.core.runtime import JudgeOptions, runtime
 from tertium.data.testset import TestSet
-from tertium.errors import JudgeServerError, TertiumError, UsageError
-from tertium.execution import JudgeOptions, runtime
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.usage import Price, RequestPlan, Usage, track_usage
 from tertium.text.control_characters import replace_control_characters
@@ -116,7 +116,7 @@ class JudgeServer(JudgeConnection):
     def _plan(
         self, testset: TestSet, metrics: Sequence[Metric]
     ) -> Iterator[tuple[str, RequestPlan]]:
-        from tertium.metrics.judge.metric import Judge
+        from tertium.metrics.judge.judge_metric import Judge
 
         members = [member for m in metrics for member in getattr(m, "parts", (m,))]
         judges = [metric for metric in members if isinstance(metric, Judge)]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tertium.metrics.judge.answers import ReportedError
-from tertium.spans import Side, Span
+from tertium.core.spans import Side, Span
+from tertium.metrics.judge.judge_answers import ReportedError
 
 _SIMPLE_CHARACTERS = str.maketrans("‘’‚‛“”„‟«»‐‑–—", '\'\'\'\'""""""----')
 CONTEXT_LENGTH = 40  # characters before an occurrence that are compared

@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tertium.errors import CoverageError, short_repr
-from tertium.execution import current_runtime, runtime
+from tertium.core.errors import CoverageError, short_repr
+from tertium.core.runtime import current_runtime, runtime
 
 if TYPE_CHECKING:
     from tertium.metrics.judge.budget import CostLedger

@@ -14,9 +14,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import UnknownNameError
-from tertium.execution import progress_task
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import UnknownNameError
+from tertium.core.runtime import progress_task
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
 from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
@@ -27,8 +29,6 @@ from tertium.metrics.lexical.sacrebleu_adapter import (
     sacrebleu_signature,
     sacrebleu_statistics,
 )
-from tertium.segment import Segment
-from tertium.specs import Range
 from tertium.text.ngram_overlap import ABSENT, count_shared
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.checks.catalog import CHECKS
 from tertium.checks.check import CheckRunner, TranslationPair, select_checks
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Segment
+from tertium.core.spans import Span, score_spans
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.segment import Segment
-from tertium.spans import Span, score_spans
 from tertium.text.language_codes import parse_language_pair
 
 MAX_PENALTY = 25.0  # MQM points of a translation that is worth nothing

@@ -15,14 +15,14 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.errors import UsageError
-from tertium.execution import progress_task
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import UsageError
+from tertium.core.runtime import progress_task
+from tertium.core.scores import Reduce
+from tertium.core.segment import Segment
+from tertium.core.specs import Range, normalize_number
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import MAX_NGRAM_ORDER, sacrebleu_signature
-from tertium.scores import Reduce
-from tertium.segment import Segment
-from tertium.specs import Range, normalize_number
 from tertium.text.ngram_overlap import ABSENT, count_shared
 
 EPSILON = 1e-16  # sacrebleu's value for orders longer than a text

@@ -13,19 +13,19 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import MissingResourceError, UsageError
-from tertium.linguistics.paraphrase_table import ParaphraseTable, load_paraphrases
-from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.segment import Segment
+from tertium.core.specs import Range, normalize_number
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.paraphrase_table import ParaphraseTable, load_paraphrases
 from tertium.metrics.base.text_warnings import (
     Flags,
     as_flags,
     drop_tokenized_flags,
     flag_not_english,
 )
-from tertium.segment import Segment
-from tertium.specs import Range, normalize_number
+from tertium.metrics.base.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.text import length_limits
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.meteor_alignment import MeteorAlignment, align, find_matches

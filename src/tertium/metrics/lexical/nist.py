@@ -8,8 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.errors import UnknownNameError
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import UnknownNameError
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
 from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
@@ -18,8 +20,6 @@ from tertium.metrics.lexical.sacrebleu_adapter import (
     load_sacrebleu_bleu,
     sacrebleu_signature,
 )
-from tertium.segment import Segment
-from tertium.specs import Range
 from tertium.text.ngram_index import NgramIndex, NgramPositions, clipped_matches
 
 MAX_ORDER = 10

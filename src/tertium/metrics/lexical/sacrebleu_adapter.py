@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import MissingResourceError
-from tertium.execution import progress_task
-from tertium.extras import is_installed
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError
+from tertium.core.extras import is_installed
+from tertium.core.runtime import progress_task
+from tertium.core.segment import Segment
 from tertium.metrics.base.text_warnings import Flags, drop_tokenized_flags, flag_texts
-from tertium.segment import Segment
 from tertium.text.scripts import has_unspaced_run
 
 TOKENIZER_PACKAGES: Mapping[str, str] = {

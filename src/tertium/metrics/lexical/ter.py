@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.execution import track_progress
+from tertium.core.arrays import FloatArray
+from tertium.core.runtime import track_progress
+from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.lexical.sacrebleu_adapter import flag_unsegmented, sacrebleu_signature
-from tertium.segment import Segment
 from tertium.text.ter_edits import count_edits
 
 

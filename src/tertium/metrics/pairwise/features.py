@@ -20,12 +20,13 @@ from functools import partial
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, exact_dot_products
-from tertium.cache.cached_files import cached_rows
+from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.cached_files import cached_rows
+from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.runtime import runtime
+from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import Chunk, compare_pairs
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.errors import MissingInputError, UsageError
-from tertium.execution import runtime
 from tertium.metrics.base.brevity import bleu_brevity_penalty
 from tertium.metrics.base.feature_extractor import only_reference
 from tertium.metrics.base.greedy_matching import cosine, find_best_matches
@@ -33,7 +34,6 @@ from tertium.metrics.base.lexical_features import NgramInformation, nist_compone
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.sentence_vectors import SOURCE, sentence_vectors
-from tertium.segment import Segment
 from tertium.version import __version__
 
 FOUR_METRICS = ("bleu", "nist", "ter", "meteor")

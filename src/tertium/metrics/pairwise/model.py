@@ -14,16 +14,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tertium.errors import ModelError
+from tertium.core.errors import ModelError
+from tertium.core.schema import NON_NEGATIVE, POSITIVE, construct
 from tertium.metrics.base.lexical_features import NgramInformation
-from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.scaling import Scaler
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import SETTINGS, EqualByWeights
-from tertium.schema import NON_NEGATIVE, POSITIVE, construct
 
 KINDS = ("vectors", "features")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.metrics.pairwise.network import Array, Rows
+from tertium.metrics.pairwise.ranking_network import Array, Rows
 
 Scaling = Literal["minmax", "standard"]
 MAX_STANDARD_DEVIATIONS = 4.0  # standardized inputs are clipped here

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertium.arrays import Float32Array, exact_dot_products
-from tertium.cache.cached_files import cached_rows
+from tertium.core.arrays import Float32Array, exact_dot_products
+from tertium.core.cached_files import cached_rows
+from tertium.core.errors import UsageError
 from tertium.encoders.cached_encoding import stream_embeddings
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import UsageError
 
 SYNTAX = "syntax"
 SYNTAX_WIDTH = 96  # of the token vectors of spaCy's small English pipeline
@@ -93,7 +93,10 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
-    from tertium.linguistics.parser import compute_syntax_vectors, load_parser
+    from tertium.metrics.linguistics.dependency_parser import (
+        compute_syntax_vectors,
+        load_parser,
+    )
 
     return cached_rows(
         f"{SYNTAX} {load_parser().name}",

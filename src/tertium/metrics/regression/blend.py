@@ -22,11 +22,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.core.scores import Scores
+from tertium.core.segment import Judgment, Segment
+from tertium.core.specs import Range
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder
-from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.explanation import (
     SCALE_BOUNDS,
     Contribution,
@@ -51,9 +54,6 @@ from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
-from tertium.scores import Scores
-from tertium.segment import Judgment, Segment
-from tertium.specs import Range
 
 Normalization = Literal["z", "rank"]
 STRENGTHS = (0.001, 0.01, 0.1)  # stronger ones shrink the scores towards their mean

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tertium.linguistics.dependency_graph import ROOT
-from tertium.linguistics.word_alignment import UNALIGNED
+from tertium.core.segment import Segment
 from tertium.metrics.base.explanation import (
     SCALE_BOUNDS,
     Contribution,
@@ -23,9 +22,10 @@ from tertium.metrics.base.explanation import (
     FeatureAttribution,
     WordMatch,
 )
+from tertium.metrics.linguistics.dependency_graph import ROOT
+from tertium.metrics.linguistics.word_alignment import UNALIGNED
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.entailment.feature_types import AnyFeature, Feature, Match, Pair
-from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.regression.linear_metric import Regression

@@ -4,8 +4,8 @@
 
 The settings and folds of a grid search share the squared distances, which cost O(n^2 d) and are
 computed once. A kernel is computed once for each gamma and fold. The solver is libsvm through
-scikit-learn. Predictions use exact distances (`tertium.arrays`), so that none depends on the other
-rows.
+scikit-learn. Predictions use exact distances (`tertium.core.arrays`), so that none depends on the
+other rows.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from threading import Event
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, round_to_grid
-from tertium.errors import DataError
-from tertium.execution import progress_task
-from tertium.extras import explain_missing
+from tertium.core.arrays import FloatArray, IntArray, round_to_grid
+from tertium.core.errors import DataError
+from tertium.core.extras import explain_missing
+from tertium.core.runtime import progress_task
 from tertium.models.folds import make_folds
 
 DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)

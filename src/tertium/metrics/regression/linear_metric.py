@@ -14,9 +14,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import ModelError
+from tertium.core.segment import Judgment, Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import ModelError
 from tertium.metrics.base.feature_extractor import FeatureExtractor, split_references
 from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
 from tertium.metrics.base.trainable import Trainable
@@ -36,7 +37,6 @@ from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
-from tertium.segment import Judgment, Segment
 
 logger = logging.getLogger(__name__)
 

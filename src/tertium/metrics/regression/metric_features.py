@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import Chunk, compare_pairs
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.feature_extractor import only_reference
 from tertium.metrics.base.greedy_matching import cosine, find_best_matches, normalize_rows
 from tertium.metrics.base.lexical_features import SMALL
 from tertium.metrics.base.metric import Metric
-from tertium.segment import Segment
 
 if TYPE_CHECKING:
     pass

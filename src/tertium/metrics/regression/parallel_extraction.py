@@ -16,10 +16,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.execution import progress_task, usable_cores
+from tertium.core.arrays import FloatArray
+from tertium.core.runtime import progress_task, usable_cores
+from tertium.core.segment import Segment
 from tertium.metrics.base.feature_extractor import FeatureExtractor
-from tertium.segment import Segment
 
 WORKER_CHUNK = 128  # segments per task of a worker process
 MIN_PARALLEL_SEGMENTS = 4 * WORKER_CHUNK  # fewer do not justify starting processes

@@ -11,18 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tertium.core.errors import UnknownNameError
+from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import UnknownNameError
-from tertium.linguistics.parser import is_plausibly_english, is_too_long_to_parse, load_parser
 from tertium.metrics.base.feature_extractor import FeatureExtractor
 from tertium.metrics.base.lexical_features import LexicalFeatures, NgramInformation, Part
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english, flag_texts
+from tertium.metrics.linguistics.dependency_parser import (
+    is_plausibly_english,
+    is_too_long_to_parse,
+    load_parser,
+)
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.linear_metric import Regression
 from tertium.metrics.regression.metric_features import EmbeddingFeatures, MetricColumns
-from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.errors import DataError, LengthError
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import DataError, LengthError
 from tertium.models.folds import FOLDS
 from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_examples import pearson

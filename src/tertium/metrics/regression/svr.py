@@ -14,12 +14,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, round_to_grid
+from tertium.core.arrays import FloatArray, IntArray, round_to_grid
+from tertium.core.errors import UsageError
+from tertium.core.runtime import usable_cores
+from tertium.core.schema import NON_NEGATIVE, POSITIVE
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder, embed_texts, load_encoder
-from tertium.errors import UsageError
-from tertium.execution import usable_cores
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.regression.kernel_regression import (
@@ -34,13 +37,10 @@ from tertium.metrics.regression.kernel_regression import (
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import Checkpoint, parse_config, round_to_half
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.inputs import REQUIRED_INPUTS, Against, check_against
+from tertium.models.input_columns import REQUIRED_INPUTS, Against, check_against
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
-from tertium.schema import NON_NEGATIVE, POSITIVE
-from tertium.segment import Segment
-from tertium.specs import Range
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.output.markup import Attribute, Markup, element, format_coordinate
+from tertium.core.arrays import FloatArray
+from tertium.output.markup_builder import Attribute, Markup, element, format_coordinate
 
 MAX_POINTS_WITH_FULL_RANGE = 450  # with more points, axes ignore outliers
 OUTLIER_QUANTILE = 0.002

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.charts import Axis
 from tertium.meta import correlation
 from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits

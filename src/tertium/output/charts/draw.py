@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.atomic import PathLike
+from tertium.core.arrays import FloatArray
+from tertium.core.atomic import PathLike
 from tertium.core.charts import (
     Chart,
     DotChart,
@@ -40,7 +40,7 @@ from tertium.output.charts.chart_statistics import (
     length_buckets,
 )
 from tertium.output.charts.svg_file import write_svg
-from tertium.output.markup import Markup, element, format_coordinate
+from tertium.output.markup_builder import Markup, element, format_coordinate
 from tertium.output.short_names import shorten_names
 from tertium.text.cell_width import cell_width
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from tertium.atomic import PathLike, write_text
+from tertium.core.atomic import PathLike, write_text
 from tertium.output.charts.axes import format_place
-from tertium.output.markup import Markup, element
+from tertium.output.markup_builder import Markup, element
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 MARGIN = 10.0

@@ -6,21 +6,21 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tertium.core.errors import JudgeServerError, TertiumError, UsageError
+from tertium.core.runtime import track_progress
+from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.errors import JudgeServerError, TertiumError, UsageError
 from tertium.evaluation.explaining import add_error_spans
-from tertium.execution import track_progress
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.output.html import render_fragment
-from tertium.output.markup import Markup, element
+from tertium.output.markup_builder import Markup, element
 from tertium.output.page.translation_grid import (
     TranslationGrid,
     select_items_to_explain,
     select_systems_to_explain,
 )
-from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)
 

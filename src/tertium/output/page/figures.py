@@ -10,10 +10,10 @@ import numpy as np
 
 from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
 from tertium.core.result import Section
-from tertium.evaluation.scatter_charts import make_scatter_charts
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.chart_statistics import both_finite, describe_correlation, pearson
 from tertium.output.page.translation_grid import TranslationGrid
+from tertium.studies.scatter_charts import make_scatter_charts
 
 MAX_METRIC_PAIRS = 9
 MAX_SYSTEM_CHARTS = 24

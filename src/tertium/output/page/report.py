@@ -10,29 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import BoolArray
-from tertium.atomic import PathLike
-from tertium.checks.configuration import CheckSettings
+from tertium.checks.check_settings import CheckSettings
+from tertium.core.arrays import BoolArray
+from tertium.core.atomic import PathLike
+from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.result import Result, Section, Table
+from tertium.core.scores import ScoreMatrix
+from tertium.core.specs import check_unique_names
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError, UsageError
-from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
-from tertium.evaluation.evaluation import Evaluation
-from tertium.evaluation.meta_evaluation import AgreementStudy
-from tertium.evaluation.meta_inputs import as_list
+from tertium.evaluation.judged_inputs import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
 from tertium.evaluation.resampling import Test, check_test_options
 from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.scoring import References, Translations, as_testset, score
-from tertium.evaluation.slices import Slices, slice_results
+from tertium.evaluation.slice_scores import Slices, slice_results
+from tertium.evaluation.system_scores import Evaluation
+from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.results import Results
+from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
 from tertium.output.page.explained_segments import (
@@ -47,8 +47,8 @@ from tertium.output.page.translation_grid import (
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.scores import ScoreMatrix
-from tertium.specs import check_unique_names
+from tertium.studies.challenge import ChallengeStudy, challenge
+from tertium.studies.meta_evaluation import AgreementStudy
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from tertium.core.result import View
 from tertium.evaluation.check_command import CheckOptions
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
-from tertium.localization.inputs import InputFiles, column_names
+from tertium.files.text_inputs import InputFiles, column_names
 from tertium.metrics.judge.server_options import JudgeServer
 from tertium.output.page.report import Report, report
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.output.html import Block, fill_template
-from tertium.output.markup import Markup
+from tertium.output.markup_builder import Markup
 from tertium.output.page.explained_segments import SegmentExplanation
 from tertium.output.page.translation_grid import MetricColumn, TranslationGrid
 

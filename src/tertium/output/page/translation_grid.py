@@ -14,15 +14,15 @@ from functools import cached_property
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, nan_mean
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, nan_mean
 from tertium.core.charts import Axis
+from tertium.core.scores import ScoreMatrix
+from tertium.core.segment import Segment
 from tertium.data.slices import LengthUnit, detect_length_unit
-from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import ranks
 from tertium.metrics.base.text_warnings import is_blank
-from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
 
 SHORT_RATIO, LONG_RATIO = 0.5, 2.0  # of the reference length, beyond which to warn
 LENGTH_TOLERANCE: Mapping[LengthUnit, int] = {"word": 3, "character": 8}

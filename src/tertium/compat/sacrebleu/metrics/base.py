@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sacrebleu.metrics.base import Metric, Score, Signature
 
-from tertium.errors import UsageError
-from tertium.frames import is_missing
+from tertium.core.errors import UsageError
+from tertium.core.frames import is_missing
+from tertium.core.segment import check_texts
 from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments
 from tertium.metrics.base.metric import Metric as TertiumMetric
-from tertium.segment import check_texts
 from tertium.version import __version__
 
 __all__ = ["CountingMetric", "Metric", "Score", "Signature", "Streams"]

@@ -13,13 +13,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import embed_texts
 from tertium.encoders.encoder import EncoderName, load_encoder
-from tertium.linguistics.dependency_graph import Graph, Node
-from tertium.linguistics.parser import load_parser
-from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.metrics.base.feature_extractor import only_reference
+from tertium.metrics.linguistics.dependency_graph import Graph, Node
+from tertium.metrics.linguistics.dependency_parser import load_parser
+from tertium.metrics.linguistics.sentence import Sentence, build_sentence
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature_types import (
     BACKWARD,
@@ -28,7 +29,6 @@ from tertium.metrics.regression.entailment.feature_types import (
     Pair,
     make_pairs,
 )
-from tertium.segment import Segment
 
 DIRECTIONS = (FORWARD, BACKWARD)
 MAX_CACHED_SENTENCES = 4096

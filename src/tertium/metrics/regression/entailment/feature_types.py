@@ -17,9 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tertium.linguistics.dependency_graph import NOMINAL_KINDS
-from tertium.linguistics.sentence import Sentence
-from tertium.linguistics.word_alignment import UNALIGNED, WordAlignment, align_both_directions
+from tertium.metrics.linguistics.dependency_graph import NOMINAL_KINDS
+from tertium.metrics.linguistics.sentence import Sentence
+from tertium.metrics.linguistics.word_alignment import (
+    UNALIGNED,
+    WordAlignment,
+    align_both_directions,
+)
 
 # (hypothesis node, premise node); UNALIGNED without a partner
 Match = tuple[int, int]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tertium.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
-from tertium.linguistics.semantic_attributes import SemanticAttributes
-from tertium.linguistics.word_alignment import UNALIGNED
+from tertium.metrics.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
+from tertium.metrics.linguistics.semantic_attributes import SemanticAttributes
+from tertium.metrics.linguistics.word_alignment import UNALIGNED
 from tertium.metrics.regression.entailment.feature_types import (
     Feature,
     Find,

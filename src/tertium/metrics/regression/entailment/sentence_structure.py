@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tertium.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Graph, Node
-from tertium.linguistics.word_alignment import UNALIGNED
+from tertium.metrics.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Graph, Node
+from tertium.metrics.linguistics.word_alignment import UNALIGNED
 from tertium.metrics.regression.entailment.feature_types import (
     Feature,
     Find,

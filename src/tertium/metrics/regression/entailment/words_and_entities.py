@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from tertium.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Node
-from tertium.linguistics.lexicons import NEGATIONS, PRONOUNS
-from tertium.linguistics.word_alignment import (
+from tertium.metrics.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Node
+from tertium.metrics.linguistics.lexicons import NEGATIONS, PRONOUNS
+from tertium.metrics.linguistics.word_alignment import (
     FUNCTION_WORD_WEIGHT,
     MIN_SIMILARITY,
     SAME_EDGE,

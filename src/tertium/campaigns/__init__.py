@@ -1,1 +1,0 @@
-"""Annotation campaigns: what human raters judge, who judges it, their answers and agreement."""

@@ -1,0 +1,173 @@
+"""Settings of checks: `tertium.toml`, glossaries (CSV, TSV, TBX) and lists of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from tertium.checks.catalog import CHECKS_BY_ID
+from tertium.checks.check import PairSettings, Term
+from tertium.checks.terminology import CONSISTENCY
+from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.schema import read_dataclass
+from tertium.core.spans import SEVERITIES, Severity
+from tertium.data.tables import read_table
+from tertium.data.text_files import read_lines
+from tertium.data.toml_tables import read_toml
+from tertium.text.language_codes import check_language_code
+
+CHECK_IDS = (*CHECKS_BY_ID, CONSISTENCY)
+XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+MAX_TBX_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """What to check, and how severe findings are.
+
+    `suppress` maps the id of a check to the segments (names or numbers from 1) in which its
+    findings are dropped. `terms` is a glossary file, `do_not_translate` a list of names.
+    """
+
+    source_language: str = ""
+    target_language: str = ""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    suppress: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    terms: str = ""
+    do_not_translate: tuple[str, ...] = ()
+    max_length: int = 0
+
+    def __post_init__(self) -> None:
+        for code in filter(None, (self.source_language, self.target_language)):
+            check_language_code(code)
+        for name in (*self.select, *self.ignore, *self.severity, *self.suppress):
+            if name not in CHECK_IDS:
+                raise UnknownNameError("check", name, CHECK_IDS)
+        for severity in self.severity.values():
+            if severity not in SEVERITIES:
+                raise UnknownNameError("severity", severity, SEVERITIES)
+        if self.max_length < 0:
+            raise UsageError(f"max_length is {self.max_length}: expected 0 (no limit) or more")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the checks to run, in order."""
+        chosen = {*(self.select or CHECK_IDS)} - {*self.ignore}
+        return tuple(name for name in CHECK_IDS if name in chosen)
+
+    @cached_property
+    def pair_settings(self) -> PairSettings:
+        """The settings of single segments, with the terms of the glossary."""
+        return PairSettings(
+            terms=read_terms(self.terms, self.source_language, self.target_language),
+            do_not_translate=self.do_not_translate,
+            max_length=self.max_length,
+        )
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read the table `[check]` of a TOML file as fields of `CheckSettings`, validated.
+
+    Paths in the file are relative to its folder.
+    """
+    fields = read_toml(path).get("check", {})
+    try:
+        settings = read_dataclass(CheckSettings, fields, str(path), "check")
+    except ModelError as error:
+        raise UsageError(str(error)) from None
+    values = {name: getattr(settings, name) for name in fields}
+    if values.get("terms"):
+        values["terms"] = str(Path(path).parent / values["terms"])
+    return values
+
+
+def read_names(path: str | Path) -> tuple[str, ...]:
+    """Read a list of names, one per line; blank lines are ignored."""
+    return tuple(line.strip() for line in read_lines(path) if line.strip())
+
+
+def read_terms(path: str | Path, source: str = "", target: str = "") -> tuple[Term, ...]:
+    """Read a glossary: CSV or TSV with columns source, target and forbidden, or TBX.
+
+    Several translations are separated by `|`, or stand in several rows. TBX entries are read in
+    the given languages; deprecated terms are forbidden. An empty path gives no terms.
+    """
+    if not path:
+        return ()
+    suffix = Path(path).suffix.lower()
+    if suffix == ".tbx":
+        if not source or not target:
+            raise UsageError(f"{path}: a TBX glossary needs --source-language, --target-language")
+        return _merge_terms(_read_tbx(Path(path), source, target))
+    if suffix not in (".csv", ".tsv"):
+        raise UsageError(f"{path}: expected a glossary that ends in .csv, .tsv or .tbx")
+    rows: list[tuple[str, list[str], list[str]]] = []
+    for where, row in read_table(path):
+        if "source" not in row or not {"target", "forbidden"} & {*row}:
+            columns = ", ".join(row)
+            raise DataError(f"{where}: expected columns source, target, forbidden; got {columns}")
+        if not row["source"].strip():
+            raise DataError(f"{where}: the source term is empty")
+        targets, forbidden = (_split_terms(row.get(n) or "") for n in ("target", "forbidden"))
+        rows.append((row["source"].strip(), targets, forbidden))
+    return _merge_terms(rows)
+
+
+def _read_tbx(path: Path, source: str, target: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    if len(content) > MAX_TBX_BYTES:
+        raise DataError(f"{path}: larger than {MAX_TBX_BYTES:,} bytes: split the glossary")
+    if b"<!ENTITY" in content or b"\0" in content:
+        raise DataError(f"{path}: declares entities or is not UTF-8: convert it without entities")
+    try:
+        root = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        raise DataError(f"{path}: not well-formed XML: {error}") from None
+    for entry in root.iter():
+        if _local_name(entry) not in ("termEntry", "conceptEntry"):
+            continue
+        terms: dict[str, list[list[str]]] = {source: [[], []], target: [[], []]}
+        for section in entry:
+            language = section.get(XML_LANGUAGE, section.get("lang", "")).lower()
+            code = re.split("[-_]", language)[0]
+            for group in section.iter() if code in terms else ():
+                if _local_name(group) in ("tig", "ntig", "termSec"):
+                    text, is_deprecated = _read_term(group)
+                    terms[code][is_deprecated] += [text] if text else []
+        for term in terms[source][0]:
+            yield term, terms[target][0], terms[target][1]
+
+
+def _read_term(group: ElementTree.Element) -> tuple[str, bool]:
+    term = next(
+        ("".join(e.itertext()).strip() for e in group.iter() if _local_name(e) == "term"), ""
+    )
+    notes = [(e.text or "").strip() for e in group.iter() if _local_name(e) == "termNote"]
+    return term, any(note.startswith(("deprecated", "superseded")) for note in notes)
+
+
+def _local_name(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _split_terms(cell: str) -> list[str]:
+    return [term.strip() for term in cell.split("|") if term.strip()]
+
+
+def _merge_terms(rows: Iterable[tuple[str, list[str], list[str]]]) -> tuple[Term, ...]:
+    merged: dict[str, tuple[list[str], list[str]]] = {}
+    for source, targets, forbidden in rows:
+        own = merged.setdefault(source, ([], []))
+        own[0].extend(targets)
+        own[1].extend(forbidden)
+    return tuple(Term(source, tuple(t), tuple(f)) for source, (t, f) in merged.items())

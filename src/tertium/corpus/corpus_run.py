@@ -1,0 +1,297 @@
+"""Score a corpus of any size: the public function behind `tertium corpus`."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from tertium.core.arrays import is_integer_at_least
+from tertium.core.errors import (
+    BudgetError,
+    DataError,
+    UnknownNameError,
+    UsageError,
+    short_repr,
+)
+from tertium.core.frames import is_frame
+from tertium.core.registry import METRICS
+from tertium.core.runtime import MEGABYTE, current_runtime, progress_task, runtime
+from tertium.core.segment import Segment
+from tertium.corpus.corpus_paths import find_files, open_path
+from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
+from tertium.corpus.readers import (
+    CorpusPart,
+    find_example,
+    plan_parts,
+    sample_columns,
+    sample_segments,
+    select_files,
+)
+from tertium.corpus.row_tables import WRITERS, ShardFormat
+from tertium.corpus.run_state import RunState
+from tertium.corpus.summary import BAD, CorpusSummary, Tally
+from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
+from tertium.evaluation.metric_choice import load_metrics_for
+from tertium.evaluation.rows import Row, score_rows
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.judge.judge_metric import Judge
+from tertium.metrics.judge.usage import Usage, check_set, share_usage
+from tertium.models.trained_model import TrainedModel
+from tertium.version import __version__
+
+Engine = Literal["local", "ray"]
+PART_ROWS = 100_000
+LONGEST = 100_000
+VECTOR_CACHE_BYTES = 32 * MEGABYTE
+
+
+def score_corpus(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    metrics: str | Metric | Sequence[str | Metric],
+    output: str | os.PathLike[str],
+    *,
+    engine: Engine = "local",
+    keep: str | Sequence[str] = (),
+    resume: bool = False,
+    strict: bool = False,
+    fields: Sequence[str] | None = None,
+    shards: ShardFormat = "parquet",
+    longest: int = LONGEST,
+    part_rows: int = PART_ROWS,
+    spans: bool = False,
+    workers: int | None = None,
+    address: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
+) -> CorpusSummary:
+    """Score every row of files of any size and write the rows with their scores.
+
+    Parameters
+    ----------
+    inputs
+        Files, folders or globs of Parquet, JSONL, TSV or CSV, also compressed (.gz, .zst) and URLs
+        that pyarrow supports.
+    metrics
+        Metric specs such as "chrf", or metrics.
+    output
+        Folder for the shards. Rows keep their order and columns; each metric adds a column for
+        its score and one for its warnings.
+    engine, workers, address, cpus, gpus
+        "local" processes, or "ray" actors on the cluster at `address`, with CPUs and GPUs each.
+    keep
+        Write only rows whose scores meet this condition, such as "chrf >= 50", or all of several.
+        A row without a score does not meet it.
+    resume
+        Continue an earlier call; finished parts are not scored again.
+    strict
+        Raise an error at the first bad row instead of writing it to `output/_bad`.
+    fields
+        Column names of a TSV or CSV without a header.
+    shards, part_rows
+        Output format, and rows per shard.
+    longest
+        Maximum number of characters of a text; a row with a longer one is bad.
+    spans
+        Also write the errors that metrics mark, as JSON in a column `METRIC.spans`.
+    """
+    start_time = time.perf_counter()
+    pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
+    fields = fields or ()
+    keep = [keep] if isinstance(keep, str) else keep
+    _check_choices(fields, shards, keep, longest=longest, part_rows=part_rows)
+    paths = _list_paths(inputs)
+    folder = open_path(*_list_paths([output]))
+    files = find_files(paths, folder)
+    if fields and not any(file.kind in ("tsv", "csv") for file in files):
+        raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
+    loaded = load_metrics(metrics)
+    _check_metrics(loaded, spans=spans)
+    specs = [metric.spec for metric in loaded]
+    conditions = [parse_condition(text, specs) for text in keep]
+    state = RunState(folder)
+    state.check_free(resume=resume)
+    if engine == "ray" and current_runtime().judge.budget is not None:
+        raise UsageError(
+            "--budget needs processes of this machine (omit --ray): machines of a cluster cannot "
+            "share a budget; one machine can send just as many requests (--concurrency)"
+        )
+    with share_usage() as usage:
+        with progress_task("inspecting the corpus"):
+            sampled_files = select_files(files)
+            columns = sample_columns(sampled_files)
+            segments = sample_segments(sampled_files, fields, columns, longest)
+            references = [text for segment in segments for text in segment.references[:1]]
+            loaded = load_metrics_for(references, metrics)
+            settings = current_runtime()
+            if len(loaded) == 1:  # most texts occur once, and one metric encodes them once
+                memory = min(settings.memory, VECTOR_CACHE_BYTES)
+                settings = replace(settings, memory=memory)
+            example = find_example(segments, loaded)
+            try_metrics(loaded, example, spans=spans)
+            job = CorpusJob(
+                output=folder,
+                metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
+                example=example,
+                runtime=settings,
+                keep=tuple(conditions),
+                fields=tuple(fields),
+                columns=columns,
+                shards=shards,
+                longest=longest,
+                strict=strict,
+                spans=spans,
+            )
+            parts = plan_parts(files, part_rows)
+        manifest = _describe(job, loaded, parts, part_rows)
+        with state.lock():
+            state.begin(manifest)
+            done = state.find_done(f".{shards}")
+            if strict and any(tally.bad for tally in done.values()):
+                raise DataError(
+                    f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
+                    "allow: fix them and use another folder, or remove --strict"
+                )
+            pending = [part for part in parts if part.name not in done]
+            tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending, usage))}
+            total = Tally()
+            for part in parts:
+                total.add(tallies[part.name])
+            _withhold_means(loaded, total)
+            summary = CorpusSummary(
+                **vars(total),
+                scored=total.rows - sum(tally.rows for tally in done.values()),
+                seconds=time.perf_counter() - start_time,
+                parts=len(parts),
+                engine=pool.engine,
+                workers=pool.size,
+                output=str(folder),
+            )
+            state.summarize(summary.records())
+    return summary
+
+
+def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> None:
+    """Score one row, so that a metric that cannot run fails before the work."""
+    for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
+        reads_cache = not metric.required_embeddings([example])
+        with runtime(cache=current_runtime().cache and reads_cache):
+            score_rows([Row(segment=example)], [metric], with_spans=spans)
+
+
+def _check_choices(fields: Sequence[str], shards: str, keep: Sequence[str], **counts: int) -> None:
+    for name, value in counts.items():
+        if not is_integer_at_least(value, 1):
+            raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
+    if isinstance(fields, str):
+        raise UsageError(f"fields={short_repr(fields)}: expected a list of names")
+    if shards not in WRITERS:
+        raise UnknownNameError("shard format", shards, WRITERS)
+    if not isinstance(keep, Sequence) or not all(isinstance(text, str) for text in keep):
+        raise UsageError(
+            f"keep={short_repr(keep)}: expected a text such as 'chrf >= 50', or a list"
+        )
+
+
+def _list_paths(inputs: Any) -> list[str]:
+    """Return one path or several as texts."""
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    if is_frame(inputs) or not isinstance(paths, Iterable):
+        raise UsageError(
+            f"expected files, folders or globs, got {short_repr(inputs)}: "
+            "use metric.predict to score a frame"
+        )
+    texts = []
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"expected a path as str or Path, got {short_repr(path)}")
+        texts.append(os.fspath(path))
+    if not texts:
+        raise DataError("no input files given")
+    return texts
+
+
+def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
+    """Refuse metrics that read the whole corpus, and metrics that workers cannot load."""
+    for metric in metrics:
+        if metric.name not in METRICS:
+            raise UsageError(
+                f"{metric.name} is not a registered metric, and workers load metrics by name: "
+                "register it as a plugin (docs/extending.md), or call metric.score yourself"
+            )
+        if isinstance(metric, TrainedModel) and not metric.is_saved:
+            raise UsageError(
+                f"{metric.name} was trained in this process and not saved, and workers load "
+                "metrics from files: call metric.save(FOLDER) and use what it returns"
+            )
+        if metric.reads_corpus:
+            raise UsageError(
+                f"{metric.spec} needs the whole corpus to score a row, which is not possible in a "
+                "stream: read weights from a file (bertscore:idf=true,idf_texts=FILE), use another "
+                "metric (bleu for nist, bertscore, sss), or use `tertium score` for one test set"
+            )
+    if spans and not any(metric.can_mark_errors for metric in metrics):
+        listed = ", ".join(metric.spec for metric in metrics)
+        raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
+
+
+def _score_parts(
+    pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart], usage: Usage
+) -> Iterator[tuple[str, Tally]]:
+    """Score parts; yield the counts of each as it completes; raise the first error.
+
+    If the budget of a judge is reached, other parts are tried nevertheless: requests in progress
+    are paid, and their answers must not be lost.
+    """
+    budget_error = None
+    rows = [part.rows for part in parts]
+    total = None if None in rows else sum(count or 0 for count in rows)
+    with progress_task("rows", total=total) as advance:
+        for outcome in pool.run(worker, parts, advance):
+            if outcome.usage is not None:
+                usage.add(outcome.usage)
+            if outcome.tally is not None:
+                yield outcome.part, outcome.tally
+            elif isinstance(outcome.error, BudgetError):
+                budget_error = outcome.error
+            elif outcome.error is not None:
+                raise outcome.error
+    if budget_error is not None:
+        raise budget_error
+
+
+def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:
+    """Remove the mean of each judge that has too few valid answers."""
+    for metric in metrics:
+        if isinstance(metric, Judge):
+            tally = total.metrics[metric.spec]
+            rows = tally.count + tally.missing
+            if not check_set(metric.spec, metric.min_coverage, tally.count, rows):
+                tally.total = math.nan
+
+
+def _describe(
+    job: CorpusJob, metrics: Sequence[Metric], parts: Sequence[CorpusPart], part_rows: int
+) -> dict[str, Any]:
+    """Return the manifest of a run: every setting that changes a shard."""
+    inputs = {
+        f"input {part.file}": f"{part.name}: {part.file.location.fingerprint()}"
+        for part in parts
+        if part.first == 1
+    }
+    return {
+        "version": __version__,
+        "metrics": list(job.metrics),
+        "keep": [condition.text for condition in job.keep],
+        "fields": list(job.fields),
+        "shards": job.shards,
+        "longest": job.longest,
+        "part_rows": part_rows,
+        "spans": job.spans,
+        **{f"metric {metric.spec}": metric.signature([job.example]) for metric in metrics},
+        **inputs,
+    }

@@ -1,0 +1,323 @@
+"""Apply a route to new translations: outcomes with reasons, drift of the scores, saved cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tertium.core.errors import UsageError
+from tertium.core.result import Column, Result, Table
+from tertium.core.spans import Span
+from tertium.decide.margin_calibration import Drift
+from tertium.decide.route import (
+    OUTCOMES,
+    POST_EDIT,
+    PUBLISH,
+    Outcome,
+    PairThresholds,
+    Route,
+    RouteStage,
+    decide_by_conditions,
+    decide_by_score,
+)
+from tertium.evaluation.checking import find_errors
+from tertium.evaluation.rows import Row, RowScores, group_by_pair, rows_of_testset, score_rows
+from tertium.evaluation.scoring import References, Translations, as_testset
+from tertium.metrics.base.metric import NO_SCORE
+
+MIN_DRIFT_ROWS = 30  # fewer rows show no drift
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutedRow:
+    """One translation with its outcome, the reason and the scores that decided."""
+
+    row: Row
+    outcome: Outcome
+    reason: str
+    scores: Mapping[str, float]
+    findings: tuple[Span, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            **self.row.record(),
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "scores": dict(self.scores),
+            "findings": [span.as_dict() for span in self.findings],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """How many rows a further metric of a route did not have to score."""
+
+    metric: str
+    scored: int
+    avoided: int
+    seconds: float
+    cost: float | None
+
+    def describe(self) -> str:
+        """Describe the saving in one line; time and cost are those of the scored rows.
+
+        >>> Saving(metric="judge", scored=20, avoided=80, seconds=10, cost=0.5).describe()
+        'judge scored 20 of 100 rows: 80 % avoided, about 40 s and a cost of 2.00 saved'
+        """
+        total = self.scored + self.avoided
+        text = f"{self.metric} scored {self.scored:,} of {total:,} rows"
+        if not total:
+            return text
+        text += f": {100 * self.avoided / total:.0f} % avoided"
+        if self.scored:
+            text += f", about {self.avoided * self.seconds / self.scored:,.0f} s"
+            if self.cost is not None:
+                text += f" and a cost of {self.avoided * self.cost / self.scored:,.2f}"
+            text += " saved"
+        return text
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoutedTranslations(Result):
+    """The outcome of each translation.
+
+    `drift` compares the scores of each metric and language pair with those of the fit. `notes` are
+    warnings: language pairs without a promise, and scores unlike those of the fit.
+    """
+
+    is_spreadsheet = True
+    route: Route
+    rows: tuple[RoutedRow, ...]
+    drift: Mapping[str, Mapping[str, Drift]]
+    notes: tuple[str, ...] = ()
+    savings: tuple[Saving, ...] = ()
+
+    def records(self) -> dict[str, Any]:
+        """Return counts, drift, warnings and savings as plain values, for JSON."""
+        drift = {
+            metric: {lp: asdict(own) for lp, own in pairs.items()}
+            for metric, pairs in self.drift.items()
+        }
+        return {
+            "outcomes": self.counts(),
+            "drift": drift,
+            "warnings": list(self.notes),
+            "savings": [asdict(saving) for saving in self.savings],
+        }
+
+    def warning_lines(self) -> Sequence[str]:
+        """Return the warnings."""
+        return self.notes
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Count the outcomes in each language pair."""
+        pairs = dict.fromkeys(row.row.lp for row in self.rows)
+        counted = Counter((row.row.lp, row.outcome) for row in self.rows)
+        return {lp: {name: counted[lp, name] for name in OUTCOMES} for lp in pairs}
+
+    def tables(self) -> list[Table]:
+        """Return the number and share of each outcome by language pair."""
+        counts = {lp or "all rows": own for lp, own in self.counts().items()}
+        if len(counts) > 1:
+            total = Counter(row.outcome for row in self.rows)
+            counts["all pairs"] = {name: total[name] for name in OUTCOMES}
+        columns = [
+            Column("pair", itemgetter(0), group="pair"),
+            Column("rows", lambda row: sum(row[1].values()), 0, group="pair"),
+        ]
+        for name in OUTCOMES:
+            columns += _outcome_columns(name)
+        notes = [saving.describe() for saving in self.savings]
+        return [Table(columns, [*counts.items()], notes=notes, cautions=self.notes)]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per translation with its outcome and scores."""
+        columns = [
+            Column("system", "row.system"),
+            Column("segment", "row.item"),
+            Column("lp", "row.lp"),
+            Column("document", "row.document"),
+            Column("source", "row.segment.source"),
+            Column("translation", "row.segment.hypothesis"),
+            Column("outcome"),
+            Column("reason"),
+        ]
+        for stage in self.route.stages:
+            columns.append(Column(stage.metric, partial(_score, spec=stage.metric)))
+        return Table(columns, self.rows)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the record of each translation."""
+        return (row.record() for row in self.rows)
+
+
+def _score(row: RoutedRow, spec: str) -> float | None:
+    return row.scores.get(spec)
+
+
+def _outcome_columns(name: Outcome) -> list[Column]:
+    return [
+        Column(name, lambda row: row[1][name], 0, group=name),
+        Column("%", lambda row: 100 * row[1][name] / sum(row[1].values()), 1, group=name),
+    ]
+
+
+def apply_route(
+    route: Route,
+    testset: Translations,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    lp: str = "",
+) -> RoutedTranslations:
+    """Decide for each translation whether to publish, post-edit or translate it again.
+
+    The scores of language pairs without judged rows decide nothing: they are post-edited.
+
+    Parameters
+    ----------
+    route
+        A route, from `fit_route` or `Route.load`.
+    testset
+        A `TestSet`, a frame, a list of translations, or lists by system name. A column `lp` names
+        the language pair of each segment.
+    sources, references
+        Texts for each segment, if `testset` is a list or a dictionary of lists.
+    lp
+        The language pair of all rows, if there is no column.
+    """
+    rows = rows_of_testset(as_testset(testset, sources, references), lp)
+    return _Router(route, rows).run()
+
+
+class _Router:
+    """Decides about rows by checks, then by one metric after the other."""
+
+    def __init__(self, route: Route, rows: Sequence[Row]) -> None:
+        self.route = route
+        self.drift: dict[str, dict[str, Drift]] = {}
+        self.notes: list[str] = []
+        findings = find_errors(rows)
+        decisions = decide_by_conditions(findings, route.conditions)
+        self.undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
+        self.rows = [
+            RoutedRow(
+                row=row,
+                outcome=outcome or POST_EDIT,
+                reason=f"check {name}" if name else "",
+                scores={},
+                findings=spans,
+            )
+            for row, spans, (outcome, name) in zip(rows, findings, decisions, strict=True)
+        ]
+
+    def run(self) -> RoutedTranslations:
+        first, *_ = self.route.stages
+        self._check_pairs(first)
+        candidates = len(self.undecided)
+        savings = []
+        for stage in self.route.stages:
+            count = len(self.undecided)
+            if not count:
+                break
+            scores = self._apply_stage(stage)
+            if stage is not first:
+                savings.append(
+                    Saving(
+                        metric=stage.metric,
+                        scored=count,
+                        avoided=candidates - count,
+                        seconds=scores.seconds,
+                        cost=scores.usage.get("cost"),
+                    )
+                )
+        return RoutedTranslations(
+            route=self.route,
+            rows=tuple(self.rows),
+            drift=self.drift,
+            notes=tuple(self.notes),
+            savings=tuple(savings),
+        )
+
+    def _check_pairs(self, stage: RouteStage) -> None:
+        """Warn about language pairs without judged rows; refuse rows without a pair."""
+        for lp, indices in group_by_pair([row.row for row in self.rows]).items():
+            if lp in stage.pairs:
+                continue
+            fitted = ", ".join(stage.pairs) or "no pair"
+            if not lp:
+                raise UsageError(
+                    f"the rows have no language pair, but the route was fitted for {fitted}: add "
+                    "a column lp, or give --source-language and --target-language"
+                )
+            self.notes.append(
+                f"warning: {lp}: {len(indices):,} rows, but fewer than 100 judged rows in the "
+                f"route (fitted: {fitted}): its scores decide nothing"
+            )
+
+    def _apply_stage(self, stage: RouteStage) -> RowScores:
+        rows = [self.rows[n].row for n in self.undecided]
+        [scores] = score_rows(rows, [stage.metric])
+        stage.check_signatures(scores)
+        undecided = []
+        for position, n in enumerate(self.undecided):
+            own = stage.pairs.get(rows[position].lp)
+            outcome = None
+            if scores.is_reliable[position]:
+                outcome = decide_by_score(own, float(scores.oriented[position]))
+                reason = _explain(stage, own, outcome)
+            else:
+                reason = f"{stage.metric}: {', '.join(scores.warnings[position])}"
+            self.rows[n] = replace(
+                self.rows[n],
+                outcome=outcome or POST_EDIT,
+                reason=reason,
+                scores={**self.rows[n].scores, stage.metric: float(scores.values[position])},
+            )
+            if outcome is None:
+                undecided.append(n)
+        self.undecided = undecided
+        missing = int(scores.flags[NO_SCORE].sum()) if NO_SCORE in scores.flags else 0
+        if missing:
+            self.notes.append(
+                f"warning: {stage.metric}: no score for {missing:,} of {len(rows):,} rows: it "
+                "decides nothing about them"
+            )
+        self._measure_drift(stage, rows, scores)
+        return scores
+
+    def _measure_drift(self, stage: RouteStage, rows: Sequence[Row], scores: RowScores) -> None:
+        for lp, indices in group_by_pair(rows).items():
+            own, values = stage.pairs.get(lp), scores.oriented[indices]
+            values = values[np.isfinite(values)]
+            if own is None or len(values) < MIN_DRIFT_ROWS:
+                continue
+            drift = own.drift(values.tolist())
+            self.drift.setdefault(stage.metric, {})[lp] = drift
+            if drift.is_large:
+                self.notes.append(
+                    f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "
+                    f"the judged rows (Kolmogorov-Smirnov distance {drift.distance:.2f}, p = "
+                    f"{drift.p_value:.1g}): the promised precision may not hold; judge some rows "
+                    "and fit the route again"
+                )
+
+
+def _explain(stage: RouteStage, own: PairThresholds | None, outcome: Outcome | None) -> str:
+    """Explain the outcome of a score by the threshold on the scale of the metric."""
+    if own is None:
+        return f"{stage.metric}: no threshold"
+    sign = 1 if stage.higher_is_better else -1
+    above, below = (">=", "<=") if stage.higher_is_better else ("<=", ">=")
+    if outcome == PUBLISH and own.publish is not None:
+        return f"{stage.metric} {above} {sign * own.publish.score:.4g}"
+    if outcome is not None and own.retranslate is not None:
+        return f"{stage.metric} {below} {sign * own.retranslate.score:.4g}"
+    return f"{stage.metric}: undecided"

@@ -1,0 +1,397 @@
+"""The translations most in need of attention, over all systems and language pairs.
+
+1. Outputs that are not a translation: empty, in the wrong language, copied, cut off.
+2. Translations with a critical finding of a check, such as a lost placeholder.
+3. All others by the chance of a serious error: fitted on judged rows if there are any; else, for a
+   metric that predicts human scores with their spread, the chance that human raters see one; else
+   by the rank of the score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import UsageError
+from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
+from tertium.decide.judged_rows import JudgedRows, choose_criteria, read_judged_rows
+from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
+from tertium.evaluation.judged_inputs import Sources
+from tertium.evaluation.metric_choice import recommend_metric
+from tertium.evaluation.rows import (
+    Row,
+    RowScores,
+    group_by_pair,
+    metric_for_pair,
+    rows_of_testset,
+    score_rows,
+)
+from tertium.evaluation.scoring import References, Translations, as_testset
+from tertium.evaluation.system_scores import distinct_labels
+from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
+
+# A human score below which a translation has a serious error, for metrics that predict such scores:
+# the middle of the DA scale; MQM penalties of at least one major error, 5 of 25 points.
+SERIOUS_SCORES = {"da": 0.5, "mqm": 0.8}
+RISK_BINS = 20
+LOW_SCORE = "low score"
+MAX_PRINTED = 60  # characters of a text in the terminal
+NO_CHANCE = "chance: not known without human scores (--human); rows are ordered by score"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstRow:
+    """A translation with its rank, from 1, and the reason why it is listed.
+
+    `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the
+    scores; None if no metric predicts one, or if a check is the reason. `spans` are errors marked
+    by metrics (with the metric as rater) and findings of checks.
+    """
+
+    rank: int
+    row: Row
+    reason: str
+    chance: float | None
+    scores: Mapping[str, float]
+    warnings: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "rank": self.rank,
+            "reason": self.reason,
+            "chance": self.chance,
+            **self.row.record(),
+            "scores": dict(self.scores),
+            "warnings": list(self.warnings),
+            "spans": [span.as_dict() for span in self.spans],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstSegments(Result):
+    """The worst translations, worst first, of `total` translations.
+
+    `labels` are display names of the metrics by spec. `basis` says where chances come from, for
+    each metric: "judged rows", "predicted spread" or "rank".
+    """
+
+    is_spreadsheet = True
+    rows: tuple[WorstRow, ...]
+    total: int
+    labels: Mapping[str, str]
+    decimals: Mapping[str, int]
+    basis: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each translation."""
+        return [row.record() for row in self.rows]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one record for each translation."""
+        return self.records()
+
+    def counts(self) -> dict[str, int]:
+        """Count the translations of each reason."""
+        return dict(Counter(row.reason for row in self.rows))
+
+    def tables(self) -> list[Table]:
+        """Return one row per translation, without references and errors."""
+        columns = [column for column in self._columns() if column.show]
+        notes = [f"{len(self):,} of {self.total:,} translations"]
+        if self.rows and not self._has("chance"):
+            notes.append(NO_CHANCE)
+        return [Table(columns, self.rows, notes=notes)]
+
+    @property
+    def page_title(self) -> str:
+        """What to do with the translations."""
+        return "Translations to look at first"
+
+    @property
+    def page_subtitle(self) -> str:
+        """The number of translations."""
+        return f"{len(self):,} of {self.total:,} translations"
+
+    def sections(self) -> list[Section]:
+        """Return the number of translations by reason, and all with marked errors."""
+        reasons = [Column("reason", itemgetter(0)), Column("translations", itemgetter(1), 0)]
+        counts = Table(reasons, [*self.counts().items()])
+        columns = [own for own in self._columns() if own.show]
+        columns = [own for own in columns if own.name not in ("translation", "source")]
+        filters = ["reason", "system", "lp", "document"]
+        texts = Table([*columns, Column("texts", _mark)], self.rows, filters=filters)
+        return [Section("Reasons", [counts]), Section("Translations", [texts])]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per translation with all texts, scores, warnings and errors."""
+        return Table(self._columns(), self.rows)
+
+    def _columns(self) -> list[Column]:
+        columns = [
+            Column("rank", decimals=0),
+            Column("reason"),
+            Column("chance", _chance_or_nan, 2, show=self._has("chance")),
+            Column("system", "row.system"),
+            Column("segment", "row.item"),
+            Column("lp", "row.lp", show=self._has("row.lp")),
+            Column("document", "row.document", show=self._has("row.document")),
+        ]
+        for spec, label in self.labels.items():
+            columns.append(Column(label, partial(_score, spec=spec), self.decimals[spec]))
+        has_source = self._has("row.segment.source")
+        columns += [
+            Column("translation", "row.segment.hypothesis", max_length=MAX_PRINTED),
+            Column("source", "row.segment.source", show=has_source, max_length=MAX_PRINTED),
+        ]
+        count = max((len(row.row.segment.references) for row in self.rows), default=0)
+        for place in range(count):
+            name = f"reference {place + 1}" if count > 1 else "reference"
+            columns.append(Column(name, partial(_reference, place=place), show=False))
+        columns += [
+            Column("warnings", lambda row: "; ".join(row.warnings), show=False),
+            Column("errors", _describe_errors, show=False),
+        ]
+        return columns
+
+    def _has(self, attribute: str) -> bool:
+        return any(attrgetter(attribute)(row) not in (None, "") for row in self.rows)
+
+
+def _chance_or_nan(row: WorstRow) -> float:
+    return np.nan if row.chance is None else row.chance
+
+
+def _score(row: WorstRow, spec: str) -> float:
+    return row.scores[spec]
+
+
+def _reference(row: WorstRow, place: int) -> str | None:
+    references = row.row.segment.references
+    return references[place] if place < len(references) else None
+
+
+def _mark(row: WorstRow) -> list[MarkedLine]:
+    messages = [span.message for span in row.spans if span.message]
+    messages += [f"warning: {kind}" for kind in row.warnings]
+    return mark_texts(row.row.segment, row.spans, "; ".join(dict.fromkeys(messages)))
+
+
+def _describe_errors(row: WorstRow) -> str:
+    return "\n".join(describe_span(span, row.row.segment) for span in row.spans)
+
+
+def describe_span(span: Span, segment: Segment) -> str:
+    """Describe an error in one line: severity, kind, marked text and message.
+
+    >>> span = Span(0, 3, severity="major", category="numbers", message="lost")
+    >>> describe_span(span, Segment("12 a"))
+    'major numbers: "12 " (lost)'
+    """
+    kind = " ".join(filter(None, (span.severity, span.category)))
+    details = "; ".join(filter(None, (span.message, span.rater)))
+    text = span.of(segment.text_of(span.side))
+    return f'{kind}: "{text}"' + (f" ({details})" if details else "")
+
+
+def worst(
+    testset: Translations,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    count: int = 50,
+    per_language: int | None = None,
+    per_document: int | None = None,
+    lp: str = "",
+    human: Sources | JudgedRows | None = None,
+) -> WorstSegments:
+    """List the translations most in need of attention, the worst first.
+
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a frame, a list of translations, or lists by system name. A column `lp` names
+        the language pair of each segment, so that one call may mix languages.
+    metrics
+        Specs or metrics; by default the recommended metric for the data.
+    sources, references
+        Texts for each segment, if `testset` is a list or a dictionary of lists.
+    count
+        Number of translations.
+    per_language, per_document
+        At most so many translations of a language pair or of a document.
+    lp
+        The language pair of all rows, if there is no column.
+    human
+        Files or sets of human scores on which the chance of a serious error is fitted.
+
+    Examples
+    --------
+    >>> result = worst(["", "a dog"], "chrf", references=["a cat", "a dog"], sources=["x", "y"])
+    >>> [(row.row.item, row.reason) for row in result.rows]
+    [(1, 'empty'), (2, 'low score')]
+    """
+    for name, limit in {
+        "count": count, "per_language": per_language, "per_document": per_document
+    }.items():  # fmt: skip
+        if limit is not None and limit < 1:
+            raise UsageError(f"{name} is {limit}: expected 1 or more")
+    texts = as_testset(testset, sources, references)
+    if per_document is not None and not texts.documents:
+        raise UsageError("a limit per document needs document names: give them with --documents")
+    rows = rows_of_testset(texts, lp)
+    judged_rows = None if human is None else read_judged_rows(human)
+    specs = recommend_metric(texts) if metrics is None else metrics
+    loaded = load_metrics(specs)
+    scored = score_rows(rows, [metric.spec for metric in loaded])
+    findings = find_errors(rows)
+    risks = [_risk(scores, rows, judged_rows) for scores in scored]
+    chances = _mean([chance for chance, _ in risks if chance is not None], len(rows))
+    ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))
+    reasons = [_reason(spans) for spans in findings]
+    order = sorted(
+        range(len(rows)),
+        key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
+    )
+    chosen = _apply_limits(order, rows, count, per_language, per_document)
+    marks = _mark_errors(loaded, rows, chosen)
+    return WorstSegments(
+        rows=tuple(
+            WorstRow(
+                rank=rank,
+                row=rows[n],
+                reason=reasons[n][1],
+                chance=_chance_or_none(chances[n]) if reasons[n][1] == LOW_SCORE else None,
+                scores={s.metric.spec: float(s.values[n]) for s in scored},
+                warnings=tuple(dict.fromkeys(kind for s in scored for kind in s.warnings[n])),
+                spans=(*marks[n], *findings[n]),
+            )
+            for rank, n in enumerate(chosen, start=1)
+        ),
+        total=len(rows),
+        labels=distinct_labels({metric.spec: metric.label for metric in loaded}),
+        decimals={metric.spec: metric.decimals for metric in loaded},
+        basis={s.metric.spec: basis for s, (_, basis) in zip(scored, risks, strict=True)},
+    )
+
+
+def _reason(spans: Sequence[Span]) -> tuple[int, str]:
+    """Return the place of a row among the reasons, and the reason."""
+    for name in finding_kinds(spans, FAILED_OUTPUT):
+        return FAILED_OUTPUT.index(name), name
+    critical = next((span.category for span in spans if span.severity == "critical"), None)
+    place = len(FAILED_OUTPUT)
+    return (place + 1, LOW_SCORE) if critical is None else (place, critical)
+
+
+def _risk(
+    scores: RowScores, rows: Sequence[Row], judged_rows: JudgedRows | None
+) -> tuple[FloatArray | None, str]:
+    """Return the chance of a serious error of each row, (n,), and how it is known."""
+    if judged_rows is not None:
+        return _fitted_risk(scores, judged_rows), "judged rows"
+    chances = np.full(len(rows), np.nan)
+    limit = SERIOUS_SCORES.get(getattr(scores.metric, "scale", ""))
+    for lp, indices in group_by_pair(rows).items():
+        segments = [rows[n].segment for n in indices]
+        metric = metric_for_pair(scores.metric.spec, lp, [s.hypothesis for s in segments])
+        values = scores.values[indices]
+        deviation = None if limit is None else metric.uncertainty(values, segments)
+        if limit is None or deviation is None:
+            return None, "rank"
+        chances[indices] = _normal_tail((values - limit) / deviation)
+    return chances, "predicted spread"
+
+
+def _normal_tail(distances: FloatArray) -> FloatArray:
+    """Return the probability that a standard normal value is above each distance."""
+    from scipy.special import ndtr
+
+    return ndtr(-distances)
+
+
+def _fitted_risk(scores: RowScores, judged_rows: JudgedRows) -> FloatArray:
+    """Return the share of serious errors among judged rows with a similar score, (n,)."""
+    [fitted] = score_rows(judged_rows.rows, [scores.metric.spec])
+    usable = np.isfinite(fitted.values)
+    if usable.sum() < MIN_PAIRS:
+        raise UsageError(
+            f"{int(usable.sum())} judged rows with a score of {scores.metric.spec} are too few: "
+            f"expected at least {MIN_PAIRS}"
+        )
+    serious = choose_criteria(judged_rows).flag_serious(judged_rows)[usable].astype(np.float64)
+    best = float(fitted.oriented[usable].max())
+    bins = fit_bins(best - fitted.oriented[usable], serious, bins=RISK_BINS)
+    places = np.searchsorted([part.high for part in bins[:-1]], best - scores.oriented)
+    chances: FloatArray = np.array([part.agree for part in bins])[places]
+    return np.where(np.isfinite(scores.values), chances, np.nan)
+
+
+def _rank(oriented: FloatArray) -> FloatArray:
+    """Return the share of rows with a better score, (n,); 1 for rows without a score."""
+    ordered = np.sort(oriented[np.isfinite(oriented)])
+    better = len(ordered) - np.searchsorted(ordered, oriented, side="right")
+    return np.where(np.isfinite(oriented), better / max(len(ordered), 1), 1.0)
+
+
+def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
+    """Return the mean of columns, (n,); NaN without columns."""
+    return np.mean(columns, axis=0) if columns else np.full(size, np.nan)
+
+
+def _chance_or_none(chance: float) -> float | None:
+    return None if np.isnan(chance) else float(chance)
+
+
+def _apply_limits(
+    order: Sequence[int],
+    rows: Sequence[Row],
+    count: int,
+    per_language: int | None,
+    per_document: int | None,
+) -> list[int]:
+    """Return the first rows of an order that are within all limits."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    chosen: list[int] = []
+    for n in order:
+        keys = {
+            ("language", rows[n].lp): per_language,
+            ("document", rows[n].lp, rows[n].document): per_document,
+        }
+        if any(limit is not None and seen[key] >= limit for key, limit in keys.items()):
+            continue
+        seen.update([*keys])
+        chosen.append(n)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _mark_errors(
+    metrics: Sequence[Metric], rows: Sequence[Row], chosen: Sequence[int]
+) -> dict[int, tuple[Span, ...]]:
+    """Return the errors that the metrics mark in the chosen rows, by row."""
+    marks: dict[int, tuple[Span, ...]] = dict.fromkeys(chosen, ())
+    specs = [metric.spec for metric in metrics if metric.can_mark_errors]
+    if not specs:
+        return marks
+    for scored in score_rows([rows[n] for n in chosen], specs, with_spans=True):
+        for n, spans in zip(chosen, scored.spans, strict=True):
+            marks[n] += tuple(replace(span, rater=scored.metric.label) for span in spans)
+    return marks

@@ -1,0 +1,200 @@
+"""The forward pass of the Universal Sentence Encoder, multilingual v3, as batched matrix products.
+
+    x   = LN(E W_p + b_p)                            # three parts of 256, one per window size n
+    h_n = relu(conv_n(x_n)) + x_n                    # first layer
+    c_n = relu(conv_n(h_n)) + h_n                    # second layer
+    f   = LN([E ; c_2 ; c_3 ; c_5])                  # 1280 per token, contextual
+    t   = f W + b                                    # 512 per token, its share of the sentence
+    s   = tanh(feedforward(sum(t) / sqrt(n)))        # 512 per text, of length 1
+
+E embeds tokens; convolution windows have n = 2, 3, 5 tokens. The first convolution sums terms that
+depend on a single token; they are computed once per distinct token of a batch, which saves half of
+the arithmetic. Products are exact (`arrays.round_to_grid`), so results are batch-invariant.
+Reference: Yang et al. 2020, arXiv:1907.04307.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tertium.core.arrays import Float32Array, FloatArray, IntArray, round_to_grid
+from tertium.encoders.batching import split_by_size
+from tertium.encoders.encoder import offsets_from_lengths
+
+WINDOWS = ((2, 0), (3, 1), (5, 2))  # (size, tokens to the left) of each convolution
+REACH = 2  # tokens that the widest window covers on either side
+WIDTH = 256  # channels of a convolution
+EMBEDDING = 512
+TABLE_PARTS = 17  # the embedding table is stored in interleaved parts with separate scales
+BATCH_TOKENS = 32_768  # tokens that share one set of token tables
+BLOCK_TOKENS = 1_024  # tokens convolved together: fits into a core's cache
+
+LAYERS = {0: EMBEDDING, 1: 3 * WIDTH, 2: EMBEDDING + 3 * WIDTH, 3: EMBEDDING}
+
+
+class UniversalNetwork:
+    """The weights and the forward pass: token ids in, vectors out."""
+
+    def __init__(self, path: Path) -> None:
+        with np.load(path, allow_pickle=False) as stored:
+            first = stored["q1"]
+            self.table = np.empty((TABLE_PARTS * len(first), EMBEDDING), dtype=np.uint8)
+            for part in range(TABLE_PARTS):
+                self.table[part::TABLE_PARTS] = stored[f"q{part + 1}"]
+            self.weights = {key: stored[key] for key in stored.files if key[0] != "q"}
+        w, sizes = self.weights, [n for n, _ in WINDOWS]
+        self.epsilon = float(w["eps"])
+        self.project = _columns_on_grid(np.concatenate([w[f"proj{n}"] for n in sizes], axis=1))
+        self.first = {
+            n: [_columns_on_grid(part) for part in w[f"w1_{n}"].reshape(n, WIDTH, WIDTH)]
+            for n in sizes
+        }
+        names = ["cnn_W", "p1", "d0", "d1", "p3", "d2", "d3", *(f"w2_{n}" for n in sizes)]
+        self.exact = {name: _columns_on_grid(w[name]) for name in names}
+        self.bias = np.concatenate([w[f"proj_b{n}"] for n in sizes])
+        self.gain = np.concatenate([w[f"ln_g{n}"] for n in sizes])
+        self.shift = np.concatenate([w[f"ln_b{n}"] for n in sizes])
+
+    def run(
+        self, texts: Sequence[IntArray], layer: int | None, sentences: bool
+    ) -> Iterator[tuple[Float32Array, Float32Array]]:
+        """Yield requested token (tokens, dim) and sentence vectors (n, 512) of blocks of texts."""
+        for batch in split_by_size(texts, map(len, texts), BATCH_TOKENS):
+            tables = TokenTables(self, np.unique(np.concatenate(batch)))
+            for block in split_by_size(batch, map(len, batch), BLOCK_TOKENS):
+                yield self._run_block(tables, block, layer, sentences)
+
+    def _run_block(
+        self, tables: TokenTables, texts: Sequence[IntArray], layer: int | None, sentences: bool
+    ) -> tuple[Float32Array, Float32Array]:
+        lengths = np.array([len(text) for text in texts])
+        rows, codes = tables.arrange(texts, lengths)
+        tokens = np.zeros((len(rows), 0), dtype=np.float32)
+        summary = np.zeros((len(texts), 0), dtype=np.float32)
+        if layer == 0:
+            tokens = tables.embedded[codes[rows]]
+        elif layer == 1:
+            tokens = np.concatenate([h[rows] for h in tables.convolve_first(codes)], axis=1)
+        if layer in (2, 3) or sentences:
+            features = self._compute_features(tables, rows, codes)
+            if layer == 2:
+                tokens = features
+            elif layer == 3:
+                tokens = _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
+            if sentences:
+                totals = np.add.reduceat(features, offsets_from_lengths(lengths)[:-1])
+                summary = self._summarize(totals, lengths)
+        return tokens, summary
+
+    def _compute_features(
+        self, tables: TokenTables, rows: IntArray, codes: IntArray
+    ) -> Float32Array:
+        """Compute the contextual features f, (tokens, 1280)."""
+        features = np.empty((len(rows), LAYERS[2]), dtype=np.float32)
+        features[:, :EMBEDDING] = tables.embedded.take(codes[rows], axis=0)
+        for k, h in enumerate(tables.convolve_first(codes)):
+            start = EMBEDDING + k * WIDTH
+            features[:, start : start + WIDTH] = self._convolve_second(k, h).take(
+                rows - REACH, axis=0
+            )
+        return self.normalize(features, self.weights["ln_g"], self.weights["ln_b"])
+
+    def _convolve_second(self, k: int, h: Float32Array) -> Float32Array:
+        """Apply the second layer of window k, (n, 256) -> (n - 2 REACH, 256)."""
+        size, left = WINDOWS[k]
+        inner = len(h) - 2 * REACH
+        starts = [REACH - left + offset for offset in range(size)]
+        windows = np.concatenate([h[start : start + inner] for start in starts], axis=1)
+        c = _product(windows, self.exact[f"w2_{size}"])  # (inner, size * 256) @ (size * 256, 256)
+        c += self.weights[f"b2_{size}"]
+        np.maximum(c, 0, out=c)
+        result: Float32Array = np.add(c, h[REACH : REACH + inner], out=c)
+        return result
+
+    def _summarize(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
+        w, size = self.exact, lengths.astype(np.float32)[:, None]
+        mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)
+        y = _relu(_product(mean, w["p1"]) + _product(_relu(_product(mean, w["d0"])), w["d1"]))
+        z: Float32Array = np.tanh(
+            _product(y, w["p3"]) + _product(_relu(_product(y, w["d2"])), w["d3"])
+        )
+        squares = np.einsum("ij,ij->i", z, z)
+        z /= np.sqrt(np.maximum(squares, self.epsilon))[:, None]
+        return z
+
+    def embed(self, ids: IntArray) -> Float32Array:
+        """Look up the embeddings of token ids, (n, 512), in the 8-bit table."""
+        part = ids % TABLE_PARTS
+        vectors = self.table[ids].astype(np.float32)
+        vectors *= self.weights["scale"][part, None]
+        vectors += self.weights["lo"][part, None]
+        return vectors
+
+    def normalize(self, x: Float32Array, gain: Float32Array, shift: Float32Array) -> Float32Array:
+        """Apply layer normalization to each row, in place."""
+        x -= x.mean(axis=1, keepdims=True)
+        variance = np.einsum("ij,ij->i", x, x) / x.shape[1]
+        x *= (1.0 / np.sqrt(variance + self.epsilon)).astype(np.float32)[:, None]
+        x *= gain
+        x += shift
+        return x
+
+
+class TokenTables:
+    """The results that depend on a single token; the last row is zero, for gaps between texts."""
+
+    def __init__(self, network: UniversalNetwork, ids: IntArray) -> None:
+        self.ids = ids
+        self.weights = network.weights
+        self.embedded = network.embed(ids)  # (tokens, 512)
+        x = network.normalize(
+            _product(self.embedded, network.project) + network.bias, network.gain, network.shift
+        )
+        self.inputs: list[Float32Array] = []  # per window, (tokens + 1, 256)
+        self.kernel_products: list[list[Float32Array]] = []  # also per position in the window
+        for k, (size, _) in enumerate(WINDOWS):
+            x_n = np.pad(x[:, k * WIDTH : (k + 1) * WIDTH], ((0, 1), (0, 0)))
+            self.inputs.append(x_n)
+            self.kernel_products.append([_product(x_n, kernel) for kernel in network.first[size]])
+
+    def arrange(self, texts: Sequence[IntArray], lengths: IntArray) -> tuple[IntArray, IntArray]:
+        """Concatenate texts with gaps; return the row of each token, and the code of each row."""
+        n = int(lengths.sum())
+        rows = np.arange(n) + np.repeat(REACH * np.arange(1, len(texts) + 1), lengths)
+        codes = np.full(n + REACH * (len(texts) + 1), len(self.ids))
+        codes[rows] = np.searchsorted(self.ids, np.concatenate(texts))
+        return rows, codes
+
+    def convolve_first(self, codes: IntArray) -> Iterator[Float32Array]:
+        """Yield the first layer of each window, (len(codes), 256); gaps are zero."""
+        inner = len(codes) - 2 * REACH
+        gaps = np.flatnonzero(codes == len(self.ids))
+        for k, (size, left) in enumerate(WINDOWS):
+            h = np.zeros((len(codes), WIDTH), dtype=np.float32)
+            core = h[REACH : REACH + inner]
+            core += self.weights[f"b1_{size}"]
+            for offset, product in enumerate(self.kernel_products[k]):
+                start = REACH - left + offset
+                core += product.take(codes[start : start + inner], axis=0)
+            np.maximum(core, 0, out=core)
+            core += self.inputs[k].take(codes[REACH : REACH + inner], axis=0)
+            h[gaps] = 0
+            yield h
+
+
+def _columns_on_grid(weights: Float32Array) -> FloatArray:
+    """Prepare weights (d, m) as the right side of an exact product."""
+    return np.ascontiguousarray(round_to_grid(weights.T).T)
+
+
+def _product(x: Float32Array, weights: FloatArray) -> Float32Array:
+    """Compute x (n, d) @ weights (d, m) exactly, so that rows do not affect each other."""
+    result: Float32Array = (round_to_grid(x) @ weights).astype(np.float32)
+    return result
+
+
+def _relu(x: Float32Array) -> Float32Array:
+    return np.maximum(x, 0)

@@ -1,0 +1,250 @@
+"""The embedding cache: an in-memory LRU cache in front of the store on disk.
+
+Encoders and joint networks look up texts with `get_entries` before computing anything, and add new
+results with `put_entries`. Very wide vectors stay in memory only. An entry on disk is
+
+    header (flags, rows, columns, bytes of tokens, crc32)  vectors  tokens
+
+Vectors are stored in two bytes per number if they were computed in bf16, else in four. Cached
+scores therefore equal computed ones bit by bit. A thread writes one chunk at a time; a killed
+process loses at most that chunk. The checksum also covers fingerprint and text, so that a damaged
+file never gives the vectors of another text.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from tertium.core.arrays import Float32Array
+from tertium.core.cached_files import VECTORS, cache_folder
+from tertium.core.errors import UsageError
+from tertium.core.runtime import current_runtime
+from tertium.core.store import Store, open_store
+
+LAYOUT = "2"  # of the file; another layout uses another file
+FILE = VECTORS.place.format(LAYOUT)
+DEFAULT_SIZE = 4 << 30
+EXPECTED_SIZE = "expected bytes, or a number with K, M, G or T"
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MAX_STORED_WIDTH = 2048  # all layers of a model together would displace everything else on disk
+SIZES, CHECKSUM = struct.Struct("<iiii"), struct.Struct("<I")
+HALF, TRUNCATED, SENTENCE = 1, 2, 4  # flags
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CacheEntry:
+    """Token vectors (tokens, dim) of a text with its tokens, or its sentence vector (dim,)."""
+
+    matrix: Float32Array
+    tokens: tuple[str, ...]
+    truncated: bool
+
+    @property
+    def nbytes(self) -> int:
+        return self.matrix.nbytes + 64 * len(self.tokens) + 256
+
+
+class MemoryCache:
+    """An LRU cache limited by bytes."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[str, str], CacheEntry] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, fingerprint: str, text: str) -> CacheEntry | None:
+        entry = self._entries.get((fingerprint, text))
+        if entry is not None:
+            self._entries.move_to_end((fingerprint, text))
+        return entry
+
+    def put(self, fingerprint: str, text: str, entry: CacheEntry, limit: int) -> None:
+        old = self._entries.pop((fingerprint, text), None)
+        self._bytes += entry.nbytes - (old.nbytes if old else 0)
+        self._entries[fingerprint, text] = entry
+        while self._bytes > limit and self._entries:
+            _, evicted = self._entries.popitem(last=False)
+            self._bytes -= evicted.nbytes
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._bytes = 0
+
+
+_memory = MemoryCache()
+_unfinished_writes: dict[int, Future[bool]] = {}  # by process
+
+
+def get_entries(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
+    """Look up the entries of texts in memory and on disk."""
+    entries = _get_from_memory(fingerprint, texts)
+    store = open_vector_store()
+    missing = [text for text in dict.fromkeys(texts) if text not in entries]
+    if not fingerprint or store is None or not missing:
+        return entries
+    stored: dict[str, CacheEntry] = {}
+    damaged = 0
+    for text, value in store.read(fingerprint, missing).items():
+        entry = decode_entry(value, f"{fingerprint} {text}")
+        if entry is None:
+            damaged += 1
+        else:
+            stored[text] = entry
+    if damaged:
+        logger.warning("%d damaged entries in the cache %s are computed again", damaged, store.path)
+    _put_in_memory(fingerprint, stored)
+    return entries | stored
+
+
+def find_cached_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
+    """Return the texts that have an entry, without reading vectors from disk."""
+    in_memory = set(_get_from_memory(fingerprint, texts))
+    store = open_vector_store()
+    if not fingerprint or store is None:
+        return in_memory
+    return in_memory | store.contains(fingerprint, texts)
+
+
+def put_entries(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
+    """Add entries to memory and, in the background and unless too wide, to the store on disk."""
+    if not fingerprint:
+        return
+    _put_in_memory(fingerprint, entries)
+    store = open_vector_store()
+    narrow = {t: e for t, e in entries.items() if e.matrix.shape[-1] <= MAX_STORED_WIDTH}
+    if store is not None and narrow:
+        flush()
+        write = _writer(os.getpid()).submit(_write_entries, store, fingerprint, narrow)
+        _unfinished_writes[os.getpid()] = write
+
+
+def flush() -> None:
+    """Wait until all entries are in the file."""
+    if write := _unfinished_writes.pop(os.getpid(), None):
+        write.result()
+
+
+def clear_memory() -> None:
+    """Empty the cache in memory; the store on disk is unchanged."""
+    _memory.clear()
+
+
+@lru_cache(maxsize=1)
+def _writer(process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="tertium-cache")
+
+
+def _write_entries(store: Store, fingerprint: str, entries: Mapping[str, CacheEntry]) -> bool:
+    values = {t: encode_entry(e, f"{fingerprint} {t}") for t, e in entries.items()}
+    return store.write(fingerprint, values)
+
+
+def _get_from_memory(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
+    hits = ((text, _memory.get(fingerprint, text)) for text in texts)
+    return {text: entry for text, entry in hits if entry is not None}
+
+
+def _put_in_memory(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
+    limit = current_runtime().memory
+    for text, entry in entries.items():
+        _memory.put(fingerprint, text, entry, limit)
+
+
+def encode_entry(entry: CacheEntry, owner: str) -> bytes:
+    """Encode an entry as bytes; `owner` identifies fingerprint and text.
+
+    >>> entry = CacheEntry(np.ones((1, 2), dtype=np.float32), ("cat",), False)
+    >>> decode_entry(encode_entry(entry, "a cat"), "a cat").tokens
+    ('cat',)
+    """
+    matrix = np.ascontiguousarray(entry.matrix)
+    rows, columns = matrix.shape if matrix.ndim == 2 else (1, len(matrix))
+    bits = matrix.view(np.uint32)
+    is_half = not (bits.flat[:8] & 0xFFFF).any() and not (bits & 0xFFFF).any()
+    vectors = (bits >> 16).astype("<u2") if is_half else matrix
+    tokens = json.dumps(entry.tokens).encode()
+    flags = HALF * is_half + TRUNCATED * entry.truncated + SENTENCE * (matrix.ndim == 1)
+    body = SIZES.pack(flags, rows, columns, len(tokens)) + vectors.tobytes() + tokens
+    return CHECKSUM.pack(_checksum(body, owner)) + body
+
+
+def decode_entry(data: bytes, owner: str) -> CacheEntry | None:
+    """Decode an entry; return None if the data is damaged or has another owner.
+
+    >>> decode_entry(b"damaged", "a cat") is None
+    True
+    """
+    body = memoryview(data)[CHECKSUM.size :]
+    if data[: CHECKSUM.size] != CHECKSUM.pack(_checksum(body, owner)):
+        return None
+    flags, rows, columns, length = SIZES.unpack_from(body)
+    stored, tokens = body[SIZES.size : len(body) - length], body[len(body) - length :]
+    if flags & HALF:
+        matrix = (np.frombuffer(stored, "<u2").astype(np.uint32) << 16).view(np.float32)
+    else:
+        matrix = np.frombuffer(stored, "<f4")
+    if not flags & SENTENCE:
+        matrix = matrix.reshape(rows, columns)
+    return CacheEntry(matrix, tuple(json.loads(bytes(tokens))), bool(flags & TRUNCATED))
+
+
+def _checksum(body: bytes | memoryview, owner: str) -> int:
+    return zlib.crc32(body, zlib.crc32(owner.encode("utf-8", "surrogatepass")))
+
+
+def open_vector_store() -> Store | None:
+    """Return the store of this process, None if caching is disabled or the folder is read-only."""
+    limit = store_size_limit()
+    folder = cache_folder()
+    if not current_runtime().cache or not limit or not _is_writable(folder):
+        return None
+    return open_store(folder / FILE, limit)
+
+
+def store_size_limit() -> int:
+    """Return the maximum size in bytes: `TERTIUM_CACHE_SIZE`, such as 500M or 8G, else 4G."""
+    text = os.environ.get("TERTIUM_CACHE_SIZE", "")
+    if not text.strip():
+        return DEFAULT_SIZE
+    size = parse_size(text)
+    if size is None:
+        raise UsageError(
+            f"TERTIUM_CACHE_SIZE={text} is not a size: {EXPECTED_SIZE}; 0 turns the cache off"
+        )
+    return size
+
+
+def parse_size(text: str) -> int | None:
+    """Parse a number of bytes; return None for invalid text.
+
+    >>> parse_size("500M"), parse_size("1.5 kb"), parse_size("-3"), parse_size("much")
+    (524288000, 1536, None, None)
+    """
+    number = text.strip().upper().removesuffix("B")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    try:
+        size = int(float(number.removesuffix(unit)) * UNITS[unit])
+    except (ValueError, OverflowError):
+        return None
+    return size if size >= 0 else None
+
+
+def _is_writable(folder: Path) -> bool:
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        return True
+    logger.info("no cache: %s is not writable", folder)
+    return False

@@ -1,0 +1,224 @@
+"""Results by slice: domain, document, length or language.
+
+A slice reuses the statistics of its segments, so nothing is scored again. Because testing many
+slices finds differences by chance, p-values are adjusted by Holm's method over all tests of a
+metric (`Slices`), or over all pairs of metrics (`slice_agreement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.charts import DotChart, describe_direction
+from tertium.core.notes import resampling_warnings
+from tertium.core.result import Column, Result, Table
+from tertium.data.human_data import HumanData
+from tertium.data.slices import Slicing, slice_items, slice_testset
+from tertium.evaluation.comparison import Comparison, compare_evaluation
+from tertium.evaluation.resampling import Test
+from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation, MetricDict
+from tertium.meta.agreement_results import Results, TaskResult
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.metric_agreement import MetaEvaluation
+from tertium.meta.significance import holm
+from tertium.meta.tasks import Task
+
+MAX_CHART_SLICES = 60
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slices(Result):
+    """An evaluation or comparison of each slice, in `parts` by label.
+
+    `adjusted` are p-values against the baseline by metric, adjusted over slices and systems.
+    """
+
+    by: str
+    parts: Mapping[str, Evaluation]
+    adjusted: Mapping[str, FloatArray]
+
+    def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
+        """Return one dictionary for each slice, system and metric, like `Comparison.records`."""
+        records = []
+        for place, (name, part) in enumerate(self.parts.items()):
+            for record in part.records(segments=segments):
+                about = {"by": self.by, "slice": name, "size": len(part.testset)}
+                if "p_value" in record:
+                    adjusted = self.adjusted[record["spec"]][place]
+                    about["p_holm"] = float(adjusted[part.systems.index(record["system"])])
+                records.append({**about, **record})
+        return records
+
+    def tables(self) -> list[Table]:
+        """Return slices and systems x metrics, with adjusted p-values for a comparison."""
+        first = next(iter(self.parts.values()))
+        rows = [(name, system) for name in self.parts for system in first.systems]
+        columns = [
+            Column(self.by, itemgetter(0)),
+            Column("system", itemgetter(1), group="system"),
+            Column(
+                "segments",
+                lambda row: len(self.parts[row[0]].testset),
+                0,
+                group="system" if self.adjusted else "",
+            ),
+        ]
+        for metric in first.metrics:
+            columns += self._metric_columns(first, metric)
+        return [Table(columns, rows, title=f"by {self.by}", notes=self._notes(first))]
+
+    @property
+    def page_title(self) -> str:
+        """What the slices are by."""
+        return f"By {self.by}"
+
+    def charts(self) -> list[DotChart]:
+        """Return the scores of the systems on each slice, one chart for each metric."""
+        first = next(iter(self.parts.values()))
+        return [self._metric_chart(first, metric) for metric in first.metrics]
+
+    def _metric_chart(self, first: Evaluation, metric: str) -> DotChart:
+        names = [*self.parts][:MAX_CHART_SLICES]
+        scores = [self.parts[name].metric_scores(metric) for name in names]
+        title = f"{first.names[metric]} by {self.by}"
+        return DotChart(
+            title=title,
+            caption=title,
+            label=describe_direction(scores[0][0].higher_is_better),
+            rows=names,
+            series=first.systems,
+            values=np.array([[own.system for own in row] for row in scores]),
+            decimals=scores[0][0].decimals,
+        )
+
+    def _metric_columns(self, first: Evaluation, metric: str) -> list[Column]:
+        """Return the scores of a metric, and their p-values if systems were compared."""
+        column = first.score_columns(metric)[0]
+        score = replace(
+            column,
+            get=lambda row: self.parts[row[0]].scores[row[1]][metric].system,
+            mark=lambda row: "best" if self.parts[row[0]].is_best(row[1], metric) else "",
+            text=None,
+        )
+        if not isinstance(first, Comparison):
+            return [score]
+        place_of = {name: place for place, name in enumerate(self.parts)}
+
+        def p_value(row: tuple[str, str]) -> float | None:
+            name, system = row
+            number = first.systems.index(system)
+            return float(self.adjusted[metric][place_of[name], number]) if number else None
+
+        def difference(row: tuple[str, str]) -> float:
+            compared = self.parts[row[0]]
+            return compared.difference(metric, row[1])  # type: ignore[attr-defined, no-any-return]
+
+        return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
+
+    def _notes(self, first: Evaluation) -> list[str]:
+        if not isinstance(first, Comparison):
+            return []
+        tests = len(self.parts) * (len(first.systems) - 1)
+        notes = [
+            f"p: difference to {first.baseline}, {first.test_name}, seed {first.seed}, adjusted by "
+            f"Holm's method over the {tests} tests of a metric; "
+            f"* p < {first.alpha:g} (+ better, - worse)"
+        ]
+        notes += resampling_warnings(tests, first.resamples, first.alpha)
+        small = [name for name, own in self.parts.items() if len(own.testset) < MIN_SEGMENTS]
+        if small:
+            names = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
+            notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {names}")
+        return notes
+
+
+def slice_results(
+    results: Evaluation, by: str, *, test: Test = "randomization", resamples: int | None = None
+) -> Slices:
+    """Split results by document, length, language or a column of the test set.
+
+    On each slice, systems are compared with the baseline, with the same seed and alpha. The default
+    test is paired randomization, because the bootstrap finds too many differences on few segments.
+    """
+    slicing = slice_testset(results.testset, by)
+    parts = {name: slice_evaluation(results, slicing, name) for name in slicing.names}
+    if isinstance(results, Comparison):
+        choices: dict[str, Any] = {"seed": results.seed, "alpha": results.alpha}
+        choices |= {"test": test, "resamples": resamples, "baseline_only": True}
+        parts = {name: compare_evaluation(part, **choices) for name, part in parts.items()}
+    compared = [part for part in parts.values() if isinstance(part, Comparison)]
+    adjusted = {m: _adjust(compared, m) for m in results.metrics} if compared else {}
+    return Slices(by=by, parts=parts, adjusted=MetricDict(adjusted))
+
+
+def slice_evaluation(evaluation: Evaluation, slicing: Slicing, name: str) -> Evaluation:
+    """Return the evaluation of the segments of one slice."""
+    rows = slicing.rows[name]
+    return Evaluation(
+        evaluation.testset.subset(rows.tolist()),
+        evaluation.systems,
+        evaluation.metrics,
+        {
+            s: {m: evaluation.scores[s][m].subset(rows) for m in evaluation.metrics}
+            for s in evaluation.systems
+        },
+    )
+
+
+def _adjust(slices: Sequence[Comparison], metric: str) -> FloatArray:
+    p_values = np.array([part.p_values[metric][0] for part in slices])  # (slices, systems)
+    p_values[:, 0] = np.nan  # the baseline against itself
+    return holm(p_values)
+
+
+def slice_agreement(
+    sets: Sequence[AlignedScores],
+    judgments: Mapping[str, HumanData],
+    by: str,
+    tasks: Sequence[Task],
+    *,
+    seed: int,
+) -> Results:
+    """Compute the agreement with human scores on each slice of each set.
+
+    `tasks` are those of the whole sets. p-values are adjusted over all pairs of metrics in all
+    slices of a statistic, and ranks follow from them. By language, each set is a slice.
+    """
+    parts: dict[str, list[AlignedScores]] = {}
+    for aligned in sets:
+        if by == "language" and judgments[aligned.name].lp:
+            parts[aligned.name] = [aligned]
+            continue
+        slicing = slice_items(judgments[aligned.name], aligned.items, by)
+        names = [name if len(sets) == 1 else f"{aligned.name} {name}" for name in slicing.names]
+        parts[aligned.name] = [
+            aligned.keep_items(slicing.mask(label), name)
+            for label, name in zip(slicing.names, names, strict=True)
+        ]
+    slice_tasks = [
+        replace(task, sets=(part.name,)) for task in tasks for s in task.sets for part in parts[s]
+    ]
+    all_parts = [part for set_parts in parts.values() for part in set_parts]
+    results = MetaEvaluation(all_parts, seed=seed).run(slice_tasks)
+    return replace(results, tasks=tuple(_adjusted_tasks(results.tasks)))
+
+
+def _adjusted_tasks(tasks: Sequence[TaskResult]) -> list[TaskResult]:
+    """Adjust the p-values of the better of two metrics over all tasks of a statistic."""
+    places: dict[str, list[tuple[int, int, int]]] = {}
+    for n, task in enumerate(tasks):
+        for i, j in np.ndindex(task.p_values.shape):
+            if task.values[i] > task.values[j] or (task.values[i] == task.values[j] and i < j):
+                places.setdefault(task.task.statistic, []).append((n, i, j))
+    p_values = [task.p_values.copy() for task in tasks]
+    for family in places.values():
+        adjusted = holm([p_values[n][i, j] for n, i, j in family])
+        for (n, i, j), p in zip(family, adjusted, strict=True):
+            p_values[n][i, j] = p
+    return [replace(task, p_values=p) for task, p in zip(tasks, p_values, strict=True)]

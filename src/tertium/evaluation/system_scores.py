@@ -1,0 +1,439 @@
+"""The scores of systems under metrics: `Evaluation`, its records, columns and display names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import product
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.charts import IntervalChart
+from tertium.core.errors import TertiumError, UnknownNameError
+from tertium.core.notes import format_warning_counts
+from tertium.core.result import (
+    Column,
+    Emphasis,
+    Result,
+    Section,
+    Table,
+    bound_columns,
+    format_number,
+)
+from tertium.core.scores import Scores
+from tertium.data.testset import TestSet
+from tertium.evaluation.metric_choice import describe_tokenizers
+from tertium.evaluation.resampling import Interval
+from tertium.metrics.base.loading import load_metric, replace_fields
+from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
+
+Value = TypeVar("Value")
+NOTE = "note:"
+MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, a metric is unfit
+MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
+MAX_LISTED = 10  # segments without a score
+MAX_TITLE_SYSTEMS = 4
+LANGUAGE_FIELDS = ("tokenize", "lp", "language")  # `metric_choice.set_languages` sets them
+
+
+class SystemDict(dict[str, Value]):
+    """Values by system name; an unknown name raises an error with a suggestion."""
+
+    def __missing__(self, name: str) -> Value:
+        raise UnknownNameError("system", name, self)
+
+
+class MetricDict(dict[str, Value]):
+    """Values by metric spec, found under any spelling of the spec.
+
+    >>> values = MetricDict({"chrf:word_order=2": 1})
+    >>> values["chrf++"], "chrf++" in values, values.get("bleu")
+    (1, True, None)
+    """
+
+    def __missing__(self, name: str) -> Value:
+        spec = self._find_spec(name)
+        if not super().__contains__(spec):
+            raise UnknownNameError("metric", name, self)
+        return self[spec]
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name) or not isinstance(name, str):
+            return super().__contains__(name)
+        return super().__contains__(self._find_spec(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(self._find_spec(name), default)
+
+    def _find_spec(self, name: str) -> str:
+        """Return the key of a metric; languages of the texts may have set some of its fields."""
+        spec = name if super().__contains__(name) else _canonical_spec(name)
+        if super().__contains__(spec) or _has_language_field(name):
+            return spec
+        same = [key for key in self if _has_language_field(key) and _without_languages(key) == spec]
+        return same[0] if len(same) == 1 else spec
+
+
+def _canonical_spec(name: str) -> str:
+    """Return the canonical spec of a metric, or the name itself if there is no such metric."""
+    try:
+        return load_metric(name).spec
+    except TertiumError:
+        return name
+
+
+def _has_language_field(spec: str) -> bool:
+    return any(f"{name}=" in spec for name in LANGUAGE_FIELDS)
+
+
+def _without_languages(spec: str) -> str:
+    """Return the spec of a metric with the defaults of the fields that languages set."""
+    try:
+        metric = load_metric(spec)
+    except TertiumError:
+        return spec
+    defaults = {name: getattr(type(metric), name, None) for name in LANGUAGE_FIELDS}
+    known_defaults = {name: value for name, value in defaults.items() if value is not None}
+    return replace_fields(metric, known_defaults).spec
+
+
+@dataclass(frozen=True)
+class Evaluation(Result):
+    """The scores of systems under metrics, as returned by `tertium.score`.
+
+    Attributes
+    ----------
+    testset
+        The scored test set.
+    systems, metrics
+        Names of the systems and specs of the metrics.
+    scores
+        `scores[system][metric]`, also `evaluation[system][metric]`, under any spelling of a spec.
+    intervals
+        Bootstrap confidence intervals in the same layout; empty if they were not computed.
+
+    >>> from tertium import score
+    >>> evaluation = score(["hello world"], "chrf", references=["hello there"])
+    >>> round(evaluation["system"]["chrf"].system, 1)
+    31.2
+    """
+
+    testset: TestSet
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    scores: Mapping[str, Mapping[str, Scores]] = field(repr=False)
+    intervals: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for part in ("scores", "intervals"):
+            by_system = getattr(self, part).items()
+            object.__setattr__(self, part, SystemDict({s: MetricDict(v) for s, v in by_system}))
+
+    def __getitem__(self, system: str) -> Mapping[str, Scores]:
+        """Return the scores of a system by metric."""
+        return self.scores[system]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.systems)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Display names of the metrics by spec."""
+        first = self.scores[self.systems[0]]
+        return distinct_labels({metric: first[metric].name or metric for metric in self.metrics})
+
+    def metric_scores(self, metric: str) -> list[Scores]:
+        """Return the scores of all systems under one metric, in the order of `systems`."""
+        return [self.scores[system][metric] for system in self.systems]
+
+    def records(self, *, segments: bool = True) -> list[dict[str, Any]]:
+        """Return one dictionary for each system and metric, in the layout of sacrebleu's JSON."""
+        return [
+            self._record(system, metric, segments)
+            for system in self.systems
+            for metric in self.metrics
+        ]
+
+    def tables(self) -> list[Table]:
+        """Return systems x metrics."""
+        return [self.system_table()]
+
+    @property
+    def page_title(self) -> str:
+        """The names of the test set and of the systems."""
+        names = ", ".join(self.systems[:MAX_TITLE_SYSTEMS])
+        if len(self.systems) > MAX_TITLE_SYSTEMS:
+            names += f" and {len(self.systems) - MAX_TITLE_SYSTEMS} more"
+        return f"{self.testset.name}: {names}" if self.testset.name else names
+
+    def sections(self) -> list[Section]:
+        """Return the scores of systems and documents, and the ranking of systems."""
+        contents: list[Any] = [*self.tables()]
+        if self.testset.documents:
+            documents = Section("Document scores", [self.document_table()], is_collapsed=True)
+            contents.append(documents)
+        ranking: list[Any] = [self._chart_note(), *self.charts()]
+        return [Section("Overview", contents), Section("Ranking of systems", ranking)]
+
+    def _chart_note(self) -> str:
+        lines = " Lines are 95 % bootstrap intervals." if self.intervals else ""
+        return f"Best first.{lines}"
+
+    def charts(self) -> list[IntervalChart]:
+        """Return the ranking of systems under each metric."""
+        return [self._ranking_chart(metric) for metric in self.metrics]
+
+    def _ranking_chart(self, metric: str) -> IntervalChart:
+        scores = self.metric_scores(metric)
+        bounds = []
+        for system in self.systems:
+            interval = self.intervals.get(system, {}).get(metric)
+            bounds.append((interval.low, interval.high) if interval else (np.nan, np.nan))
+        return IntervalChart(
+            title=f"Systems by {self.names[metric]}",
+            caption=self.names[metric],
+            names=self.systems,
+            values=np.array([own.system for own in scores]),
+            intervals=np.array(bounds),
+            clusters=[0] * len(scores),
+            higher_is_better=scores[0].higher_is_better,
+            decimals=scores[0].decimals,
+        )
+
+    def system_table(self, *, warnings: bool = True) -> Table:
+        """Return systems x metrics with intervals if computed; the best system is marked."""
+        columns = [Column("system", str)]
+        for metric in self.metrics:
+            columns += self.score_columns(metric)
+        notes = [*self.signatures, *(self.warning_lines() if warnings else [])]
+        return Table(columns, self.systems, notes=notes)
+
+    def score_columns(self, metric: str) -> list[Column]:
+        """Return the column of a metric for rows of systems, and the bounds of its intervals."""
+
+        def text(system: str, decimals: int) -> str:
+            value = self.scores[system][metric].system
+            rounded = format_number(value, decimals)
+            if not self.intervals or value != value:
+                return rounded
+            bounds = self.intervals[system][metric]
+            half_width = format_number(bounds.half_width, decimals)
+            return f"{rounded} (μ = {format_number(bounds.mean, decimals)} ± {half_width})"
+
+        def mark(system: str) -> Emphasis:
+            return "best" if self.is_best(system, metric) else ""
+
+        def bounds(system: str) -> tuple[float, float]:
+            interval = self.intervals[system][metric]
+            return interval.low, interval.high
+
+        def value(system: str) -> float:
+            return self.scores[system][metric].system
+
+        column = self._score_column(metric, value)
+        column = replace(column, mark=mark, text=text, group=column.name)
+        return [column, *(bound_columns(column.name, bounds) if self.intervals else [])]
+
+    def _score_column(self, metric: str, get: Callable[[Any], float]) -> Column:
+        decimals = self.metric_scores(metric)[0].decimals
+        return Column(self.heading(metric), get, decimals, adjustable=True)
+
+    def heading(self, metric: str) -> str:
+        """Return a metric's name with an arrow: up if higher is better."""
+        arrow = "↑" if self.metric_scores(metric)[0].higher_is_better else "↓"
+        return f"{self.names[metric]} {arrow}"
+
+    def is_best(self, system: str, metric: str) -> bool:
+        """Return whether no other system has a better score; False for a single system."""
+        defined = [s.sign * s.system for s in self.metric_scores(metric) if s.system == s.system]
+        scores = self.scores[system][metric]
+        return len(self.systems) > 1 and scores.sign * scores.system == max(defined, default=np.nan)
+
+    def document_table(self) -> Table:
+        """Return one row per system and document with a column per metric."""
+        documents = self.testset.documents
+        columns = [Column("system", itemgetter(0)), Column("document", itemgetter(1))]
+        for metric in self.metrics:
+            values = {s: self.scores[s][metric].documents(documents) for s in self.systems}
+            columns.append(self._score_column(metric, partial(_look_up, values)))
+        rows = [*product(self.systems, dict.fromkeys(documents))]
+        return Table(columns, rows)
+
+    def segment_table(self, *, include_texts: bool = False) -> Table:
+        """Return one row per system and segment with a column per metric, and with texts."""
+        items = as_numbers(self.testset.items)
+        columns = [
+            Column("system", itemgetter(0)),
+            Column("segment", lambda row: items[row[1]], 0, text=lambda row, _: str(items[row[1]])),
+            *(self._text_columns() if include_texts else []),
+        ]
+        for metric in self.metrics:
+            values = {s: self.scores[s][metric].segments.tolist() for s in self.systems}
+            columns.append(self._score_column(metric, partial(_look_up, values)))
+        return Table(columns, [*product(self.systems, range(len(items)))])
+
+    def _text_columns(self) -> list[Column]:
+        """Return columns of the kinds of text that the test set has."""
+        testset = self.testset
+        columns = []
+        if testset.sources:
+            columns.append(Column("source", lambda row: testset.sources[row[1]]))
+        columns.append(Column("translation", lambda row: testset.systems[row[0]][row[1]]))
+        for place in range(max(map(len, testset.references or ()), default=0)):
+            name = f"reference {place + 1}" if place else "reference"
+            columns.append(Column(name, partial(_reference, testset, place)))
+        return columns
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row for each system, metric and segment; a workbook has texts instead.
+
+        The columns are `system`, `metric`, `segment` (its name in the test set, or its number from
+        1), `document` if known, `score` and `higher_is_better`. `tertium meta --scores` reads them
+        from a Parquet or TSV file.
+        """
+        if suffix == ".xlsx":
+            return self.segment_table(include_texts=True)
+        count = len(self.testset)
+        pairs = [(system, metric) for system in self.systems for metric in self.metrics]
+        scores = [self.scores[system][metric] for system, metric in pairs]
+        documents = {"document": list(self.testset.documents) * len(pairs)}
+        return Table.from_values(
+            {
+                "system": [system for system, _ in pairs for _ in range(count)],
+                "metric": [metric for _, metric in pairs for _ in range(count)],
+                "segment": as_numbers(self.testset.items) * len(pairs),
+                **(documents if self.testset.documents else {}),
+                "score": np.concatenate([own.segments for own in scores]).tolist(),
+                "higher_is_better": [own.higher_is_better for own in scores for _ in range(count)],
+            }
+        )
+
+    @property
+    def signatures(self) -> list[str]:
+        """The signatures of the metrics."""
+        first = self.scores[self.systems[0]]
+        return [first[metric].signature for metric in self.metrics]
+
+    def warning_lines(self) -> list[str]:
+        """Return lines on tokenizers, warnings with counts, and what is missing or too small."""
+        counts: dict[str, dict[str, int]] = {}
+        for system in self.systems:
+            for metric in self.metrics:
+                for kind, count in self.scores[system][metric].warnings.items():
+                    by_system = counts.setdefault(kind, {})
+                    by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
+        return [
+            *self._notes(),
+            *format_warning_counts(counts),
+            *self._missing_score_lines(),
+            *self._sample_warnings(),
+        ]
+
+    def _notes(self) -> list[str]:
+        return tokenizer_notes(self.testset, self.metrics)
+
+    def _sample_warnings(self) -> list[str]:
+        """Warn if there are too few segments for intervals."""
+        return self._small_sample("intervals", "intervals have no width") if self.intervals else []
+
+    def _small_sample(self, statistics: str, effect: str) -> list[str]:
+        count = len(self.testset)
+        if count >= MIN_SEGMENTS:
+            return []
+        if count == 1:
+            return [f"warning: one segment: nothing to resample; {effect}"]
+        limit = f"unreliable below {MIN_SEGMENTS} segments"
+        return [f"warning: {count} segments: {statistics} are {limit}"]
+
+    def _missing_score_lines(self) -> list[str]:
+        """Return a line for each system and metric without a score for some segments."""
+        lines = []
+        for system in self.systems:
+            for metric in self.metrics:
+                is_missing = np.isnan(self.scores[system][metric].segments)
+                items = [self.testset.items[n] for n in np.flatnonzero(is_missing)]
+                if items and len(items) < len(is_missing):
+                    more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+                    names = ", ".join(items[:MAX_LISTED])
+                    lines.append(f"no score under {metric} for {system}: segment {names}{more}")
+        return lines
+
+    def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:
+        scores = self.scores[system][metric]
+        record: dict[str, Any] = {
+            "system": system,
+            "name": scores.name,
+            "spec": metric,
+            "score": scores.system,
+            "signature": scores.signature,
+            "verbose_score": scores.verbose,
+            "higher_is_better": scores.higher_is_better,
+        }
+        if system in self.intervals:
+            bounds = self.intervals[system][metric]
+            record["confidence_mean"] = bounds.mean
+            record["confidence_var"] = bounds.half_width
+            record["confidence_interval"] = [bounds.low, bounds.high]
+        if self.testset.documents:
+            record["documents"] = scores.documents(self.testset.documents)
+        if segments:
+            record |= segment_fields(self.testset, scores.segments)
+        if scores.usage:
+            record["usage"] = dict(scores.usage)
+        if scores.warnings:
+            record["warnings"] = dict(scores.warnings)
+        return record
+
+
+def _look_up(values: Mapping[str, Any], row: tuple[str, Any]) -> float:
+    """Return the score of a system on a segment or document."""
+    system, key = row
+    return float(values[system][key])
+
+
+def _reference(testset: TestSet, place: int, row: tuple[str, int]) -> str:
+    """Return a reference of a segment; empty if it has fewer."""
+    references = testset.references[row[1]]
+    return references[place] if place < len(references) else ""
+
+
+def is_caution(line: str) -> bool:
+    """Tell whether a warning is about all scores of a metric, such as how texts are split."""
+    return UNSEGMENTED in line or line.startswith(NOTE)
+
+
+def tokenizer_notes(testset: TestSet, specs: Sequence[str]) -> list[str]:
+    """Return a line for each metric that splits texts in a language with its own tokenizer."""
+    return [f"{NOTE} {sentence}" for sentence in describe_tokenizers(testset, specs)]
+
+
+def segment_fields(testset: TestSet, values: FloatArray) -> dict[str, Any]:
+    """Return segment scores as record fields, with `items` unless these are 1, 2, ..."""
+    items = as_numbers(testset.items)
+    item_field = {} if items == [*range(1, len(items) + 1)] else {"items": items}
+    return {**item_field, "segments": values.tolist()}
+
+
+def as_numbers(items: Sequence[str]) -> list[str | int]:
+    """Convert items to numbers if all of them are numbers, so that they sort numerically.
+
+    >>> as_numbers(["9", "10"]), as_numbers(["9", "010"])
+    ([9, 10], ['9', '010'])
+    """
+    if all(item.isdecimal() and item == str(int(item)) for item in items):
+        return [int(item) for item in items]
+    return list(items)
+
+
+def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
+    """Return display names by spec; metrics that share a name are shown by their specs.
+
+    >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
+    {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
+    """
+    labels = list(names.values())
+    return {spec: name if labels.count(name) == 1 else spec for spec, name in names.items()}

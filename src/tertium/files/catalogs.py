@@ -1,0 +1,141 @@
+"""Read a localization file as a catalog of units; the suffix and the content tell its format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tertium.core.errors import DataError
+from tertium.files.units import Catalog, Languages, Unit
+from tertium.text.language_codes import LANGUAGE_CODES
+
+XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
+PO_SUFFIXES = frozenset({".po", ".pot"})
+SGML_SUFFIXES = (".sgm", ".sgml")  # of WMT's test sets
+LOCALE_FOLDERS = frozenset("locales locale _locales i18n l10n lang languages translations".split())
+_LANGUAGE = re.compile(r"(?:.*[._-])?([a-z]{2})(?:[-_](?:r?[A-Z]{2}|[A-Z][a-z]{3}))*")
+# The module of each format and its reader, by suffix; it is imported when a file needs it.
+_BILINGUAL: Mapping[str, str] = {
+    **dict.fromkeys(XLIFF_SUFFIXES, "xliff:read_xliff"),
+    **dict.fromkeys(PO_SUFFIXES, "po:read_po"),
+    ".tmx": "tmx:read_tmx",
+    ".xcstrings": "trees:read_xcstrings",
+}
+_READERS: Mapping[str, str] = {
+    **_BILINGUAL,
+    ".json": "trees:read_json",
+    ".arb": "trees:read_arb",
+    ".yml": "trees:read_yaml",
+    ".yaml": "trees:read_yaml",
+    ".stringsdict": "trees:read_stringsdict",
+    ".strings": "plain_formats:read_strings",
+    ".properties": "plain_formats:read_properties",
+    ".ftl": "plain_formats:read_fluent",
+    ".xml": "android:read_android",
+    ".srt": "subtitles:read_subtitles",
+    ".vtt": "subtitles:read_subtitles",
+}
+SUFFIXES = frozenset(_READERS)
+
+
+def suffix_of(path: str | Path) -> str:
+    """Return the suffix in lower case, without `.gz`."""
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix
+
+
+def is_sgml(path: str | None) -> bool:
+    """Tell whether the name of a file ends in `.sgm` or `.sgml`."""
+    return path is not None and suffix_of(path) in SGML_SUFFIXES
+
+
+def is_localization_file(path: str | Path) -> bool:
+    """Tell whether a file is one of the formats of this package.
+
+    JSON and XML files of other kinds exist: their content decides.
+    """
+    suffix = suffix_of(path)
+    if suffix not in (".json", ".xml"):
+        return suffix in SUFFIXES
+    if not Path(path).is_file():
+        return False
+    if suffix == ".json":
+        from tertium.files.trees import is_message_file
+
+        return is_message_file(str(path))
+    from tertium.files.xml_elements import root_element
+
+    return root_element(str(path)).local == "resources"
+
+
+def format_function(path: str | Path, name: str = "") -> Callable[..., Any]:
+    """Return the reader of a file, or another function of its module."""
+    suffix = suffix_of(path)
+    if suffix not in _READERS:
+        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
+    module, reader = _READERS[suffix].split(":")
+    function: Callable[..., Any] = getattr(import_module(f"tertium.files.{module}"), name or reader)
+    return function
+
+
+def read_units(path: str | Path, languages: Languages | None = None) -> Iterator[Unit]:
+    """Yield the units of a file one by one; `languages` are wanted ones, completed on the way.
+
+    XML files are read in parts: memory does not grow with their size. Units of formats with one
+    language have a target only.
+    """
+    units: Iterator[Unit] = format_function(path)(Catalog(str(path), languages or Languages()))
+    return units
+
+
+def read_catalog(
+    path: str | Path, languages: Languages | None = None, *, has_places: bool = True
+) -> Catalog:
+    """Read a localization file.
+
+    Parameters
+    ----------
+    path
+        A file of any format of this package.
+    languages
+        The languages wanted of a file with several; others are those that the file declares.
+    has_places
+        Keep the places of units, to which scores can be written.
+    """
+    wanted = Languages(*languages) if languages else Languages()
+    catalog = Catalog(str(path), wanted, has_places=has_places)
+    catalog.version = file_version(path)
+    catalog.units = tuple(format_function(path)(catalog))
+    if suffix_of(path) not in _BILINGUAL:
+        catalog.languages.target = catalog.languages.target or language_in_path(path)
+    return catalog
+
+
+def file_version(path: str | Path) -> tuple[int, ...]:
+    """Return what changes when a file is written; nothing if it does not exist."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def language_in_path(path: str | Path) -> str:
+    """Return the language in the name of a file or of its folder, where it is usual, or nothing.
+
+    >>> [language_in_path(p) for p in ("res/values-de-rDE/strings.xml", "app_pt_BR.arb", "de.json")]
+    ['de', 'pt', 'de']
+    >>> [language_in_path(p) for p in ("fr.lproj/Main.strings", "locales/ja/a.ftl", "my/app.json")]
+    ['fr', 'ja', '']
+    """
+    file = Path(path)
+    folder = file.parent.name
+    names = [file.name.removesuffix(".gz").rpartition(".")[0]]
+    if folder.endswith(".lproj") or folder.startswith("values-"):
+        names.append(folder.removesuffix(".lproj"))
+    elif file.parent.parent.name in LOCALE_FOLDERS:
+        names.append(folder)
+    matches = filter(None, map(_LANGUAGE.fullmatch, names))
+    return next((match[1] for match in matches if match[1] in LANGUAGE_CODES), "")

@@ -1,0 +1,301 @@
+"""Options for the texts that commands read: plain files, records or localization files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from tertium.core.errors import UsageError
+from tertium.core.findings import Locate
+from tertium.core.options import InFile, InFiles, Names, Option
+from tertium.core.specs import check_unique_names
+from tertium.data.record_files import RECORD_SUFFIXES, parse_fields
+from tertium.data.testset import TestSet
+from tertium.data.text_files import read_lines
+from tertium.files.catalogs import is_localization_file, is_sgml, suffix_of
+from tertium.files.units import Languages
+from tertium.text.language_codes import check_language_code, find_language_code
+
+if TYPE_CHECKING:
+    from tertium.files.projects import Project
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageOptions:
+    """The languages of the texts.
+
+    Attributes
+    ----------
+    source_language
+        Language of the sources, such as de; needs --target-language (default: detected).
+    target_language
+        Language of the translations, for meteor, tertium-small and the tokenizer of bleu and nist;
+        with --source-language also for metrics that read the source (default: detected).
+    """
+
+    group: ClassVar[str] = "Input"
+    source_language: Annotated[str | None, Option(metavar="CODE", group="Metrics")] = None
+    target_language: Annotated[str | None, Option(metavar="CODE", group="Metrics")] = None
+
+    def __post_init__(self) -> None:
+        for code in filter(None, (self.source_language, self.target_language)):
+            check_language_code(code)
+
+    @property
+    def language_pair(self) -> str:
+        """The language pair of the options, empty if they are not given."""
+        source, target = self.source_language, self.target_language
+        if bool(source) != bool(target):
+            raise UsageError("give both --source-language and --target-language, or a column lp")
+        return f"{source}-{target}" if source else ""
+
+
+@dataclass(frozen=True)
+class InputTexts:
+    """A test set that was read from files, with its languages and the places of its texts.
+
+    The languages are those of the options, else those that localization files declare.
+    """
+
+    testset: TestSet
+    files: TextFiles
+    source_language: str = ""
+    target_language: str = ""
+    project: Project | None = field(default=None, repr=False)
+
+    def to_project(self) -> Project:
+        """Return the files to write scores to; a workbook is read as records."""
+        from tertium.files.projects import Project
+
+        return self.project or Project(self.testset, Languages(), self.files.translations)
+
+    def locate(self) -> Locate:
+        """Return a function that finds the texts in their files."""
+        from tertium.data.locations import locate_lines, locate_records
+
+        files = self.files.translations
+        if self.project is not None:
+            from tertium.files.projects import locate_units
+
+            return locate_units(files, self.testset)
+        systems = self.testset.systems
+        if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
+            fields = parse_fields(self.files.fields)
+            return locate_records(files[0], systems, self.testset.sources, fields)
+        return locate_lines(dict(zip(systems, files, strict=True)), self.files.sources)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFiles(LanguageOptions):
+    """Files with translations and their sources.
+
+    Attributes
+    ----------
+    translations
+        System outputs, one segment per line (also .gz), one file of records (.jsonl, .tsv, .csv,
+        .xlsx, .parquet), or localization files (.xliff, .po, .json, ...); - reads standard input.
+    sources
+        Source texts (- for stdin).
+    names
+        System names (default: the file names).
+    fields
+        Columns of records: NAME=COLUMN says which column holds hypothesis, source, reference or
+        another field (such as hypothesis=output); A,B,... are the column names of a TSV or CSV file
+        without a header.
+    """
+
+    translations: Annotated[InFiles, Option("-t", "--translations", "-i", "--input")] = ()
+    sources: Annotated[InFile | None, Option("-s", "--sources")] = None
+    names: Names = ()
+    fields: Annotated[tuple[str, ...], Option(metavar="NAME=COLUMN")] = ()
+
+    @property
+    def reference_files(self) -> tuple[str, ...]:
+        """Files with references; a command that needs none has no option for them."""
+        return ()
+
+    @property
+    def document_file(self) -> str | None:
+        """The file with the document ids."""
+        return None
+
+    def read(
+        self,
+        *,
+        by: Sequence[str] = (),
+        keep_untranslated: bool = False,
+        for_write_back: bool = False,
+    ) -> InputTexts:
+        """Read the texts, with the labels of `by` (NAME=FILE) as columns.
+
+        Of localization files, `keep_untranslated` keeps strings that have no translation, and
+        `for_write_back` the places of the strings.
+        """
+        if not self.translations:
+            raise UsageError("-t is missing: give system outputs")
+        check_unique_names("--by", column_names(by))  # before files are read
+        files = [*self.translations, *self.reference_files, self.sources, self.document_file]
+        if files.count(STDIN) > 1:
+            raise UsageError("- (standard input) is given twice: only one option can read it")
+        texts = self._read(keep_untranslated, for_write_back)
+        labels: dict[str, list[str]] = {}
+        for column in by:
+            name, equals, file = column.partition("=")
+            if equals:
+                labels[name] = read_lines(file)
+        if not labels:
+            return texts
+        return replace(texts, testset=texts.testset.with_columns(labels))
+
+    def _read(self, keep_untranslated: bool, for_write_back: bool) -> InputTexts:
+        if self._is_localization():
+            return self._read_localization(keep_untranslated, for_write_back)
+        files = self.translations
+        records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
+        if not records:
+            if self.fields:
+                raise UsageError("--fields is for a file of records, such as .jsonl or .tsv")
+            testset = TestSet.read(
+                files, self.reference_files, self.sources, self.document_file, self.names or None
+            )
+        elif len(files) > 1:
+            raise UsageError(
+                f"{records[0]} is a file of records: give it alone, without other files"
+            )
+        elif self.reference_files or self.sources or self.document_file or self.names:
+            raise UsageError(
+                f"{records[0]} is a file of records with their own source, references, documents "
+                "and systems: omit -s, -r, --documents and --names"
+            )
+        else:
+            testset = TestSet.from_records(files[0], parse_fields(self.fields))
+        return InputTexts(testset, self, self.source_language or "", self.target_language or "")
+
+    def _is_localization(self) -> bool:
+        """Tell whether -t names localization files; a mixture with other files is an error.
+
+        Of a test set in SGML, the outputs may be plain text.
+        """
+        if self._has_sgml():
+            return True
+        files = self.translations
+        localized = [file for file in files if self._is_localization_file(file)]
+        unlocalized = [file for file in files if file not in localized]
+        if localized and unlocalized:
+            raise UsageError(
+                f"{localized[0]} is a localization file, {unlocalized[0]} is not: give one kind"
+            )
+        return bool(localized)
+
+    def _has_sgml(self) -> bool:
+        return any(map(is_sgml, (*self.translations, *self.reference_files, self.sources)))
+
+    def _is_localization_file(self, path: str) -> bool:
+        if self.sources and suffix_of(path) == ".json":  # records have sources of their own
+            return True
+        return suffix_of(path) == ".xml" or is_localization_file(path)
+
+    def _read_localization(self, keep_untranslated: bool, for_write_back: bool) -> InputTexts:
+        from tertium.files.projects import read_project
+
+        if self.document_file or self.fields:
+            raise UsageError(
+                "localization files name their documents and have no columns: omit --documents "
+                "and --fields"
+            )
+        source, target = self.source_language or "", self.target_language or ""
+        project = self._read_wmt() or read_project(
+            self.translations,
+            self.sources,
+            self.reference_files,
+            names=self.names or None,
+            languages=Languages(source, target),
+            keep_untranslated=keep_untranslated,
+            for_write_back=for_write_back,
+        )
+        declared = [find_language_code(code) or "" for code in project.languages]
+        target = target or declared[1]
+        source = source or (declared[0] if target else "")
+        return InputTexts(project.testset, self, source, target, project)
+
+    def _read_wmt(self) -> Project | None:
+        """Read a test set of WMT, if -t is one."""
+        from tertium.files.projects import Project
+        from tertium.files.wmt_sgml import read_wmt_sgml
+        from tertium.files.wmt_xml import ROOTS, read_wmt_xml
+        from tertium.files.xml_elements import root_element
+
+        path, *more = self.translations
+        languages = Languages()
+        if self._has_sgml():
+            testset = read_wmt_sgml(
+                self.translations, self.sources, self.reference_files, self.names or None, languages
+            )
+            return Project(testset, languages, self.translations)
+        if suffix_of(path) != ".xml" or root_element(path).local not in ROOTS:
+            return None
+        if more or self.sources or self.reference_files or self.names:
+            raise UsageError(
+                f"{path} is a test set with sources, references and systems: give it alone, "
+                "without -s, -r and --names"
+            )
+        return Project(read_wmt_xml(path, languages), languages, (path,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFiles(TextFiles):
+    """Files with translations, sources and references.
+
+    Attributes
+    ----------
+    references
+        One or more references (- for stdin).
+    documents
+        A document id for each segment.
+    """
+
+    references: Annotated[InFiles, Option("-r", "--references")] = ()
+    documents: InFile | None = None
+
+    @property
+    def reference_files(self) -> tuple[str, ...]:
+        return self.references
+
+    @property
+    def document_file(self) -> str | None:
+        return self.documents
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteBack:
+    """A copy of the input with what a command reports.
+
+    Attributes
+    ----------
+    write_back
+        Also write a copy of the localization file of -t (XLIFF, TMX, PO, .xlsx) with scores and
+        findings; a folder for several files.
+    """
+
+    group: ClassVar[str] = "Output"
+    write_back: Annotated[str | None, Option(metavar="FILE", file="folder")] = None
+
+    def check(self, files: Sequence[str]) -> None:
+        """Raise an error if a copy of these files cannot be written."""
+        if self.write_back:
+            from tertium.files.write_back import check_write_back
+
+            check_write_back(files, self.write_back)
+
+
+def column_names(by: Sequence[str]) -> list[str]:
+    """Return the names of the columns of --by; NAME=FILE is the column NAME.
+
+    >>> column_names(["domain", "topic=topics.txt"])
+    ['domain', 'topic']
+    """
+    return [column.partition("=")[0] for column in by]

@@ -1,0 +1,265 @@
+"""Trees of keys and texts in JSON, YAML and property lists.
+
+i18next, browser extensions, ARB, Rails, .stringsdict and .xcstrings. Nested keys are joined by
+dots. Plural forms are units of their own with a category: a table of categories (`one: ..., other:
+...`), or keys with its suffix (`files_one`, `files_other`).
+"""
+
+from __future__ import annotations
+
+import plistlib
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from tertium.core.errors import DataError, UsageError
+from tertium.core.extras import explain_missing
+from tertium.data.record_files import parse_json
+from tertium.data.records import HYPOTHESIS_NAMES
+from tertium.files.encodings import line_at, read_bytes, read_unicode
+from tertium.files.units import (
+    Catalog,
+    InlineText,
+    Languages,
+    Unit,
+    is_same_language,
+    translated_unit,
+)
+from tertium.text.language_codes import find_language_code
+
+CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
+_SUFFIX = re.compile(rf"(.+)_({'|'.join(sorted(CATEGORIES))})")
+MAX_DEPTH = 100
+# Dates, `=` and `<<` are texts, too.
+_YAML_TEXTS = frozenset({"str", "timestamp", "value", "merge"})
+Tree = Mapping[str, Any]
+
+
+def is_message_file(path: str) -> bool:
+    """Tell whether a `.json` file is one object of messages rather than records, one per line."""
+    try:
+        content = _read_json_object(path)
+    except DataError:
+        return False
+    return not any(isinstance(content.get(name), str) for name in HYPOTHESIS_NAMES)
+
+
+def _read_json_object(path: str) -> dict[str, Any]:
+    content = parse_json(read_unicode(path), path)
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected an object of messages")
+    return content
+
+
+def read_json(catalog: Catalog) -> Iterator[Unit]:
+    """Read messages of i18next and similar tools, or of browser extensions."""
+    content = _read_json_object(catalog.path)
+    messages = {key: value for key, value in content.items() if key != "@@locale"}
+    if not messages or not all(map(_is_extension_message, messages.values())):
+        yield from _read_messages(content, catalog.path)
+        return
+    for key, value in messages.items():
+        yield translated_unit(key, value["message"], note=str(value.get("description") or ""))
+
+
+def _is_extension_message(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("message"), str)
+
+
+def read_arb(catalog: Catalog) -> Iterator[Unit]:
+    """Read messages of Flutter; `@key` describes the message `key`."""
+    content = _read_json_object(catalog.path)
+    languages = catalog.languages
+    languages.target = languages.target or str(content.get("@@locale", ""))
+    for key, value in content.items():
+        if not key.startswith("@") and isinstance(value, str):
+            details = content.get(f"@{key}")
+            note = details.get("description") if isinstance(details, dict) else ""
+            yield translated_unit(key, value, note=note or "")
+
+
+def _read_messages(tree: Any, path: str, max_texts: int | None = None) -> Iterator[Unit]:
+    """Read nested messages and their plural forms; `max_texts` are too many."""
+    leaves = [*islice(_flatten(tree, path), max_texts)]
+    if len(leaves) == max_texts:
+        raise DataError(f"{path}: aliases expand to more texts than the file has characters")
+    keys = {key for key, _, _ in leaves}
+    for key, category, text in leaves:
+        if not category:
+            key, category = _split_suffix(key, keys)
+        yield translated_unit(key, text, category)
+
+
+def _split_suffix(key: str, keys: Container[str]) -> tuple[str, str]:
+    """Return a key without its plural suffix, and the plural category, if it has other forms."""
+    match = _SUFFIX.fullmatch(key)
+    if match and any(f"{match[1]}_{other}" in keys for other in CATEGORIES - {match[2]}):
+        return match[1], match[2]
+    stem = key.removesuffix("_plural")
+    if stem != key and stem in keys:
+        return stem, "other"
+    return key, "one" if f"{key}_plural" in keys else ""
+
+
+def _flatten(
+    value: Any, path: str, prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, str, str]]:
+    """Yield key, plural category and text of all texts; numbers and other values are no texts."""
+    if depth > MAX_DEPTH:
+        raise DataError(f"{path}: nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, str):
+        yield prefix, "", value
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _flatten(item, path, f"{prefix}[{number}]", depth + 1)
+    elif isinstance(value, dict):
+        is_plural = bool(prefix) and "other" in value and {*value} <= CATEGORIES
+        for key, item in value.items():
+            if is_plural and isinstance(item, str):
+                yield prefix, key, item
+            else:
+                yield from _flatten(item, path, f"{prefix}.{key}" if prefix else key, depth + 1)
+
+
+def read_yaml(catalog: Catalog) -> Iterator[Unit]:
+    """Read messages in YAML; the top key of a Rails file is its language."""
+    with explain_missing("a YAML file"):
+        import yaml
+    path, languages = catalog.path, catalog.languages
+    text = read_unicode(path)
+    try:
+        loader = yaml.SafeLoader(text)
+        content = _build_tree(loader.get_single_node(), loader, {})
+    except yaml.reader.ReaderError as error:
+        where = f"{path}, line {line_at(text, error.position)}"
+        raise DataError(f"{where}: not YAML (U+{error.character:04X} is not allowed)") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise DataError(f"{path}{line}: not YAML ({error.problem})") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected a mapping of messages")
+    if len(content) == 1:
+        [(key, value)] = content.items()
+        if find_language_code(key) and isinstance(value, dict):
+            languages.target = languages.target or key
+            content = value
+    yield from _read_messages(content, path, len(text) + 1)
+
+
+def _build_tree(node: Any, loader: Any, trees: dict[Any, Any]) -> Any:
+    """Return a YAML node as a dictionary, list or text; other values become None.
+
+    Keys such as `no` stay as they are written. An alias is the same object as its anchor.
+    """
+    import yaml
+
+    def check(is_valid: bool, problem: str, place: Any = node) -> None:
+        if not is_valid:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+    if node is None or node in trees:
+        return trees.get(node)
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    check(kind != node.tag, f"the tag {node.tag!r} is unknown")
+    if isinstance(node, yaml.ScalarNode):
+        check(kind != "map", "expected a mapping")
+        return node.value if kind in _YAML_TEXTS else None
+    if isinstance(node, yaml.SequenceNode):
+        items = trees[node] = []
+        items += [_build_tree(item, loader, trees) for item in node.value]
+        return items
+    tree = trees[node] = {}
+    keys = set()
+    for key, _ in node.value:
+        check(isinstance(key, yaml.ScalarNode), "a key is not a text", key)
+        check(key.value not in keys, f"the key {key.value!r} is given twice", key)
+        keys.add(key.value)
+    loader.flatten_mapping(node)  # `<<` copies the keys of another mapping
+    for key, item in node.value:
+        tree[key.value] = _build_tree(item, loader, trees)
+    return tree
+
+
+def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
+    """Read a string catalog of Xcode in the wanted target language, or in the only one."""
+    content, path, languages = _read_json_object(catalog.path), catalog.path, catalog.languages
+    entries = content.get("strings")
+    if not isinstance(entries, dict):
+        raise DataError(f"{path}: expected a string catalog with the field strings")
+    languages.source = str(content.get("sourceLanguage", ""))
+    codes: dict[str, None] = {}
+    for entry in entries.values():
+        codes.update(dict.fromkeys(entry.get("localizations", {})))
+    codes.pop(languages.source, None)
+    target = languages.target
+    if not target and len(codes) > 1:
+        raise UsageError(
+            f"{path}: translations into {', '.join(codes)}: choose one with --target-language"
+        )
+    matches = [code for code in codes if not target or is_same_language(code, target)]
+    languages.target = matches[0] if matches else target
+    for key, entry in entries.items():
+        yield from _read_entry(key, entry, languages)
+
+
+def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
+    """Pair the variants of a string; one that the source lacks is paired with `other`."""
+    translations = entry.get("localizations", {})
+    sources, targets = (dict(_read_variants(translations.get(code, {}))) for code in languages)
+    default = sources.get(("", "")) or sources.get(("", "other")) or (key, "")
+    is_translatable = entry.get("shouldTranslate", True) is not False
+    for variant in targets or sources or [("", "")]:
+        name, plural = variant
+        source, _ = sources.get(variant) or sources.get((name, "other")) or default
+        text, state = targets.get(variant, ("", ""))
+        unit = translated_unit(_join(key, name), text, plural, str(entry.get("comment") or ""))
+        yield replace(
+            unit,
+            source=InlineText(source),
+            state=state,
+            is_translatable=is_translatable and bool(source),
+        )
+
+
+def _read_variants(
+    node: Tree, name: str = "", plural: str = ""
+) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield ((device or substitution, plural category), (text, state))."""
+    unit = node.get("stringUnit")
+    if isinstance(unit, dict) and isinstance(unit.get("value"), str):
+        yield (name, plural), (unit["value"], str(unit.get("state", "")))
+    variations = {**node.get("variations", {}), "substitutions": node.get("substitutions", {})}
+    for kind, variants in variations.items():
+        for label, child in variants.items():
+            if kind == "plural":
+                yield from _read_variants(child, name, label)
+            else:
+                yield from _read_variants(child, _join(name, label), plural)
+
+
+def _join(name: str, other: str) -> str:
+    """Return two names with a dot between them, or the one that is not empty."""
+    return ".".join(filter(None, (name, other)))
+
+
+def read_stringsdict(catalog: Catalog) -> Iterator[Unit]:
+    """Read plural forms of iOS; every variable of a format is a key of its own."""
+    path = catalog.path
+    try:
+        content = plistlib.loads(read_bytes(path))
+    except Exception as error:  # Expat, plistlib and codecs have no common base
+        raise DataError(f"{path}: not a property list ({error})") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected a dictionary of formats")
+    for key, entry in content.items():
+        if isinstance(text := entry.get("NSStringLocalizedFormatKey"), str):
+            yield translated_unit(key, text)
+        for name, forms in entry.items():
+            for category in forms if isinstance(forms, dict) else ():
+                if category in CATEGORIES:
+                    yield translated_unit(f"{key}.{name}", str(forms[category]), category)

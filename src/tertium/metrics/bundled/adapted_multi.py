@@ -1,0 +1,253 @@
+"""tertium-multi adapted to own human scores: its last layer is fitted again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import ModelError
+from tertium.core.runtime import Precision
+from tertium.core.schema import Rule, Sha256
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
+from tertium.data.train_test_overlap import number_shared_texts
+from tertium.metrics.base.explanation import Explanation
+from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
+from tertium.metrics.base.text_warnings import Flags
+from tertium.metrics.base.trainable import Trainable
+from tertium.metrics.bundled.calibrated_metric import load_or_compute
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, build_rows, row_key
+from tertium.metrics.bundled.tertium_multi import TertiumMulti
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import Checkpoint, parse_config
+from tertium.models.input_columns import REQUIRED_INPUTS
+from tertium.models.training_data import TrainingSets, check_targets
+from tertium.models.training_job import TrainingJob
+from tertium.models.training_options import Options, Rates, Recipe
+
+logger = logging.getLogger(__name__)
+
+CACHE_VERSION = 1
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
+NO_LAYERS = Rule(
+    lambda n: n == 0, "0: trained layers are no longer supported; train again with --adapt head"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedSettings:
+    """The texts to compare the translation with; `auto` uses all that the judgments have."""
+
+    against: Literal["auto", "source", "reference", "both"] = "auto"
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        return NOTHING if self.against == "auto" else REQUIRED_INPUTS[self.against]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedConfig(AdaptedSettings):
+    """Stored configuration: the adapted model, the worst score, and the spread of human scores.
+
+    `layers` is the number of trained top layers of older models.
+    """
+
+    model_sha256: Sha256
+    worst: float
+    deviation: float
+    layers: Annotated[int, NO_LAYERS] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptedOptions(Options):
+    """Training options."""
+
+    adapt: Annotated[Literal["head", "scale"], "what to fit: the last layer, or the scale only"] = (
+        "head"
+    )
+    strengths: Annotated[Rates, "ridge strengths to try, chosen on held-out sources"] = STRENGTHS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptedMulti(Trainable):
+    """tertium-multi with its last layer fitted to own human scores, on their scale.
+
+        score = w . x + b
+
+    x are the values that the head of tertium-multi computes from its network and from surface
+    features. w and b start from those of tertium-multi and are fitted by ridge regression to human
+    scores (`tertium train tertium-multi`). Training is refused if the result agrees less with
+    held-out human scores than tertium-multi.
+
+    Inputs: those it was trained with: the source, references, or both.
+
+    Settings:
+
+    - `model`: folder of the trained metric.
+    - `references`: `best` or `mean` score over several references.
+    - `precision`: of the network, as in tertium-multi.
+    """
+
+    name: ClassVar[str] = "tertium-multi-adapted"
+    title: ClassVar[str] = "tertium-multi-adapted"
+    citation: ClassVar[str] = TertiumMulti.citation
+    settings: ClassVar[type[Any] | None] = AdaptedSettings
+    stored: ClassVar[type[Any] | None] = AdaptedConfig
+    options: ClassVar[type[Any]] = AdaptedOptions
+    recipes: ClassVar[Mapping[str, Recipe]] = {
+        name: Recipe(
+            description="ridge regression on the values of the head", options=AdaptedOptions()
+        )
+        for name in ("published", "ours")
+    }
+    accepted_data: ClassVar[tuple[str, ...]] = ("scores",)
+    train_examples: ClassVar[str] = """\
+  tertium train tertium-multi --human mine.jsonl -o models/mine
+  tertium train tertium-multi:against=source --human mine.jsonl -o models/mine
+  tertium train tertium-multi --adapt scale --human mine.jsonl -o models/mine
+"""
+
+    references: ReferenceReduction = "best"
+    precision: Precision = "int8"
+
+    @property
+    def config(self) -> AdaptedConfig:
+        """Settings the model was trained with."""
+        return parse_config(AdaptedConfig, self.checkpoint, self.location)
+
+    @property
+    def base(self) -> TertiumMulti:
+        """tertium-multi with the input mode of training, checked to be the adapted version."""
+        config = self.config
+        base = TertiumMulti(
+            against=config.against, references=self.references, precision=self.precision
+        )
+        if base.model.hash != config.model_sha256:
+            raise ModelError(
+                f"{self.location} adapts tertium-multi@{config.model_sha256[:8]}, but "
+                f"tertium-multi@{base.model.hash[:8]} is installed: install that version, or train "
+                "again"
+            )
+        return base
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        return self.config.required_inputs
+
+    @property
+    def worst_score(self) -> float:
+        return self.config.worst
+
+    @property
+    def model_ids(self) -> tuple[str, ...]:
+        return (*super().model_ids, *self.base.model_ids)
+
+    @property
+    def can_mark_errors(self) -> bool:
+        return self.base.can_mark_errors
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """Return the error spans of tertium-multi; adapting does not change them."""
+        return self.base.spans(segments)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {"against": self.config.against, **super().signature_fields(segments)}
+        return {**fields, **self.base.signature_fields(segments)}
+
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        return {**super().flags(segments), **self.base.flags(segments)}
+
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
+        return np.full(len(scores), self.config.deviation)
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        owners, rows = build_rows(segments, self.base.input_mode(segments))
+        return reduce_references(self.row_scores(rows), owners, self.references)
+
+    def row_scores(self, rows: Sequence[Row]) -> FloatArray:
+        """Return the score of each row, (rows,), from the cache or the network."""
+        reader, arrays = self.base.reader, self.checkpoint.arrays
+        specs = {"weights": ArraySpec("f", ("values",)), "bias": ArraySpec("f", ())}
+        check_arrays(arrays, specs, self.location)
+        weights, bias = arrays["weights"].astype(np.float64), float(arrays["bias"])
+
+        def compute(numbers: list[int]) -> list[FloatArray]:
+            values = reader.head_values([rows[n] for n in numbers])
+            return [np.array([(own * weights).sum() + bias]) for own in values]
+
+        fingerprint = f"{self.name}-{CACHE_VERSION}:{self.digest}:{self.precision}"
+        outputs = load_or_compute(fingerprint, list(map(row_key, rows)), compute)
+        scores = np.array([output[0] for output in outputs], dtype=np.float64)
+        return np.maximum(scores, self.worst_score)
+
+    def explain_segment(self, segment: Segment) -> Explanation:
+        """Return the score, and the best match of each piece as in tertium-multi."""
+        explanation = self.base.explain_segment(segment)
+        score = float(self.score([segment]).segments[0])
+        return Explanation(metric=self.spec, score=score, comparisons=explanation.comparisons)
+
+    @classmethod
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
+        base = TertiumMulti(against=settings.against)
+        mask = base.flag_unsupported(segments, base.input_mode(segments))
+        return {"language unknown to tertium-multi": mask}
+
+    @classmethod
+    def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
+        return frozenset({"strengths"}) if options.adapt == "scale" else frozenset()
+
+    @classmethod
+    def fit(cls, job: TrainingJob) -> Checkpoint:
+        """Fit what the options say, if cross-validation over sources shows that it helps."""
+        from tertium.metrics.bundled import head_adaptation as adaptation
+
+        settings, options = job.settings, job.options
+        if job.dev.all:
+            logger.warning("%s uses cross-validation: dev data are not used", cls.name)
+        judgments = [judgment for one in job.data.scores for judgment in one.judgments]
+        segments = [judgment.segment for judgment in judgments]
+        base = TertiumMulti(against=settings.against)
+        base.check(segments)
+        mode = base.input_mode(segments)
+        owners, rows = build_rows(segments, mode)
+        targets = check_targets(np.array([j.score for j in judgments], dtype=np.float64))
+        weights, bias = base.reader.last_layer(INPUT_MODES.index(mode))
+        data = adaptation.JudgedValues(
+            values=np.array(base.reader.head_values(rows), dtype=np.float64),
+            targets=targets[owners],
+            sources=number_shared_texts(segments)[owners],
+            shipped=(weights.astype(np.float64), bias),
+        )
+        training: dict[str, Any] = {"data": job.data.sizes, "options": asdict(options)}
+        if options.adapt == "scale":
+            result = adaptation.scale_only(data)
+            residuals = data.targets - result.predict(data.values)
+        else:
+            study = adaptation.cross_validate(data, options.strengths)
+            [result], residuals = adaptation.adapt_head(data, [study.best]), study.residuals
+            training["cross-validation"] = {
+                "tertium-multi": round(float(study.shipped.mean()), 4),
+                "adapted": round(float(study.unbiased.mean()), 4),
+                "strength": study.best,
+            }
+            adaptation.check_gain(study, len(judgments))
+        return Checkpoint(
+            name=cls.name,
+            config={
+                "against": mode,
+                "model_sha256": base.model.hash,
+                "worst": float(data.targets.min()),
+                "deviation": float(residuals.std()),
+            },
+            encoders={},
+            arrays={
+                "weights": result.weights.astype(np.float32),
+                "bias": np.array(result.bias, dtype=np.float32),
+            },
+            training=training,
+        )

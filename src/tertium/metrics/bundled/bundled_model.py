@@ -1,0 +1,180 @@
+"""Models bundled with the package: locate them, verify their hashes, restore their weights.
+
+A bundled model is a folder with `config.json` (settings, scales, hashes), compressed weights and
+tokenizer files. Weights are restored in memory, so no second copy on disk can be damaged or
+outdated. Every file is verified against its hash.
+
+Matrices are stored as int8 rows or as low-rank deltas, all other weights in half precision. A row w
+is stored as round(w / s) with s = max|w| / 127; the error of an element is at most s / 2. A delta
+to public weights is the product of two thin int8 matrices: its truncated singular value
+decomposition. `recipes.flagship.package` writes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tertium.core.cached_files import hash_file
+from tertium.core.errors import ModelError
+from tertium.core.schema import Sha256, read_dataclass
+from tertium.encoders.model_settings import ROW_SCALE
+from tertium.encoders.weight_files import WeightFolder
+from tertium.models import checkpoint
+from tertium.models.array_checks import check_finite
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
+LEFT, RIGHT = ".left", ".right"  # suffixes of the factors of a matrix
+STORED_TYPES = ("int8", "uint8", "float16", "float32")
+
+S = TypeVar("S", bound="BundledModelSettings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundledModelSettings:
+    """Fields that the `config.json` of every bundled model has."""
+
+    architecture: str
+    weights_sha256: Sha256
+
+
+@dataclass(frozen=True)
+class BundledModel:
+    """A model folder: settings, verified hashes and weights."""
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The content of `config.json`."""
+        return checkpoint.read_config(self.folder, "model")
+
+    def settings(self, kind: type[S]) -> S:
+        """Return `config.json` parsed as this dataclass, cached."""
+        if kind not in self._settings:
+            self._settings[kind] = read_dataclass(
+                kind, self.config, self.folder / checkpoint.CONFIG
+            )
+        parsed: S = self._settings[kind]
+        return parsed
+
+    @cached_property
+    def _settings(self) -> dict[type[Any], Any]:
+        return {}
+
+    @cached_property
+    def hash(self) -> str:
+        """The verified sha256 of the weights."""
+        self._verify(checkpoint.WEIGHTS, self.config.get("weights_sha256"))
+        return str(self.config["weights_sha256"])
+
+    @cached_property
+    def weights(self) -> dict[str, Tensor]:
+        """The compressed weights, after verification."""
+        import torch
+
+        _ = self.hash  # verifies the file
+        file = self.folder / checkpoint.WEIGHTS
+        arrays, _ = checkpoint.read_arrays(file)
+        for name, array in arrays.items():
+            if str(array.dtype) not in STORED_TYPES:
+                raise ModelError(
+                    f"{file}: {name} has type {array.dtype}: expected one of "
+                    f"{', '.join(STORED_TYPES)}"
+                )
+        check_finite(arrays, file)
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+    def stored_tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Return the compressed weights whose names start with a prefix, without the prefix."""
+        return {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
+
+    def restore_tensors(self, prefix: str, int8_layers: Collection[str] = ()) -> dict[str, Tensor]:
+        """Return the weights whose names start with a prefix, without the prefix.
+
+        Weights are float32, except the matrices of `int8_layers`, which stay as they are stored.
+        """
+        part = self.stored_tensors(prefix)
+        layers = {}
+        for name in int8_layers:
+            layers[f"{name}.scale"] = part.pop(f"{name}.weight{ROW_SCALE}")
+            layers[f"{name}.weight"] = part.pop(f"{name}.weight")
+        try:
+            return {**dequantize(part), **layers}
+        except ModelError as error:
+            raise ModelError(f"{self.folder / checkpoint.WEIGHTS}: {error}") from None
+
+    def encoder_tensors(self) -> dict[str, Tensor]:
+        """Return the weights of the encoder as they are stored."""
+        return self.stored_tensors(ENCODER_PREFIX)
+
+    def encoder_weights(self, files: Mapping[str, str]) -> WeightFolder:
+        """Return the encoder of the model; `files` maps its files to their sha256."""
+        for name, digest in files.items():
+            self._verify(name, digest)
+        return WeightFolder(
+            folder=self.folder / ENCODER,
+            origin="package tertium",
+            hash=self.hash,
+            load_tensors=self.encoder_tensors,
+        )
+
+    def _verify(self, name: str, expected: object) -> None:
+        try:
+            digest = hash_file(self.folder / name)
+        except OSError as error:
+            raise ModelError(
+                f"{self.folder / name} cannot be read ({error.strerror}); reinstall tertium"
+            ) from None
+        if digest != expected:
+            raise ModelError(
+                f"{self.folder}: {name} is damaged: its hash is {digest[:8]}, expected "
+                f"{str(expected)[:8]}; reinstall tertium"
+            )
+
+
+def dequantize(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert compressed weights to float32."""
+    weights: dict[str, Tensor] = {}
+    for name, value in compact.items():
+        if name.endswith(ROW_SCALE):
+            continue
+        scale = compact.get(name + ROW_SCALE)
+        if scale is not None and (value.ndim != 2 or scale.shape != value.shape[:1]):
+            raise ModelError(
+                f"{name} has scales of shape {tuple(scale.shape)} for weights of shape "
+                f"{tuple(value.shape)}: expected one scale per row"
+            )
+        weights[name] = value.float() if scale is None else value.float() * scale[:, None]
+    return weights
+
+
+def apply_weight_delta(
+    public: Mapping[str, Tensor], compact: Mapping[str, Tensor], where: object = "the delta"
+) -> dict[str, Tensor]:
+    """Add a compressed delta to public weights; `where` names the delta in error messages."""
+    import torch
+
+    weights = {name: value.float() for name, value in public.items()}
+    changes = dequantize(compact)
+    for name, value in changes.items():
+        try:
+            if name.endswith(LEFT):
+                stem = name.removesuffix(LEFT)
+                weights[stem] = torch.addmm(weights[stem], value.T, changes[stem + RIGHT])
+            elif not name.endswith(RIGHT):
+                weights[name] = weights[name] + value if name in weights else value
+        except (KeyError, RuntimeError):
+            raise ModelError(f"{where}: {name} does not fit the public encoder") from None
+    return weights
+
+
+@lru_cache(maxsize=4)
+def load_bundled_model(name: str) -> BundledModel:
+    return BundledModel(checkpoint.find_bundled_model(name))

@@ -1,0 +1,90 @@
+"""Split long texts into aligned windows that fit the positions of a network.
+
+If one text of a row is too long, all its texts are split into the same number of windows. The n-th
+window of the translation goes with the n-th window of the source. The translation is split evenly,
+the other texts at the same fractions of their length. Cuts move to a nearby sentence or word end.
+The score of a row is the mean over its windows, by length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from tertium.metrics.bundled.input_rows import Row
+from tertium.text.length_limits import MAX_JOINT_PIECES
+
+RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
+Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
+SPECIALS = 2  # <s> and </s> around every text
+SLACK = 0.05  # how far a cut may move, as a fraction of the window, in either direction
+# A window may grow by the slack at both ends, again where it follows a cut of the translation, and
+# by rounding.
+GROWTH = 1 + 6 * SLACK
+WORD_START = "▁"  # prefix of the first piece of a word
+SENTENCE_ENDS = tuple(".!?…。！？؟।")
+
+
+def align_windows(texts: Sequence[Sequence[str]], max_pieces: int) -> list[tuple[slice, ...]]:
+    """Return windows of at most `max_pieces` over tokenized texts, the translation first.
+
+    Texts that fit get one window. Pieces after the first `MAX_JOINT_PIECES` of the longest text are
+    dropped, and the same fraction of the other texts.
+
+    >>> align_windows([["▁a"] * 4, ["▁b"] * 2], max_pieces=4)
+    [(slice(0, 4, None), slice(0, 2, None))]
+    >>> align_windows([["▁a"] * 10, ["▁b"] * 5], max_pieces=7)
+    [(slice(0, 5, None), slice(0, 2, None)), (slice(5, 10, None), slice(2, 5, None))]
+    """
+    longest = max(map(len, texts))
+    if longest <= max_pieces:
+        return [tuple(slice(0, len(text)) for text in texts)]
+    share = min(1.0, MAX_JOINT_PIECES / longest)
+    sizes = [round(len(text) * share) for text in texts]
+    count = math.ceil(max(sizes) * GROWTH / max_pieces)
+    shares = [n / count for n in range(1, count)]
+    translation = _split_at(texts[0], shares, sizes[0])
+    if int(SLACK * sizes[0] / count):  # its cuts moved, and the other texts follow them
+        shares = [cut.stop / sizes[0] for cut in translation[:-1]]
+    rest = zip(texts[1:], sizes[1:], strict=True)
+    return list(
+        zip(translation, *(_split_at(text, shares, size) for text, size in rest), strict=True)
+    )
+
+
+def _split_at(pieces: Sequence[str], shares: Sequence[float], size: int) -> list[slice]:
+    """Split the first `size` pieces near these fractions."""
+    slack = int(SLACK * size / (len(shares) + 1))
+    breaks = [_nearest_break(pieces, int(share * size), slack) for share in shares]
+    return [slice(start, stop) for start, stop in pairwise([0, *breaks, size])]
+
+
+def _nearest_break(pieces: Sequence[str], target: int, slack: int) -> int:
+    """Return the nearest sentence end within the slack, else word end, else the target."""
+    near = sorted(range(target - slack, target + slack + 1), key=lambda place: abs(place - target))
+    sentence_ends = (p for p in near if slack and pieces[p - 1].endswith(SENTENCE_ENDS))
+    word_ends = (p for p in near if slack and pieces[p].startswith(WORD_START))
+    return next(sentence_ends, next(word_ends, target))
+
+
+def group_rows(
+    rows: Sequence[Row], windows: Sequence[Sequence[Window]], max_pieces: int
+) -> Iterator[list[int]]:
+    """Group the indices of rows that share texts, with at most `max_pieces` in distinct texts."""
+    order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
+    block: list[int] = []
+    block_texts: set[RoleIds] = set()
+    size = 0
+    for n in order:
+        row_texts = {key for window in windows[n] for key in window}
+        new_texts = row_texts - block_texts
+        size += sum(len(ids) + SPECIALS for _, ids in new_texts)
+        if block and size > max_pieces:
+            yield block
+            block, block_texts = [], set()
+            size = sum(len(ids) + SPECIALS for _, ids in row_texts)
+        block.append(n)
+        block_texts |= row_texts
+    if block:
+        yield block

@@ -1,0 +1,442 @@
+"""Judge: a language model behind an OpenAI-compatible server scores translations.
+
+The model lists errors and gives a score (`esa`), gives a score only (`da`), or lists errors from
+which the score is computed (`mqm`). Answers are cached one by one, so that a second run sends no
+request. Address, concurrency and budget are settings of the run (`execution.JudgeOptions`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.errors import MissingResourceError, UsageError, short_repr
+from tertium.core.runtime import current_runtime, progress_task
+from tertium.core.scores import Scores
+from tertium.core.segment import Segment
+from tertium.core.spans import Span
+from tertium.core.specs import Range
+from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.base.text_warnings import Flags
+from tertium.metrics.judge import answer_store
+from tertium.metrics.judge.answer_store import StoredAnswer
+from tertium.metrics.judge.client import Failure, Outcome, Question, RequestParameters, ask
+from tertium.metrics.judge.judge_answers import Answer, InvalidAnswerError, is_unicode, parse_answer
+from tertium.metrics.judge.judge_results import PassResult, SegmentResult, list_reasons, merge_spans
+from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
+from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
+from tertium.metrics.judge.replies import MAX_MODEL_NAME, is_model_name
+from tertium.metrics.judge.server_address import read_url, server_url
+from tertium.metrics.judge.usage import (
+    RequestPlan,
+    Usage,
+    check_set,
+    count_segments,
+    current_usage,
+    estimate_tokens,
+    token_cost,
+)
+from tertium.models.input_columns import REQUIRED_INPUTS
+from tertium.text.language_codes import parse_language_pair
+
+NO_ANSWER = "no valid answer"
+UNPLACED_QUOTE = "quote of the judge not in the text"
+SAMPLING_TEMPERATURE = 0.7  # of several passes, unless a temperature is given
+MESSAGE_TOKENS = 8  # added to each message by chat templates
+COLUMNS = ("score", "segments", "answers", "input tokens", "output tokens", "spread")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge(Metric):
+    """The score of a language model that is asked to judge a translation; higher is better.
+
+        esa, da:  mean over passes of the score that the model gives, 0 to 100
+        mqm:      mean over passes of -sum of the weights of the errors, -25 to 0
+
+    A segment without a valid answer has no score (NaN). The system score is the mean of the others,
+    or NaN if fewer than `min_coverage` of the segments have a valid answer.
+
+    Inputs: the source, references, or both.
+
+    Settings:
+
+    - `model`: name of the model on the server.
+    - `protocol`: `esa`, `da` or `mqm`.
+    - `against`: `source`, `reference`, `both`, or `auto` for all available inputs.
+    - `lp`: language pair, such as `de-en`; the prompt then names the languages.
+    - `context`: number of preceding segments of the document in the prompt.
+    - `passes`: number of answers per segment, each with its own seed.
+    - `temperature`: of sampling; by default 0, or 0.7 with several passes.
+    - `retries`: how often to ask again after an invalid answer.
+    - `max_tokens`: maximum length of an answer.
+    - `min_coverage`: share of the segments that need a valid answer for a system score.
+    - `prompt`: file with a prompt of your own (see the guide).
+
+    Related metrics: `tertium-multi` needs no server and marks errors as well.
+    """
+
+    name: ClassVar[str] = "judge"
+    title: ClassVar[str] = "Judge"
+    decimals: ClassVar[int] = 2
+    citation: ClassVar[str] = """@inproceedings{kocmi-federmann-2023-large,
+  title = {Large Language Models Are State-of-the-Art Evaluators of Translation Quality},
+  author = {Kocmi, Tom and Federmann, Christian},
+  booktitle = {Proceedings of the 24th Annual Conference of the European Association for Machine
+               Translation},
+  year = {2023},
+  pages = {193--203},
+}"""
+
+    model: str = ""
+    protocol: ProtocolName = "esa"
+    against: Literal["auto", "source", "reference", "both"] = "auto"
+    lp: str = ""
+    context: Annotated[int, Range(0, 100)] = 0
+    passes: Annotated[int, Range(1, 1000)] = 1
+    temperature: Annotated[float | None, Range(0, 2)] = None
+    retries: Annotated[int, Range(0, 100)] = 1
+    max_tokens: Annotated[int, Range(1, 1_000_000)] = 2048
+    min_coverage: Annotated[float, Range(0, 1)] = 0.95
+    prompt: str = ""
+
+    def __post_init__(self) -> None:
+        parse_language_pair(self.lp)
+        if not is_model_name(self.model):
+            raise UsageError(
+                f"model={short_repr(self.model)} is not the name of a model: expected at most "
+                f"{MAX_MODEL_NAME} printable characters"
+            )
+        if not is_unicode(self.prompt):
+            raise UsageError(
+                f"prompt={short_repr(self.prompt)}: the name of the file is not valid Unicode: "
+                "rename it"
+            )
+        if self.passes > 1 and self.temperature == 0:
+            raise UsageError(
+                f"passes={self.passes} with temperature=0: all answers would be equal; omit "
+                "temperature, or give a higher one"
+            )
+        if self.prompt:
+            _ = self.template  # fail before files are read
+        # an instance attribute: only a judge with context depends on it
+        object.__setattr__(self, "reads_context", self.context > 0)
+
+    @property
+    def label(self) -> str:
+        return f"Judge {self.protocol.upper()}" if self.protocol != "esa" else self.title
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        inputs = NOTHING if self.against == "auto" else REQUIRED_INPUTS[self.against]
+        return inputs | {"context"} if self.context else inputs
+
+    @property
+    def worst_score(self) -> float:
+        return self._protocol.worst_score
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS
+
+    @property
+    def model_ids(self) -> tuple[str, ...]:
+        return (f"{self.model}+{self.template.id}",) if self.model else ()
+
+    @cached_property
+    def template(self) -> Prompt:
+        """The prompt: bundled, or read from the file of `prompt`."""
+        return read_prompt(self.prompt) if self.prompt else bundled_prompt(self._protocol.prompt)
+
+    @property
+    def _protocol(self) -> JudgeProtocol:
+        return PROTOCOLS[self.protocol]
+
+    @property
+    def _parameters(self) -> RequestParameters:
+        default = SAMPLING_TEMPERATURE if self.passes > 1 else 0.0
+        return RequestParameters(
+            model=self.model,
+            temperature=default if self.temperature is None else self.temperature,
+            max_tokens=self.max_tokens,
+            retries=self.retries,
+        )
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if not self.model:
+            raise MissingResourceError(
+                "judge has no default model: give the name of a model on your server as "
+                "judge:model=NAME, and the server with --judge-url URL"
+            )
+        read_url(current_runtime().judge)  # fail before other metrics have done their work
+        if self.against == "auto":
+            check_same_inputs(self.name, segments)
+
+    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+        """Wrap statistics in `Scores`, without a system score if too few answers are valid."""
+        scores = super().make_scores(segments, statistics)
+        has_score = statistics[:, COLUMNS.index("segments")] > 0
+        is_asked = np.array([_needs_answer(segment) for segment in segments], dtype=bool)
+        answered = int((has_score & is_asked).sum())
+        if check_set(self.spec, self.min_coverage, answered, int(is_asked.sum())):
+            return scores
+        return replace(scores, reduce=_withhold_score)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        parameters = self._parameters
+        results = self._stored_results(segments)
+        served = sorted({p.answer.model for r in results for p in r.passes if p.answer.model})
+        fields = {"model": self.model, "served": "+".join(served) or "unknown"}
+        fields |= {"prompt": self.template.id, "against": self._input_mode(segments)}
+        fields |= {"lp": self.lp} if self.lp else {}
+        fields |= {"context": str(self.context)} if self.context else {}
+        fields |= {"passes": str(self.passes), "temp": f"{parameters.temperature:g}"}
+        return {k: v.replace(":", "-").replace("|", "-") for k, v in fields.items()}
+
+    def _input_mode(self, segments: Sequence[Segment]) -> str:
+        if self.against != "auto" or not segments:
+            return self.against
+        first = segments[0]
+        return "source" if not first.references else "reference" if first.source is None else "both"
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([self._row(result) for result in self._judge(segments, retry=True)])
+
+    def _row(self, result: SegmentResult) -> list[float]:
+        """Return the statistics of a segment; without a score it has no weight in sums."""
+        answers = [p.answer for p in result.passes]
+        tokens = [sum(a.prompt_tokens for a in answers), sum(a.completion_tokens for a in answers)]
+        score = [result.score, 1.0] if result.passes else [0.0, 0.0]
+        return [*score, len(answers), *tokens, result.spread]
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        counts = totals[..., 1]
+        means: FloatArray = np.divide(
+            totals[..., 0], counts, out=np.full(counts.shape, np.nan), where=counts != 0
+        )
+        return means
+
+    def usage(self, statistics: FloatArray) -> dict[str, float]:
+        totals = dict(zip(COLUMNS, statistics.sum(axis=0).tolist(), strict=True))
+        usage: dict[str, float] = {
+            "answers": int(totals["answers"]),
+            "prompt_tokens": int(totals["input tokens"]),
+            "completion_tokens": int(totals["output tokens"]),
+        }
+        price = current_runtime().judge.price
+        if price is not None:
+            usage["cost"] = token_cost(usage["prompt_tokens"], usage["completion_tokens"], price)
+        return usage
+
+    def verbose(self, totals: FloatArray) -> str:
+        values = dict(zip(COLUMNS, totals.tolist(), strict=True))
+        text = (
+            f"{values['answers']:,.0f} answers, {values['input tokens']:,.0f} input and "
+            f"{values['output tokens']:,.0f} output tokens"
+        )
+        if self.passes > 1 and values["segments"]:
+            text += f", mean spread of passes {values['spread'] / values['segments']:.2f}"
+        return text
+
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Also flag segments without a score, why, and quotes that are not in the text."""
+        flags = super().flags(segments)
+        for row, result in enumerate(self._stored_results(segments)):
+            kinds = [f"{NO_ANSWER}: {kind}" for kind in result.failures]
+            kinds += [NO_SCORE] * (not result.passes)
+            kinds += [UNPLACED_QUOTE] * any(p.unplaced for p in result.passes)
+            for kind in kinds:
+                flags.setdefault(kind, np.zeros(len(segments), dtype=np.bool_))[row] = True
+        return flags
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        if not self.can_mark_errors:
+            raise UsageError(f"{self.spec} gives no error spans: choose protocol=esa or mqm")
+        return [merge_spans(result) for result in self._judge(segments)]
+
+    @property
+    def can_mark_errors(self) -> bool:
+        return bool(self._protocol.severities)
+
+    @property
+    def span_note(self) -> str:
+        return "errors as quoted by the model; quotes that are not in the text are dropped"
+
+    def spread(self, segments: Sequence[Segment]) -> FloatArray:
+        """Return the standard deviation over passes of each segment, (n,); NaN without a score."""
+        results = self._judge(segments)
+        return np.array([r.spread if r.passes else np.nan for r in results])
+
+    def explain_segment(self, segment: Segment) -> Explanation:
+        (result,) = self._judge([segment])
+        values = {"score": result.score} | ({"spread": result.spread} if self.passes > 1 else {})
+        texts = self._texts(segment)
+        sides = [("reference", text) for text in texts.get("references", ())]
+        sides += [("source", texts["source"])] if "source" in texts else []
+        return Explanation(
+            metric=self.spec,
+            score=result.score,
+            comparisons=tuple(
+                TextComparison(side=side, text=text, values=values)  # type: ignore[arg-type]
+                for side, text in sides
+            ),
+            reasons=tuple(
+                dict.fromkeys(reason for p in result.passes for reason in list_reasons(p))
+            ),
+        )
+
+    def plan(self, segments: Sequence[Segment]) -> RequestPlan:
+        """Count the requests that scoring would send, and estimate their tokens."""
+        self.check(segments)
+        distinct, _ = self.deduplicate(segments)
+        questions = {q.key: q for s in distinct for q in self._questions(s)}
+        cached = self._stored_answers(questions)
+        messages = [q.messages for key, q in questions.items() if key not in cached]
+        schema = estimate_tokens(json.dumps(self._protocol.schema))
+        tokens = [
+            sum(estimate_tokens(m["content"]) + MESSAGE_TOKENS for m in own) for own in messages
+        ]
+        return RequestPlan(
+            questions=len(questions),
+            requests=len(messages),
+            prompt_tokens=sum(tokens) + schema * len(messages),
+            completion_tokens=self._protocol.answer_tokens * len(messages),
+        )
+
+    def _texts(self, segment: Segment) -> dict[str, Any]:
+        """Return the texts of a segment that the judge reads."""
+        mode = self._input_mode([segment])
+        texts: dict[str, Any] = {}
+        if self.context and segment.context is not None:
+            texts["context"] = [
+                {"source": s.source, "translation": s.hypothesis}
+                if mode != "reference" and s.source is not None
+                else {"translation": s.hypothesis}
+                for s in segment.context.before(self.context)
+            ]
+        if mode != "reference":
+            texts["source"] = segment.source or ""
+        if mode != "source":
+            texts["references"] = list(segment.references)
+        return {**texts, "translation": segment.hypothesis}
+
+    def _questions(self, segment: Segment) -> list[Question]:
+        """Return one question per pass; none for blank translations, whose score is fixed."""
+        if not _needs_answer(segment):
+            return []
+        messages = tuple(self.template.render(self._texts(segment), self.lp))
+        parameters = self._parameters
+        fixed = [self.protocol, messages, parameters.temperature, parameters.max_tokens]
+        return [
+            Question(
+                key=json.dumps([self.model, seed, *fixed], ensure_ascii=False),
+                messages=messages,
+                seed=seed,
+            )
+            for seed in range(self.passes)
+        ]
+
+    def _judge(self, segments: Sequence[Segment], *, retry: bool = False) -> list[SegmentResult]:
+        """Return the results of segments; ask the server for missing answers.
+
+        Questions that failed before are asked again only with `retry`.
+        """
+        asked_questions = [self._questions(segment) for segment in segments]
+        questions = {q.key: q for own in asked_questions for q in own}
+        answers = self._stored_answers(questions)
+        failures = {} if retry else answer_store.get_failures(questions)
+        missing = [q for key, q in questions.items() if key not in answers and key not in failures]
+        usage = current_usage()
+        usage.cached_answers += len(answers) if retry else 0
+        if missing:
+            self._ask(missing, usage)
+        results = self._stored_results(segments)
+        answered = {
+            _hash_question(own[0]): bool(result.passes)
+            for own, result in zip(asked_questions, results, strict=True)
+            if own
+        }
+        count_segments(self.spec, self.min_coverage, answered)
+        return results
+
+    def _ask(self, questions: Sequence[Question], usage: Usage) -> None:
+        options = current_runtime().judge
+        server_url(options)  # fail before a progress bar is shown
+        with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
+
+            def store(question: Question, outcome: Outcome) -> None:
+                if isinstance(outcome, Failure):
+                    answer_store.put_failure(question.key, outcome.kind)
+                else:
+                    answer_store.put_answer(question.key, outcome)
+                advance(1)
+
+            ask(questions, self._protocol, self._parameters, options, usage, store)
+
+    def _stored_answers(self, keys: Iterable[str]) -> dict[str, tuple[StoredAnswer, Answer]]:
+        """Return the valid answers that are cached."""
+        answers = {}
+        for key, stored in answer_store.get_answers(keys).items():
+            with suppress(InvalidAnswerError):  # the cache is damaged
+                answers[key] = (stored, parse_answer(stored.content, self._protocol))
+        return answers
+
+    def _stored_results(self, segments: Sequence[Segment]) -> list[SegmentResult]:
+        """Return what is known of segments without sending requests."""
+        if not self.model:
+            return []
+        asked_questions = [self._questions(segment) for segment in segments]
+        keys = [q.key for own in asked_questions for q in own]
+        answers, failures = self._stored_answers(keys), answer_store.get_failures(keys)
+        return [
+            self._result(segment, [q.key for q in own], answers, failures)
+            for segment, own in zip(segments, asked_questions, strict=True)
+        ]
+
+    def _result(
+        self,
+        segment: Segment,
+        keys: Sequence[str],
+        answers: Mapping[str, tuple[StoredAnswer, Answer]],
+        failures: Mapping[str, str],
+    ) -> SegmentResult:
+        if not keys:
+            empty = StoredAnswer("", "", 0, 0)
+            is_worst = bool(self.flag_empty([segment])[0])
+            score = self._protocol.worst_score if is_worst else self._protocol.best_score
+            fixed = PassResult(score=score, errors=(), unplaced=0, reason="", answer=empty)
+            return SegmentResult(passes=(fixed,), failures=())
+        source = None if self._input_mode([segment]) == "reference" else segment.source
+        worst = self._protocol.worst_score
+        passes = tuple(
+            PassResult.read(*answers[key], segment.hypothesis, source, worst)
+            for key in keys
+            if key in answers
+        )
+        kinds = tuple(failures[key] for key in keys if key in failures and key not in answers)
+        return SegmentResult(passes=passes, failures=kinds)
+
+
+def _needs_answer(segment: Segment) -> bool:
+    """Return whether the model is asked; the score of a blank translation is fixed."""
+    return bool(segment.hypothesis.strip())
+
+
+def _hash_question(question: Question) -> int:
+    """Return a number for a question that is the same in every process."""
+    return int.from_bytes(blake2b(question.key.encode(), digest_size=8).digest(), "big")
+
+
+def _withhold_score(totals: FloatArray) -> FloatArray:
+    """Return NaN for each sum of statistics, in place of `Judge.reduce`."""
+    return np.full(totals.shape[:-1], np.nan)

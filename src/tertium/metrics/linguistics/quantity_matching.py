@@ -1,0 +1,339 @@
+"""Find numbers, amounts, dates and times in a text and convert them to a canonical form.
+
+`1,000`, `a thousand` and `1000` are one number; `15 November 2016`, `Nov. 15th, 2016` and
+`2016-11-15` are one date. The scanner works on characters, not on tokens, so it needs no parser
+and does not depend on the tokenization.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Protocol
+
+from tertium.metrics.linguistics.number_words import (
+    GROUPS,
+    NUMERAL,
+    ONES,
+    ORDINALS,
+    SCALES,
+    TENS,
+    number_words,
+    parse_number_words,
+)
+
+MONTHS: Mapping[str, int] = number_words("jan feb mar apr may jun jul aug sep oct nov dec")
+WEEKDAYS: Mapping[str, int] = number_words("mon tue wed thu fri sat sun")
+CURRENCIES: Mapping[str, str] = {
+    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "buck": "USD",
+    "bucks": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP",
+    "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "sterling": "GBP", "¥": "JPY", "yen": "JPY",
+    "jpy": "JPY", "yuan": "CNY", "renminbi": "CNY", "cny": "CNY", "rmb": "CNY", "₽": "RUB",
+    "rub": "RUB", "ruble": "RUB", "rubles": "RUB", "rouble": "RUB", "roubles": "RUB",
+    "₹": "INR", "rupee": "INR", "rupees": "INR", "franc": "CHF", "francs": "CHF", "chf": "CHF",
+    "crown": "CZK", "crowns": "CZK", "czk": "CZK", "koruna": "CZK", "lira": "TRY", "liras": "TRY",
+    "try": "TRY", "₺": "TRY", "leu": "RON", "lei": "RON", "ron": "RON", "₴": "UAH",
+    "hryvnia": "UAH", "hryvnias": "UAH", "cent": "cent", "cents": "cent",
+}  # fmt: skip
+
+
+KindAndValue = tuple[str, str]
+UNSPECIFIED = "?"  # a missing part of a date
+MAX_DIGITS = 20  # of the integer before a fraction sign; decimal has 28 significant digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number, amount, date or time at characters `start` to `end` of its text.
+
+    `kind` is number, ordinal, percent, money, date or time. `value` is canonical: a decimal without
+    trailing zeros (money has its currency in front), `year-month-day-weekday` with `?` for missing
+    parts, or `hour:minute`.
+    """
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+def find_quantities(text: str) -> tuple[Quantity, ...]:
+    """Find all quantities of a text from left to right, without overlaps.
+
+    >>> [(q.kind, q.value) for q in find_quantities("On May 5th, two thousand paid $1.5 million.")]
+    [('date', '?-5-5-?'), ('number', '2000'), ('money', 'USD 1500000')]
+    """
+    text = normalize_digits(text)
+    quantities: list[Quantity] = []
+    for start in map(re.Match.start, _START.finditer(text)):
+        if not quantities or start >= quantities[-1].end:
+            quantity = _parse_quantity(text, start)
+            if quantity is not None:
+                quantities.append(quantity)
+    return tuple(quantities)
+
+
+class HasQuantity(Protocol):
+    """An object with a kind and a canonical value: a `Quantity` or its `TokenSpan`."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+
+
+def quantities_agree(left: HasQuantity, right: HasQuantity) -> bool:
+    """Check whether two quantities can mean the same.
+
+    Dates agree if all parts given in both are equal. A plain number agrees with an amount,
+    percentage or year of the same size, because its unit may be elsewhere in the sentence.
+
+    >>> a, b = find_quantities("5 May 2016 or May 5")
+    >>> quantities_agree(a, b)
+    True
+    """
+    if left.kind == right.kind:
+        if left.kind == "date":
+            return _dates_agree(left.value, right.value)
+        return left.value == right.value
+    if "time" in (left.kind, right.kind) or "ordinal" in (left.kind, right.kind):
+        return False
+    return _amount(left) == _amount(right)
+
+
+def normalize_digits(text: str) -> str:
+    """Replace decimal digits, full-width signs, ı and ſ by ASCII; the length does not change.
+
+    >>> normalize_digits("٣ and ５")
+    '3 and 5'
+    """
+    if text.isascii():
+        return text
+    return "".join(
+        str(unicodedata.digit(c)) if c.isdecimal() else _ASCII_SIGNS.get(c, c) for c in text
+    )
+
+
+def _parse_quantity(text: str, start: int) -> Quantity | None:
+    for pattern, parse in _PARSERS:
+        match = pattern.match(text, start)
+        if match is not None and match.end() > start and (parsed := parse(match)):
+            kind, value = parsed
+            quantity = Quantity(start=start, end=match.end(), kind=kind, value=value)
+            return _extend_with_unit(text, quantity)
+    return None
+
+
+def _extend_with_unit(text: str, quantity: Quantity) -> Quantity:
+    """Extend a number by the scale word, percent sign or currency that follows it."""
+    if quantity.kind != "number":
+        return quantity
+    value, end = Decimal(quantity.value), quantity.end
+    while scale := _SCALE.match(text, end):
+        value, end = value * SCALES[scale.group(1).lower().rstrip("s")], scale.end()
+    kind, formatted = "number", format_decimal(value)
+    if percent := _PERCENT.match(text, end):
+        kind, end = "percent", percent.end()
+    elif currency := _CURRENCY_AFTER.match(text, end):
+        kind, end = "money", currency.end()
+        formatted = f"{CURRENCIES[currency.group(1).lower()]} {formatted}"
+    return Quantity(start=quantity.start, end=end, kind=kind, value=formatted)
+
+
+def format_decimal(value: Decimal) -> str:
+    """Format a decimal without exponent and trailing zeros.
+
+    >>> format_decimal(Decimal("1500.00"))
+    '1500'
+    """
+    if value == value.to_integral_value():
+        return str(value.quantize(Decimal(1))) if abs(value) < 10**27 else f"{value:e}"
+    return f"{value.normalize():f}"
+
+
+def parse_digits(text: str) -> Decimal | None:
+    """Parse digits with separators; return None if they are not a number.
+
+    A comma or space before exactly three digits separates thousands. Any other comma is a decimal
+    point, as in much of Europe. A point before three zeros separates thousands too.
+
+    >>> parse_digits("1,000"), parse_digits("1,5"), parse_digits("1 234.5")
+    (Decimal('1000'), Decimal('1.5'), Decimal('1234.5'))
+    """
+    plain = text.replace(" ", "").replace("\u00a0", "").replace("\u202f", "").replace("'", "")
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", plain):
+        plain = plain.replace(",", "")
+    elif re.fullmatch(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}|[1-9]\d{0,2}\.000", plain):
+        plain = plain.replace(".", "").replace(",", ".")
+    elif re.fullmatch(r"\d+,\d+", plain):
+        plain = plain.replace(",", ".")
+    try:
+        return Decimal(plain) if len(plain) <= 27 else None
+    except InvalidOperation:
+        return None
+
+
+def _parse_number(match: re.Match[str]) -> KindAndValue | None:
+    value = parse_digits(match.group(1))
+    return None if value is None else ("number", format_decimal(value))
+
+
+def _parse_money(match: re.Match[str]) -> KindAndValue | None:
+    value = parse_digits(match.group(2))
+    if value is None:
+        return None
+    if match.group(3):
+        value *= SCALES[match.group(3).lower().rstrip("s")]
+    return "money", f"{CURRENCIES[match.group(1).lower()]} {format_decimal(value)}"
+
+
+def _parse_fraction(match: re.Match[str]) -> KindAndValue | None:
+    numerator, denominator = int(match.group(1)), int(match.group(2))
+    if not 0 < numerator < denominator <= 100:
+        return None
+    return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
+
+
+def _parse_vulgar_fraction(match: re.Match[str]) -> KindAndValue | None:
+    if len(match.group(1)) > MAX_DIGITS:
+        return None
+    fraction = Decimal(str(unicodedata.numeric(match.group(2))))
+    return "number", format_decimal(round(Decimal(match.group(1) or 0) + fraction, 4))
+
+
+def _parse_ordinal(match: re.Match[str]) -> KindAndValue:
+    return "ordinal", str(int(match.group(1)))
+
+
+def _parse_words(match: re.Match[str]) -> KindAndValue | None:
+    parsed = parse_number_words(match.group())
+    if parsed is None:
+        return None
+    value, is_ordinal = parsed
+    return ("ordinal" if is_ordinal else "number"), format_decimal(value)
+
+
+def _parse_named_month(match: re.Match[str]) -> KindAndValue | None:
+    parts = match.groupdict()
+    month = MONTHS[parts["m"].lower().rstrip(".")[:3]]
+    return _format_date(parts.get("y"), month, parts.get("d"), parts.get("w"))
+
+
+def _parse_iso_date(match: re.Match[str]) -> KindAndValue | None:
+    return _format_date(match.group(1), int(match.group(2)), match.group(3), None)
+
+
+def _parse_slash_date(match: re.Match[str]) -> KindAndValue | None:
+    first, second, year = int(match.group(1)), int(match.group(2)), match.group(3)
+    day, month = (second, first) if second > 12 else (first, second)
+    return _format_date(year, month, str(day), None)
+
+
+def _parse_year(match: re.Match[str]) -> KindAndValue | None:
+    return "date", f"{match.group(1)}{'s' if match.group(2) else ''}-?-?-?"  # or a decade
+
+
+def _parse_weekday(match: re.Match[str]) -> KindAndValue:
+    return "date", f"?-?-?-{WEEKDAYS[match.group(1).lower()[:3]]}"
+
+
+def _parse_time(match: re.Match[str]) -> KindAndValue | None:
+    hour, minute = int(match.group(1)), int(match.group(2) or 0)
+    half_day = (match.group(3) or "").lower()[:1]  # "a" or "p"
+    if match.group(2) is None and not half_day:
+        return None
+    if half_day:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half_day == "p" else 0)
+    return ("time", f"{hour}:{minute:02d}") if hour < 25 and minute < 60 else None
+
+
+def _format_date(
+    year: str | None, month: int, day: str | None, weekday: str | None
+) -> KindAndValue | None:
+    number = int(re.sub(r"\D", "", day)) if day else None
+    if not 1 <= month <= 12 or (number is not None and not 1 <= number <= 31):
+        return None
+    if year is not None and len(year) == 2:
+        year = ("19" if int(year) > 40 else "20") + year
+    week = str(WEEKDAYS[weekday.lower()[:3]]) if weekday else UNSPECIFIED
+    return "date", f"{year or UNSPECIFIED}-{month}-{number or UNSPECIFIED}-{week}"
+
+
+def _dates_agree(left: str, right: str) -> bool:
+    parts = list(zip(left.split("-"), right.split("-"), strict=True))
+    shared = [(a, b) for a, b in parts if UNSPECIFIED not in (a, b)]
+    return bool(shared) and all(a == b for a, b in shared)
+
+
+def _amount(quantity: HasQuantity) -> str:
+    return quantity.value.rpartition(" ")[2].removesuffix("-?-?-?")
+
+
+# re.IGNORECASE matches ı with i and ſ with s, but str.lower() keeps them.
+_ASCII_SIGNS = {
+    "％": "%",
+    "，": ",",
+    "．": ".",
+    "＄": "$",
+    "：": ":",
+    "－": "-",
+    "–": "-",
+    "−": "-",
+    "ı": "i",
+    "ſ": "s",
+}
+_DIGITS = (
+    r"\d{1,3}(?:[ \u00a0\u202f',]\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+"
+    r"|\d+(?:[.,]\d+)*"
+)
+_M = (
+    r"(?P<m>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
+)
+_W = r"(?:(?P<w>Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?\s+)?(?:the\s+)?"
+_Y = r"(?:,?\s+(?:of\s+)?(?P<y>1\d{3}|20\d{2})\b)?"
+_D = r"(?P<d>[0-3]?\d(?:st|nd|rd|th)?)\b"
+_SCALE_NAMES = "|".join(f"{name}s?" for name in SCALES if len(name) > 3)
+_SCALE_SUFFIX = rf"[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b"
+_SCALE = re.compile(_SCALE_SUFFIX, re.IGNORECASE)
+_PERCENT = re.compile(r"\s?%|[\s-](?:percent|per\s?cent|pc|pct)\b", re.IGNORECASE)
+_NAMES = "|".join(re.escape(name) for name in CURRENCIES if name.isalpha())
+_SIGNS = "|".join(re.escape(name) for name in CURRENCIES if not name.isalpha())
+_CURRENCY_AFTER = re.compile(rf"(?:\s|-)?((?:{_NAMES})\b|{_SIGNS})", re.IGNORECASE)
+_CURRENCY_BEFORE = re.compile(
+    rf"(usd|eur|gbp|us\$|rub|cny|jpy|{_SIGNS})\s?({_DIGITS})(?:{_SCALE_SUFFIX})?",
+    re.IGNORECASE,
+)
+_PARSERS = (
+    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _parse_named_month),
+    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _parse_named_month),
+    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _parse_named_month),
+    (re.compile(_M), _parse_named_month),
+    (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _parse_iso_date),
+    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _parse_slash_date),
+    (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _parse_weekday),
+    (re.compile(r"([0-2]?\d)(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE), _parse_time),
+    (re.compile(r"([0-2]?\d):([0-5]\d)(?!\d)()"), _parse_time),
+    (_CURRENCY_BEFORE, _parse_money),
+    (re.compile(r"(\d{1,6})(?:st|nd|rd|th)\b"), _parse_ordinal),
+    (re.compile(r"(\d*)\s?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"), _parse_vulgar_fraction),
+    (re.compile(r"(\d{1,2})/(\d{1,3})(?![\d/])"), _parse_fraction),
+    (
+        re.compile(r"(1[5-9]\d{2}|20\d{2})('?s)?\b(?![.,%]\d|\s?%|\s(?:percent|per\s?cent))"),
+        _parse_year,
+    ),
+    (re.compile(rf"({_DIGITS})"), _parse_number),
+    (NUMERAL, _parse_words),
+)
+_OPENERS = "|".join((*ONES, *TENS, *ORDINALS, *GROUPS, "hundred", "thousand", "million", "an?"))
+_START = re.compile(  # where a quantity may begin; digits inside a word (H5N1) do not count
+    rf"(?<!\w)(?<!\d[.,:/])\d|{_SIGNS}|[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+    rf"|\b(?:{_OPENERS}|usd|eur|gbp|us\$|jpy|cny|rub)\b"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)",
+    re.IGNORECASE,
+)

@@ -1,0 +1,331 @@
+"""Align the nodes of two dependency graphs (Pado et al. 2009, section 3.1).
+
+Each node h of the hypothesis is aligned with at most one node a(h) of the premise. The alignment
+maximizes
+
+    sum_h  w(h) (similarity(h, a(h)) - MIN_SIMILARITY)
+        +  sum_(h, parent of h)  edge(a(h), a(parent))
+
+where an unaligned node scores 0. Several hypothesis nodes may share a premise node. The hypothesis
+is a tree, so the score decomposes along its edges. Dynamic programming from the leaves up finds the
+exact maximum over all candidates, in time linear in the number of nodes. Candidates are premise
+nodes with a positive similarity, at most `MAX_CANDIDATES` per node; only texts of hundreds of words
+have more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from operator import add, itemgetter
+
+from tertium.core.arrays import exact_dot_products
+from tertium.metrics.linguistics.dependency_graph import ROOT, Node
+from tertium.metrics.linguistics.quantity_matching import quantities_agree
+from tertium.metrics.linguistics.sentence import Sentence
+from tertium.metrics.linguistics.word_similarity import (
+    INVERSE_RELATIONS,
+    MIN_COSINE,
+    NO_SIMILARITY,
+    SIMILARITIES,
+    WordSimilarity,
+    cosine_to_strength,
+    relate_content_words,
+    relate_function_words,
+    relate_mixed_words,
+)
+
+UNALIGNED = -1  # target of a node without a match
+MIN_SIMILARITY = 0.4  # below it, a node is better left unaligned
+FUNCTION_WORD_WEIGHT = 0.4  # a content word has weight 1
+POSITION_PENALTY = 0.04  # for a move from one end of the sentence to the other
+MAX_CANDIDATES = 12
+# A premise node with an exact match is no candidate for nodes that are not a close match.
+EXACT_MATCH, CLOSE_MATCH = 0.95, 0.75
+
+# Scores of a hypothesis edge, by the relation of the premise nodes its two ends are aligned with.
+SAME_EDGE, SAME_HEAD, NEAR, REVERSED, FAR, MERGED = 0.25, 0.1, 0.03, -0.05, -0.08, -0.2
+_EDGE_NAMES = {
+    SAME_EDGE: "same", SAME_HEAD: "head", NEAR: "near",
+    REVERSED: "reversed", FAR: "far", MERGED: "merged",
+}  # fmt: skip
+
+# (premise node, similarity, relation)
+Candidate = tuple[int, float, str]
+# (premise node, node score, similarity, relation)
+State = tuple[int, float, float, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordAlignment:
+    """An alignment of hypothesis nodes with premise nodes.
+
+    For node i of the hypothesis, `targets[i]` is a premise node or `UNALIGNED`. `similarity[i]` and
+    `relations[i]` describe the match. `edges[i]` compares the edge to its parent with the premise:
+    same, head, near, reversed, far, merged, or empty if an end is unaligned.
+    """
+
+    targets: tuple[int, ...]
+    similarity: tuple[float, ...]
+    relations: tuple[str, ...]
+    edges: tuple[str, ...]
+    score: float
+
+
+def align_both_directions(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlignment]:
+    """Align left with right and right with left; each pair of words is compared once.
+
+    >>> from tertium.metrics.linguistics.dependency_parser import load_parser
+    >>> from tertium.metrics.linguistics.sentence import build_sentence
+    >>> texts = ["India acquires arms.", "India buys 1,000 tanks."]
+    >>> h, p = map(build_sentence, load_parser().analyze(texts))
+    >>> a, _ = align_both_directions(h, p)
+    >>> [p.nodes[t].text for t in a.targets[:2]], a.relations[:2]
+    (['India', 'buys'], ('same', 'hyponym'))
+    """
+    forward = find_candidates(left, right)
+    backward = _reverse_candidates(forward, len(right.nodes))
+    return find_best_alignment(left, right, forward), find_best_alignment(right, left, backward)
+
+
+def _reverse_candidates(rows: Sequence[list[Candidate]], size: int) -> list[list[Candidate]]:
+    """Invert candidate lists: for each of `size` premise nodes, the similar hypothesis nodes.
+
+    Premise nodes with equal candidates share one list object, like nodes of one word do in `rows`.
+    """
+    owners: dict[int, list[int]] = {}  # hypothesis nodes that share a row
+    for i, row in enumerate(rows):
+        owners.setdefault(id(row), []).append(i)
+    inverted: list[list[Candidate]] = [[] for _ in range(size)]  # only the first owner of a row
+    for first, *_ in owners.values():
+        for j, strength, relation in rows[first]:
+            inverted[j].append((first, strength, relation))
+    shared: dict[object, list[Candidate]] = {}
+    for options in inverted:
+        if (key := tuple(options)) not in shared:
+            expanded = [
+                (i, strength, INVERSE_RELATIONS.get(relation, relation))
+                for first, strength, relation in options
+                for i in owners[id(rows[first])]
+            ]
+            shared[key] = sorted(expanded, key=itemgetter(0))
+    return [shared[tuple(options)] for options in inverted]
+
+
+def find_candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]:
+    """List for each hypothesis node the premise nodes with a positive similarity.
+
+    Content words are compared with content words and function words with function words. Only
+    pronouns, connectives and the like (`cross_class_nodes`) are compared across the classes.
+    """
+    rows: list[list[Candidate]] = [[] for _ in hypothesis.nodes]
+    cosines = exact_dot_products(hypothesis.vectors, premise.vectors).tolist()
+    h, p, name_heads = hypothesis.nodes, premise.nodes, {*hypothesis.acronyms.values()}
+    cache: dict[object, list[Candidate]] = {}  # nodes of the same word share their candidates
+    for i in hypothesis.content_nodes:
+        node, row = h[i], cosines[i]
+        word = id(hypothesis.profiles[i]), node.text.lower(), node.lemma, node.quantity
+        key = word, hypothesis.vectors[i].tobytes(), i if i in name_heads else UNALIGNED
+        if key not in cache:
+            cache[key] = _select_similar(
+                (j, compare_content_words(hypothesis, node, premise, p[j], row[j]))
+                for j in premise.content_nodes
+            )
+        rows[i] = cache[key]
+    for i in hypothesis.function_nodes:
+        node = h[i]
+        if (kind := (node.kind, node.text.lower(), node.lemma)) not in cache:
+            cache[kind] = _select_similar(
+                (j, compare_function_words(node, p[j])) for j in premise.function_nodes
+            )
+        rows[i] = cache[kind]
+    _add_cross_class_candidates(rows, hypothesis, premise)
+    return rows
+
+
+def _select_similar(similarities: Iterable[tuple[int, WordSimilarity]]) -> list[Candidate]:
+    return [(j, *similarity) for j, similarity in similarities if similarity.strength > 0.0]
+
+
+def _add_cross_class_candidates(
+    rows: list[list[Candidate]], hypothesis: Sentence, premise: Sentence
+) -> None:
+    """Add similarities between function words and content words to `rows`."""
+    for own_nodes, other_nodes in (
+        (hypothesis.cross_class_nodes, premise.content_nodes),
+        (hypothesis.content_nodes, premise.cross_class_nodes),
+    ):
+        for i in own_nodes:
+            a = hypothesis.nodes[i]
+            candidate_nodes = ((j, premise.nodes[j]) for j in other_nodes)
+            extra = _select_similar(
+                (j, relate_mixed_words(a.lemma, a.kind, b.lemma, b.kind))
+                for j, b in candidate_nodes
+            )
+            if extra:
+                rows[i] = [*rows[i], *extra]  # a new list, since other nodes share the old one
+
+
+def compare_content_words(
+    left: Sentence, a: Node, right: Sentence, b: Node, cosine: float
+) -> WordSimilarity:
+    """Compute the similarity of two content nodes: the strongest of all sources."""
+    if a.quantity is not None or b.quantity is not None:
+        return _compare_quantities(a, b)
+    if a.lemma == b.lemma:
+        return SIMILARITIES["same" if a.text.lower() == b.text.lower() else "lemma"]
+    similarity = relate_content_words(left.profiles[a.index], right.profiles[b.index])
+    if similarity.relation == "none" and (
+        left.acronyms.get(b.lemma) == a.index or right.acronyms.get(a.lemma) == b.index
+    ):
+        return SIMILARITIES["spelling"]  # an acronym
+    if cosine > MIN_COSINE:
+        strength = cosine_to_strength(cosine)
+        if similarity.relation == "none":
+            return WordSimilarity(strength, "distributional")
+        if strength > similarity.strength:
+            return WordSimilarity(strength, similarity.relation)
+    return similarity
+
+
+def compare_function_words(a: Node, b: Node) -> WordSimilarity:
+    """Compute the similarity of two function words."""
+    if a.lemma == b.lemma and a.text.lower() == b.text.lower():
+        return SIMILARITIES["same"]
+    return relate_function_words(a.lemma, a.kind, b.lemma, b.kind)
+
+
+def _compare_quantities(a: Node, b: Node) -> WordSimilarity:
+    if a.quantity is None or b.quantity is None:
+        return NO_SIMILARITY
+    if quantities_agree(a.quantity, b.quantity):
+        return SIMILARITIES["number"]
+    return SIMILARITIES["other number" if a.quantity.kind == b.quantity.kind else "none"]
+
+
+def find_best_alignment(
+    hypothesis: Sentence, premise: Sentence, rows: Sequence[list[Candidate]]
+) -> WordAlignment:
+    """Find the alignment with the highest score among the candidates `rows` of each node."""
+    options = _score_candidates(hypothesis, premise, prune_candidates(rows))
+    parents = [node.parent for node in premise.nodes]
+    roles = [node.role for node in premise.nodes]
+    order = sorted(range(len(options)), key=lambda i: -hypothesis.nodes[i].depth)
+    # totals[i][k]: the best score of the subtree of node i if it takes its option k
+    totals = [[state[1] for state in states] for states in options]
+    choices: list[list[int]] = [[] for _ in options]
+    score = 0.0
+    for i in order:
+        node = hypothesis.nodes[i]
+        if node.parent == ROOT:
+            score += max(totals[i])
+            continue
+        parent_totals = totals[node.parent]
+        if len(options[i]) == 1:
+            choices[i] = [0] * len(parent_totals)
+            if totals[i][0]:
+                parent_totals[:] = [value + totals[i][0] for value in parent_totals]
+            continue
+        for k, state in enumerate(options[node.parent]):
+            best, choice = _best_child_option(
+                options[i], totals[i], state[0], node.role, parents, roles
+            )
+            parent_totals[k] += best
+            choices[i].append(choice)
+    return _backtrack(hypothesis, options, totals, choices, reversed(order), parents, roles, score)
+
+
+def prune_candidates(rows: Sequence[list[Candidate]]) -> list[list[Candidate]]:
+    """Drop weak candidates whose premise node is an exact match of another hypothesis node."""
+    best: dict[int, float] = {}
+    distinct = {id(row): row for row in rows}  # nodes of the same word share a row
+    for row in distinct.values():
+        for j, strength, _ in row:
+            if strength > best.get(j, 0.0):
+                best[j] = strength
+    pruned = {
+        key: [option for option in row if option[1] >= CLOSE_MATCH or best[option[0]] < EXACT_MATCH]
+        for key, row in distinct.items()
+    }
+    return [pruned[id(row)] for row in rows]
+
+
+def _score_candidates(
+    hypothesis: Sentence, premise: Sentence, rows: Sequence[list[Candidate]]
+) -> list[list[State]]:
+    """Score the best options of each node; the first option is to stay unaligned."""
+    positions = [j / len(premise.nodes) for j in range(len(premise.nodes))]
+    options: list[list[State]] = []
+    for i, row in enumerate(rows):
+        weight = 1.0 if hypothesis.nodes[i].is_content else FUNCTION_WORD_WEIGHT
+        position = i / len(hypothesis.nodes)
+        states = []
+        for j, similarity, relation in row:
+            penalty = POSITION_PENALTY * abs(position - positions[j])
+            score = weight * (similarity - MIN_SIMILARITY) - penalty
+            states.append((j, score, similarity, relation))
+        if len(states) > MAX_CANDIDATES:
+            states = nlargest(MAX_CANDIDATES, states, key=itemgetter(1))
+        options.append([(UNALIGNED, 0.0, 0.0, "none"), *states])
+    return options
+
+
+def _best_child_option(
+    options: list[State],
+    totals: list[float],
+    b: int,
+    role: str,
+    parents: list[int],
+    roles: list[str],
+) -> tuple[float, int]:
+    """Return the best total of a child and its option, if its parent is aligned with node b."""
+    values = totals
+    if b != UNALIGNED:
+        edges = (edge_score(state[0], b, role, parents, roles) for state in options[1:])
+        values = [totals[0], *map(add, totals[1:], edges)]
+    best = max(values)
+    return best, values.index(best)
+
+
+def edge_score(a: int, b: int, role: str, parents: Sequence[int], roles: Sequence[str]) -> float:
+    """Score an edge with this role whose child is aligned with a and whose parent with b."""
+    head = parents[a]
+    if head == b:
+        return SAME_EDGE if roles[a] == role else SAME_HEAD
+    if a == b:
+        return MERGED
+    if head != ROOT and parents[head] == b:
+        return NEAR
+    return REVERSED if parents[b] == a else FAR
+
+
+def _backtrack(
+    hypothesis: Sentence,
+    options: Sequence[list[State]],
+    totals: Sequence[list[float]],
+    choices: Sequence[list[int]],
+    order: Iterable[int],
+    parents: list[int],
+    roles: list[str],
+    score: float,
+) -> WordAlignment:
+    chosen = [0] * len(options)
+    edges = [""] * len(options)
+    for i in order:
+        node = hypothesis.nodes[i]
+        if node.parent == ROOT:
+            chosen[i] = max(range(len(totals[i])), key=totals[i].__getitem__)
+            continue
+        chosen[i] = choices[i][chosen[node.parent]]
+        a, b = options[i][chosen[i]][0], options[node.parent][chosen[node.parent]][0]
+        if UNALIGNED not in (a, b):
+            edges[i] = _EDGE_NAMES[edge_score(a, b, node.role, parents, roles)]
+    states = [states[k] for states, k in zip(options, chosen, strict=True)]
+    return WordAlignment(
+        tuple(s[0] for s in states),
+        tuple(s[2] for s in states),
+        tuple(s[3] for s in states),
+        tuple(edges),
+        score,
+    )

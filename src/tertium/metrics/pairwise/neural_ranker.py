@@ -1,0 +1,231 @@
+"""The pairwise ranker of Guzmán, Joty, Màrquez and Nakov (2015), with configurable inputs.
+
+The network is in `tertium.metrics.pairwise.ranking_network`, its training in `pairwise.training`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import ModelError, UsageError
+from tertium.core.segment import Segment
+from tertium.core.specs import Range
+from tertium.encoders.encoder import load_encoder
+from tertium.metrics.base.feature_extractor import split_references
+from tertium.metrics.base.lexical_features import NgramInformation
+from tertium.metrics.base.ranker import Ranker
+from tertium.metrics.base.text_warnings import (
+    LANGUAGE_UNKNOWN,
+    Flags,
+    flag_inputs,
+    flag_language_unknown,
+    flag_not_english,
+    merge_flags,
+)
+from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
+from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, restore_model
+from tertium.metrics.pairwise.ranking_network import Rows, inputs_of
+from tertium.metrics.pairwise.scaling import Scaling
+from tertium.metrics.pairwise.sentence_vectors import (
+    SYNTAX,
+    VectorName,
+    joint_vectors,
+)
+from tertium.models.checkpoint import Checkpoint
+from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.trained_model import TrainedModel, lazy_attribute
+
+if TYPE_CHECKING:
+    from tertium.models.training_data import TrainingSets
+    from tertium.models.training_job import TrainingJob
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairwise(TrainedModel, Ranker):
+    """A small network that reads two translations and the reference and predicts which is better.
+
+        f(t1, t2, r) = sig(w [h_12, h_1r, h_2r, psi(t1, r), psi(t2, r)] + b)
+
+    with three groups of `hidden` tanh nodes over pairs of sentence vectors, and features psi that
+    skip them. `prefer` averages both orders of a pair, so prefer(a, b) + prefer(b, a) = 1; `raw`
+    returns f itself. Several references are averaged.
+
+    `vectors` (glove, syntax25, minilm~32, source/use) and `features` (4metrics, bleucomp,
+    layers/minilm, any metric) are described in the modules `sentence_vectors` and `features`.
+    `hidden=0` is logistic regression. `cost` and `scaling` are the training cost and the input
+    scaling; the published ones are `logistic+kendall` and `minmax`. `model` is the folder of a
+    trained model or the name of a bundled one (`pairwise-minilm`, `pairwise-published`); the
+    default model reads no vectors, because they did not improve on its features.
+
+    Any metric can rank as well (`load_ranker("chrf")`), by scoring one translation at a time.
+    """
+
+    name: ClassVar[str] = "pairwise"
+    title: ClassVar[str] = "Pairwise"
+    citation: ClassVar[str] = """\
+@inproceedings{guzman-etal-2015-pairwise,
+    title = "Pairwise Neural Machine Translation Evaluation",
+    author = "Guzm{\\'a}n, Francisco and Joty, Shafiq and M{\\`a}rquez, Llu{\\'i}s and
+        Nakov, Preslav",
+    booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
+}"""
+    kind: ClassVar[Literal["metric", "ranker"]] = "ranker"
+    options = lazy_attribute("tertium.metrics.pairwise.ranker_options:PairwiseOptions")
+    recipes = lazy_attribute("tertium.metrics.pairwise.ranker_options:RECIPES")
+    accepted_data: ClassVar[tuple[str, ...]] = ("comparisons",)
+    train_examples: ClassVar[str] = """\
+  tertium train {name} --train rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
+      --dev rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
+  tertium train {name}:cost=logistic --recipe published --rate .3 --epochs 200 --patience 40 \\
+      --train rankings/wmt11/*-en.judgements.tsv.gz \\
+      --dev rankings/wmt13/*-en.judgements.tsv.gz -o models/published
+"""
+
+    vectors: tuple[str, ...] = ()
+    features: tuple[str, ...] = ("tertium-small:length=free", "bleu", "chrf")
+    hidden: Annotated[int, Range(0)] = 0
+    cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
+    scaling: Scaling = "standard"
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.vectors and not self.features:
+            raise UsageError("pairwise needs vectors or features: give at least one of them")
+        for name in self.vectors:
+            VectorName.parse(name)
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        reads_source = (
+            any(name.of_source for name in self.vector_names) or self.feature_columns().reads_source
+        )
+        return frozenset({"references", "source"} if reads_source else {"references"})
+
+    @property
+    def trained(self) -> PairwiseModel:
+        """The trained model, loaded on first use and checked against the features."""
+        checkpoint, where = self.checkpoint, self.location
+        model = restore_model(checkpoint, self.vectors, where)
+        if model.columns != self.feature_columns().names:
+            raise ModelError(
+                f"{self.model or 'the bundled model'} was trained on other features "
+                f"({len(model.columns)} columns) than {self.spec} has: train it again"
+            )
+        _warn_about_changed_metrics(checkpoint, where)
+        for encoder in checkpoint.encoders:
+            self.load_training_encoder(encoder)
+        return model
+
+    def prefer_pairs(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        parts, owner = split_references(segments)
+        first, second, pair = _pair_parts(owner, len(segments), left, right)
+        network = self.trained.network
+        chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
+        counts = np.bincount(pair, minlength=len(left))
+        return np.bincount(pair, chances, len(left)) / counts
+
+    def inputs(self, segments: Sequence[Segment]) -> Rows:
+        """Compute the scaled network inputs of segments with one reference each."""
+        model = self.trained
+        return model.scaler(self.make_rows(segments, model))
+
+    def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
+        """Return f(left, right, reference) of the network, for segments with one reference."""
+        count, rows = len(left), self.inputs([*left, *right])
+        inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
+        return self.trained.network.probabilities(inputs).astype(np.float64)
+
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Merge the flags of its metrics and encoders."""
+        encoders = [load_encoder(name) for name in self.encoder_hashes()]
+        parts = [super().flags(segments)]
+        parts += [metric.flags(segments) for metric in self.feature_columns().metrics]
+        parts += [flag_inputs(encoders, segments), flag_language_unknown(encoders, segments)]
+        if any(name.encoder == SYNTAX for name in self.vector_names):
+            parts.append({"reference not English": flag_not_english(segments)})
+        return merge_flags(parts)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        return {"model": f"{self.weights_label}@{self.trained.digest}"}
+
+    @classmethod
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
+        kinds = (LANGUAGE_UNKNOWN, "hypothesis not English", "reference not English")
+        flags = settings.flags(segments)
+        return {kind: mask for kind, mask in flags.items() if kind.startswith(kinds)}
+
+    @classmethod
+    def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
+        return frozenset() if "kendall" in settings.cost else frozenset({"kendall_rate"})
+
+    @classmethod
+    def fit(cls, job: TrainingJob) -> Checkpoint:
+        """Train on comparisons without ties; `dev` selects the epoch."""
+        from tertium.metrics.pairwise.ranker_training import train_on_job
+
+        return train_on_job(job)
+
+    @property
+    def vector_names(self) -> tuple[VectorName, ...]:
+        return tuple(VectorName.parse(name) for name in self.vectors)
+
+    def feature_columns(self, information: NgramInformation | None = None) -> PairwiseFeatures:
+        return PairwiseFeatures(self.features, information or NgramInformation.empty())
+
+    def make_rows(self, segments: Sequence[Segment], numbers: InputNumbers) -> Rows:
+        """Compute unscaled inputs of segments with one reference each."""
+        hypotheses = [s.hypothesis for s in segments]
+        references = [s.references[0] for s in segments]
+        sources = [s.source or "" for s in segments]
+        names, count = self.vector_names, len(segments)
+        return Rows(
+            vectors=joint_vectors(names, lambda _: hypotheses, numbers.projections, count),
+            anchors=joint_vectors(
+                names, lambda n: sources if n.of_source else references, numbers.projections, count
+            ),
+            features=self.feature_columns(numbers.information)(segments).astype(np.float32),
+        )
+
+    def encoder_hashes(self) -> dict[str, str]:
+        """Return the encoders of vectors and features with the hashes of their weights."""
+        names = [n.encoder for n in self.vector_names if n.encoder != SYNTAX]
+        parts = self.feature_columns().parts
+        names += [encoder for part in parts if (encoder := part_encoder(part))]
+        return {name: load_encoder(name).weights_hash for name in names}
+
+    def metric_ids(self) -> dict[str, str]:
+        """Return the trained metrics among the features with their model identifiers."""
+        ids = {part: part_model_ids(part) for part in self.feature_columns().parts}
+        return {part: model for part, model in ids.items() if model}
+
+
+@cache_by_checkpoint
+def _warn_about_changed_metrics(checkpoint: Checkpoint, where: str) -> None:
+    """Warn once if a feature now uses another model than in training."""
+    for name, expected in checkpoint.config.get("metrics", {}).items():
+        if (installed := part_model_ids(name)) != expected:
+            logger.warning(
+                "%s was trained with %s, but %s is installed", where, expected, installed
+            )
+
+
+def _pair_parts(
+    owner: IntArray, count: int, left: IntArray, right: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Expand pairs of segments to pairs per reference; also return the pair index of each."""
+    sizes = np.bincount(owner, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    repeats = sizes[left]
+    pair = np.repeat(np.arange(len(left)), repeats)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return starts[left][pair] + within, starts[right][pair] + within, pair

@@ -1,0 +1,355 @@
+"""The campaign file: items, raters and assignments of a human evaluation, as one JSON file.
+
+    campaign = read_campaign("campaign.json")
+    campaign.assignments["anna"][0]     -> Assignment(item="12", systems=("b",))
+    write_campaign(campaign, "copy.json")
+
+`id` is a hash of everything else in the file, so that answers cannot be mixed up between
+campaigns. A file that was edited by hand is refused unless its `id` is removed. Fields that have
+their default value are not written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from tertium.core.atomic import PathLike, write_text
+from tertium.core.errors import DataError, ModelError, UnknownNameError
+from tertium.core.result import Column, Result, Table, count_column
+from tertium.core.schema import NON_NEGATIVE, describe_json, read_dataclass
+from tertium.core.spans import Span, check_span_bounds
+from tertium.data.record_files import parse_json
+from tertium.data.text_files import read_text
+from tertium.text.language_codes import normalize_language_pair
+
+Protocol = Literal["da", "esa", "mqm", "ranking", "contrastive-esa", "post-edit"]
+ItemKind = Literal["item", "check", "tutorial"]
+
+FORMAT, VERSION = "tertium-campaign", 1
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+PROTOCOLS_WITH_SPANS = frozenset({"esa", "mqm", "contrastive-esa"})
+PROTOCOLS_WITH_SCORES = frozenset({"da", "esa", "contrastive-esa"})
+SIDE_BY_SIDE_PROTOCOLS = frozenset({"ranking", "contrastive-esa"})  # all systems of an item at once
+ESA_SEVERITIES = ("minor", "major")
+MQM_SEVERITIES = ("neutral", "minor", "major", "critical")
+ID_LENGTH = 16  # hexadecimal digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category:
+    """An error category of an MQM typology, with its subcategories."""
+
+    name: str
+    subcategories: tuple[str, ...] = ()
+
+
+# The categories of Freitag et al. 2021.
+MQM_TYPOLOGY = (
+    Category(
+        name="Accuracy",
+        subcategories=("Addition", "Omission", "Mistranslation", "Untranslated text"),
+    ),
+    Category(
+        name="Fluency",
+        subcategories=(
+            "Punctuation",
+            "Spelling",
+            "Grammar",
+            "Register",
+            "Inconsistency",
+            "Character encoding",
+        ),
+    ),
+    Category(
+        name="Terminology", subcategories=("Inappropriate for context", "Inconsistent use of terms")
+    ),
+    Category(name="Style", subcategories=("Awkward",)),
+    Category(
+        name="Locale convention",
+        subcategories=("Address", "Currency", "Date", "Name", "Telephone", "Time"),
+    ),
+    Category(name="Non-translation"),
+    Category(name="Other"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisplayOptions:
+    """What raters see besides the source and the translations.
+
+    `context_size` is the number of document segments shown on each side. `suspicions` names the
+    metric or judge that marked the suspected spans; it is empty if nothing is prefilled.
+    """
+
+    show_reference: bool = False
+    context_size: Annotated[int, NON_NEGATIVE] = 0
+    suspicions: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlossaryTerm:
+    """A glossary entry."""
+
+    source: str
+    target: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbor:
+    """A segment of the same document that is shown as context."""
+
+    source: str
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignItem:
+    """A source segment with the outputs to judge, by system; an output may be empty.
+
+    An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
+    `original` the item with the undamaged outputs, whose score should be higher. A `tutorial`
+    explains the task in its `notes` and does not count. `before` and `after` are its document
+    context, and `suspected` are spans that are marked in advance, by system. `labels` are other
+    properties, such as the domain. `expected` is the range of scores that a check or tutorial
+    expects by system, [low, high]. `extras` are fields of other annotation tools, as JSON by tool.
+    """
+
+    id: str
+    document: str = ""
+    position: Annotated[int, NON_NEGATIVE] = 0
+    source: str | None = None
+    reference: str | None = None
+    outputs: Mapping[str, str]
+    notes: str = ""
+    kind: ItemKind = "item"
+    damage: Mapping[str, str] = field(default_factory=dict)
+    original: str = ""
+    before: tuple[Neighbor, ...] = ()
+    after: tuple[Neighbor, ...] = ()
+    suspected: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    expected: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    extras: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        where = f"item {self.id!r}"
+        if not self.id.strip():
+            raise DataError("an item has an empty id: give every item a name")
+        if not self.outputs:
+            raise DataError(f"{where} has no outputs to judge")
+        if self.source is None and self.reference is None:
+            raise DataError(f"{where} has neither a source nor a reference")
+        for name, text in {"source": self.source, "reference": self.reference}.items():
+            if text is not None and not text.strip():
+                raise DataError(
+                    f"{where}: the {name} is empty, so translations cannot be judged: leave this "
+                    "segment out of all files"
+                )
+        if self.kind == "check" and not (self.expected or (self.damage and self.original)):
+            raise DataError(f"{where} is a check without expected scores, or damage and original")
+        for system in [*self.damage, *self.suspected, *self.expected]:
+            if system not in self.outputs:
+                raise DataError(f"{where}: no output of the system {system!r}")
+        for system, spans in self.suspected.items():
+            check_span_bounds(spans, self.outputs[system], "hypothesis", f"{where}, {system}")
+            check_span_bounds(spans, self.source or "", "source", f"{where}, {system}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment:
+    """An item that a rater judges, and the systems in the order in which they are shown."""
+
+    item: str
+    systems: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign(Result):
+    """A human evaluation: what is judged, how, and by whom."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    id: str = ""
+    name: str
+    protocol: Protocol
+    seed: Annotated[int, NON_NEGATIVE] = 12345
+    source_language: str = ""
+    target_language: str = ""
+    instructions: str = ""
+    typology: tuple[Category, ...] = ()
+    options: DisplayOptions = DisplayOptions()
+    glossary: tuple[GlossaryTerm, ...] = ()
+    systems: tuple[str, ...]
+    items: tuple[CampaignItem, ...]
+    raters: tuple[str, ...]
+    assignments: Mapping[str, tuple[Assignment, ...]]
+    extras: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_unique(self.systems, "system")
+        _check_unique(self.raters, "rater")
+        _check_unique([item.id for item in self.items], "item")
+        for item in self.items:
+            for system in item.outputs:
+                if system not in self.systems:
+                    raise UnknownNameError(f"system of item {item.id!r}", system, self.systems)
+            if item.original and item.original not in self.items_by_id:
+                raise DataError(f"item {item.id!r}: the original {item.original!r} does not exist")
+        for rater in self.assignments:
+            if rater not in self.raters:
+                raise UnknownNameError("rater in the assignments", rater, self.raters)
+        for rater in self.raters:
+            self._check_assignments(rater)
+        if self.protocol == "mqm" and not self.typology:
+            object.__setattr__(self, "typology", MQM_TYPOLOGY)
+        content_id = hash_content(self)
+        if self.id and self.id != content_id:
+            raise DataError(
+                f"the campaign {self.name!r} was changed after it was written (its id is "
+                f"{self.id}, that of its content {content_id}): plan it again, or remove its id"
+            )
+        object.__setattr__(self, "id", content_id)
+
+    def _check_assignments(self, rater: str) -> None:
+        cells: set[tuple[str, str]] = set()
+        for assignment in self.assignments.get(rater, ()):
+            item = self.items_by_id.get(assignment.item)
+            if item is None:
+                raise DataError(f"rater {rater!r}: the item {assignment.item!r} does not exist")
+            if not assignment.systems:
+                raise DataError(f"rater {rater!r}, item {item.id!r}: no systems to judge")
+            for system in assignment.systems:
+                if system not in item.outputs:
+                    raise UnknownNameError(f"output of item {item.id!r}", system, item.outputs)
+                if (item.id, system) in cells:
+                    raise DataError(f"rater {rater!r} judges {system!r} of {item.id!r} twice")
+                cells.add((item.id, system))
+
+    @cached_property
+    def items_by_id(self) -> Mapping[str, CampaignItem]:
+        return {item.id: item for item in self.items}
+
+    @property
+    def lp(self) -> str:
+        """The language pair, such as en-de; empty if a language is unknown."""
+        if not (self.source_language and self.target_language):
+            return ""
+        return normalize_language_pair(f"{self.source_language}-{self.target_language}")
+
+    def tables(self) -> list[Table]:
+        """Return what each rater judges."""
+
+        def turns(rater: str, kind: ItemKind) -> list[Assignment]:
+            assignments = self.assignments.get(rater, ())
+            return [turn for turn in assignments if self.items_by_id[turn.item].kind == kind]
+
+        def count_translations(rater: str) -> int:
+            return sum(len(turn.systems) for turn in turns(rater, "item"))
+
+        columns = [
+            Column("rater", str),
+            count_column("segments", lambda rater: len({t.item for t in turns(rater, "item")})),
+            count_column("translations", count_translations),
+            count_column("checks", lambda rater: len(turns(rater, "check"))),
+            count_column("tutorials", lambda rater: len(turns(rater, "tutorial"))),
+        ]
+        items = sum(item.kind == "item" for item in self.items)
+        title = (
+            f"Campaign {self.name} ({self.protocol}, {items} segments of {len(self.systems)} "
+            f"systems, id {self.id})"
+        )
+        return [Table(columns, self.raters, title)]
+
+    def records(self) -> Any:
+        """Return the content of the campaign file."""
+        return to_json(self)
+
+    def replace(self, **changes: Any) -> Campaign:
+        """Return a changed campaign, with the id of its content."""
+        return replace(self, **{"id": "", **changes})
+
+
+def hash_content(campaign: Campaign) -> str:
+    """Return the hash of everything but the id."""
+    content = {key: value for key, value in to_json(campaign).items() if key != "id"}
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:ID_LENGTH]
+
+
+def to_json(value: Any) -> Any:
+    """Convert dataclasses to JSON objects without fields that have their default value.
+
+    >>> to_json(Assignment(item="1", systems=("a", "b")))
+    {'item': '1', 'systems': ['a', 'b']}
+    """
+    if dataclasses.is_dataclass(value):
+        return {
+            f.name: to_json(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.name in ("format", "version") or getattr(value, f.name) != _default(f)
+        }
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def parse_campaign(content: object, where: str) -> Campaign:
+    """Check the content of a campaign file and return the campaign."""
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+        kind = "" if isinstance(content, Mapping) else f" ({describe_json(content)})"
+        raise DataError(
+            f"{where} is not a campaign of tertium{kind}: expected an object with "
+            f'"format": "{FORMAT}"; `tertium plan` makes one'
+        )
+    if content.get("version") != VERSION:
+        raise DataError(
+            f"{where} is a campaign of version {content.get('version')!r}; this tertium reads "
+            f"version {VERSION}: update tertium or plan the campaign again"
+        )
+    try:
+        return read_dataclass(Campaign, content, where)
+    except ModelError as error:
+        raise DataError(str(error)) from None
+
+
+def read_campaign(path: PathLike) -> Campaign:
+    """Read and check a campaign file."""
+    return parse_campaign(parse_json(read_text(path), str(path)), str(path))
+
+
+def is_campaign_file(path: PathLike) -> bool:
+    """Tell whether a JSON file is a campaign of tertium."""
+    if Path(path).suffix != ".json":
+        return False
+    return f'"{FORMAT}"' in read_text(path)[:200]
+
+
+def write_campaign(campaign: Campaign, path: PathLike) -> None:
+    """Write a campaign file."""
+    write_text(path, json.dumps(to_json(campaign), ensure_ascii=False, indent=1) + "\n")
+
+
+def _default(entry: dataclasses.Field[Any]) -> Any:
+    if entry.default_factory is not dataclasses.MISSING:
+        return entry.default_factory()
+    return entry.default
+
+
+def _check_unique(names: Iterable[str], kind: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not name.strip():
+            raise DataError(f"a {kind} has an empty name")
+        if name in seen:
+            raise DataError(f"the {kind} {name!r} occurs twice: names must be unique")
+        seen.add(name)
+    if not seen:
+        raise DataError(f"the campaign has no {kind}s")

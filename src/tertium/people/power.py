@@ -1,0 +1,314 @@
+"""Statistical power: how many segments and raters a difference between two systems needs.
+
+The test is two-sided on the mean of paired differences. With the variance of that mean from
+`variance`, the power for a true difference is
+
+    P = Phi(difference / SE - t) + Phi(-difference / SE - t)
+
+where t is the critical value of Student's t. Its degrees of freedom are the number of independent
+units minus 1: segments, or documents if whole documents are judged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tertium.core.arrays import FloatArray, in_open_unit_interval, is_integer_at_least
+from tertium.core.charts import Axis, LineChart
+from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.result import Column, Result, Table, count_column, percent_column
+from tertium.people.campaign import PROTOCOLS
+from tertium.people.variance import COMPONENTS, VarianceComponents
+
+# Seconds for one translation of one or two sentences. All are assumptions except ESA: the mean time
+# between answers of two raters in published exports of Appraise is 34 and 73 seconds. Two raters of
+# MQM there took 54 and 35; we assume more, since they also choose categories.
+SECONDS_PER_JUDGMENT = {
+    "da": 25.0,
+    "esa": 55.0,
+    "mqm": 80.0,
+    "ranking": 20.0,
+    "contrastive-esa": 45.0,
+    "post-edit": 90.0,
+}
+MAX_SEGMENTS = 1_000_000
+NEGLIGIBLE = 0.005  # share of the variance
+CURVE_POINTS = 60  # of a chart
+RATERS = (1, 2, 3)  # per segment, to compare
+CURVE_SHARES = (0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)  # of the needed segments
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What is asked of a campaign: protocol, systems, raters of each segment, error rates.
+
+    For whole documents, `segments_per_document` is their mean size, and `effective_document_size`
+    the size of the document of an average segment, which is larger if sizes differ.
+    """
+
+    protocol: str
+    systems: int = 2
+    raters: int = 1
+    segments_per_document: float = 1.0
+    effective_document_size: float = 1.0
+    alpha: float = 0.05
+    target_power: float = 0.8
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise UnknownNameError("protocol", self.protocol, PROTOCOLS)
+        if not is_integer_at_least(self.systems, 2):
+            raise UsageError(f"{self.systems} system: a difference needs two systems or more")
+        if not is_integer_at_least(self.raters, 1):
+            raise UsageError(f"{self.raters} raters per segment: expected 1 or more")
+        for name in ("alpha", "target_power"):
+            if not in_open_unit_interval(getattr(self, name)):
+                label = name.replace("target_", "")
+                value = getattr(self, name)
+                raise UsageError(f"{label}={value!r}: expected a number between 0 and 1")
+        if self.seconds is not None and not self.seconds > 0:
+            raise UsageError(f"{self.seconds} seconds per judgment: expected more than 0")
+
+    @property
+    def seconds_per_judgment(self) -> float:
+        return SECONDS_PER_JUDGMENT[self.protocol] if self.seconds is None else self.seconds
+
+    @property
+    def rater_text(self) -> str:
+        return f"{self.raters} rater{'s' * (self.raters > 1)} per segment"
+
+    def count_judgments(self, segments: int) -> int:
+        return segments * self.systems * self.raters
+
+    def rating_seconds(self, segments: int) -> float:
+        """Return the working time of all raters together."""
+        return self.count_judgments(segments) * self.seconds_per_judgment
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerPoint:
+    """One row of a power curve."""
+
+    segments: int
+    power: float
+    detectable: float  # difference with the target power
+    judgments: int
+    hours: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerPlan(Result):
+    """How many segments a difference needs, with the power of other numbers of segments."""
+
+    design: Design
+    variance: VarianceComponents
+    difference: float
+    segments: int
+
+    def power(self, segments: ArrayLike) -> FloatArray:
+        return compute_power(self.difference, segments, self.variance, self.design)
+
+    @cached_property
+    def curve(self) -> tuple[PowerPoint, ...]:
+        """The power of smaller and larger campaigns."""
+        sizes = {_round_size(max(2, round(share * self.segments))) for share in CURVE_SHARES}
+        return tuple(self.point(size) for size in sorted({*sizes, self.segments}))
+
+    @cached_property
+    def by_raters(self) -> tuple[PowerPlan, ...]:
+        """The plans for other numbers of raters per segment, and this one."""
+        own = self.design.raters
+        plans = []
+        for raters in sorted({*RATERS, own}):
+            design = replace(self.design, raters=raters)
+            plan = plan_difference(self.difference, self.variance, design)
+            plans.append(self if raters == own else plan)
+        return tuple(plans)
+
+    def point(self, segments: int) -> PowerPoint:
+        return PowerPoint(
+            segments=segments,
+            power=float(self.power(segments)),
+            detectable=detectable_difference(segments, self.variance, self.design),
+            judgments=self.design.count_judgments(segments),
+            hours=self.design.rating_seconds(segments) / 3600,
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the power by number of segments, and the segments by number of raters."""
+        return [self.power_table(), self.rater_table()]
+
+    def power_table(self) -> Table:
+        """Return the power, detectable difference and working time by number of segments."""
+        design, variance = self.design, self.variance
+        columns = [
+            count_column(
+                "segments", mark=lambda point: "best" if point.segments == self.segments else ""
+            ),
+            percent_column("power"),
+            Column(f"difference at {100 * design.target_power:g} %", "detectable", 2),
+            count_column("judgments"),
+            Column("hours", decimals=1),
+        ]
+        shares = {name: getattr(variance, name) / variance.total for name in COMPONENTS}
+        parts = [f"{name} {100 * s:.0f} %" for name, s in shares.items() if s > NEGLIGIBLE]
+        notes = [
+            f"variance of a difference on one segment: {variance.total:.3g} from "
+            f"{variance.origin} ({', '.join(parts)})",
+            f"hours: of all raters together, at {design.seconds_per_judgment:g} seconds per "
+            "judgment",
+        ]
+        unit = f" {variance.unit}" if variance.unit else ""
+        title = (
+            f"Power to find a difference of {self.difference:.3g}{unit} ({design.protocol}, "
+            f"{design.systems} systems, {design.rater_text})"
+        )
+        return Table(columns, self.curve, title, notes)
+
+    def rater_table(self) -> Table:
+        """Return the segments that the difference needs, by number of raters per segment."""
+        columns = [
+            Column("raters per segment", lambda plan: plan.design.raters, 0),
+            count_column("segments"),
+            count_column("judgments", lambda plan: plan.point(plan.segments).judgments),
+            Column("hours", lambda plan: plan.point(plan.segments).hours, 1),
+        ]
+        share = 100 * self.design.target_power
+        title = f"Segments for a power of {share:g} %, by number of raters"
+        return Table(columns, self.by_raters, title)
+
+    def charts(self) -> list[LineChart]:
+        """Return a curve for each number of raters; a line marks the requested power."""
+        largest = max(plan.curve[-1].segments for plan in self.by_raters)
+        sizes = np.linspace(2, largest, CURVE_POINTS)
+        curves, needed = {}, []
+        for plan in self.by_raters:
+            curves[plan.design.rater_text] = plan.power(sizes)
+            needed.append(f"{plan.design.rater_text}: {plan.segments} segments")
+        chart = LineChart(
+            title=f"Power to find a difference of {self.difference:.3g}",
+            x=Axis(name="segments", values=sizes),
+            y_label="power",
+            y_range=(0.0, 1.0),
+            curves=curves,
+            description="; ".join(needed),
+            reference_value=self.design.target_power,
+        )
+        return [chart]
+
+    def records(self) -> dict[str, Any]:
+        """Return the plan as plain values, for JSON."""
+        needed = self.point(self.segments)
+        return {
+            "protocol": self.design.protocol,
+            "difference": self.difference,
+            "power": self.design.target_power,
+            "alpha": self.design.alpha,
+            "systems": self.design.systems,
+            "raters_per_segment": self.design.raters,
+            "seconds_per_judgment": self.design.seconds_per_judgment,
+            "variance": self.variance.record(),
+            "segments": self.segments,
+            "judgments": needed.judgments,
+            "hours": needed.hours,
+            "detectable_difference": needed.detectable,
+            "curve": [vars(point) for point in self.curve],
+        }
+
+
+def compute_power(
+    difference: ArrayLike, segments: ArrayLike, variance: VarianceComponents, design: Design
+) -> FloatArray:
+    """Compute the probability that the test finds a true difference.
+
+    >>> variance = VarianceComponents(document=0, rater=0, segment=400, noise=0)
+    >>> float(compute_power(5, 128, variance, Design(protocol="da")).round(2))
+    0.8
+    """
+    from scipy.special import ndtr, stdtrit
+
+    count = np.asarray(segments, dtype=np.float64)
+    spread = variance.mean_variance(count, design.raters, design.effective_document_size)
+    effect = np.abs(np.asarray(difference, dtype=np.float64)) / np.sqrt(np.maximum(spread, 1e-300))
+    critical = stdtrit(degrees_of_freedom(count, design), 1 - design.alpha / 2)
+    return ndtr(effect - critical) + ndtr(-effect - critical)
+
+
+def plan_difference(difference: float, variance: VarianceComponents, design: Design) -> PowerPlan:
+    """Find the smallest number of segments that has the target power."""
+    if not abs(difference) > 0:
+        raise UsageError(f"a difference of {difference:g}: expected a number other than 0")
+    low, high = 1, 2
+    while compute_power(difference, high, variance, design) < design.target_power:
+        low, high = high, high * 2
+        if high > MAX_SEGMENTS:
+            raise UsageError(
+                f"a difference of {difference:g} needs more than {MAX_SEGMENTS:,} segments: plan "
+                "for a larger difference"
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_enough = compute_power(difference, middle, variance, design) >= design.target_power
+        low, high = (low, middle) if is_enough else (middle, high)
+    return PowerPlan(design=design, variance=variance, difference=abs(difference), segments=high)
+
+
+def plan_budget(seconds: float, variance: VarianceComponents, design: Design) -> PowerPlan:
+    """Find the number of segments that fits into a working time, and its detectable difference."""
+    segments = int(seconds / design.rating_seconds(1) + 1e-9)
+    if segments < 2:
+        raise UsageError(
+            f"{seconds / 3600:g} hours are enough for {segments} segments of {design.systems} "
+            f"systems at {design.seconds_per_judgment:g} seconds per judgment; expected 2 or more"
+        )
+    difference = detectable_difference(segments, variance, design)
+    return PowerPlan(design=design, variance=variance, difference=difference, segments=segments)
+
+
+def detectable_difference(segments: int, variance: VarianceComponents, design: Design) -> float:
+    """Compute the true difference that a number of segments finds with the target power."""
+    from scipy.special import ndtri, stdtrit
+
+    spread = variance.mean_variance(
+        np.float64(segments), design.raters, design.effective_document_size
+    )
+    freedom = degrees_of_freedom(np.float64(segments), design)
+    critical = stdtrit(freedom, 1 - design.alpha / 2)
+    return float((critical + ndtri(design.target_power)) * np.sqrt(spread))
+
+
+def degrees_of_freedom(segments: ArrayLike, design: Design) -> FloatArray:
+    """Return the number of independent units, segments or documents, minus 1."""
+    count = np.asarray(segments, dtype=np.float64)
+    return np.maximum(1.0, count / max(1.0, design.segments_per_document) - 1)
+
+
+def effective_document_size(documents: Sequence[str]) -> float:
+    """Return the size of the document of an average segment: sum of m^2 / sum of m.
+
+    Large documents share more of their effects: documents of 1 and 9 segments count like two of
+    8.2, not like two of 5.
+
+    >>> effective_document_size(["a"] * 9 + ["b"])
+    8.2
+    """
+    sizes = np.array([*Counter(documents).values()], dtype=np.float64)
+    return float((sizes**2).sum() / sizes.sum()) if len(sizes) else 1.0
+
+
+def _round_size(segments: int) -> int:
+    """Round to two digits, as the sizes of a table.
+
+    >>> [_round_size(n) for n in (7, 123, 4567)]
+    [7, 120, 4600]
+    """
+    digits = len(str(segments)) - 2
+    return round(segments, -digits) if digits > 0 else segments

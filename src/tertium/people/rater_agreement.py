@@ -1,0 +1,429 @@
+"""Agreement between raters, their quality, and human scores of systems: `tertium.agree`."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.atomic import PathLike
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
+from tertium.core.spans import MQM_WEIGHTS, ErrorAnnotations
+from tertium.data.human_data_files import read_rater_judgments
+from tertium.data.judgments import JudgmentSet, read_judgments
+from tertium.people.campaign import is_campaign_file, read_campaign
+from tertium.people.rater_answers import RaterAnswer, judgment_rows, latest_answers, read_answers
+from tertium.people.rater_quality import RaterQuality, count_checks, describe_raters
+from tertium.people.rating_tables import Ratings
+from tertium.people.reliability import (
+    Resampler,
+    Statistic,
+    alpha_from_sums,
+    alpha_sums,
+    icc_from_sums,
+    icc_sums,
+    kappa_statistic,
+    kendall_statistic,
+    pearson_statistic,
+    span_statistics,
+    spearman_brown,
+    worst_severities,
+)
+from tertium.people.system_ratings import (
+    Scorecard,
+    SystemScore,
+    make_scorecards,
+    rank_agreement,
+    score_systems,
+)
+
+CEILING = "ceiling of metrics"
+SEVERITIES = ("critical", "major", "minor", "bad", "neutral")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RaterStudy(Result):
+    """Agreement of raters and scores of systems in one set, as returned by `tertium.agree`.
+
+    Attributes
+    ----------
+    name
+        The set of judgments.
+    ratings
+        The judgments as arrays.
+    statistics
+        Agreement statistics with 95 % intervals.
+    raters
+        Quality of each rater, with reasons to leave one out.
+    systems, p_values
+        Systems from best to worst with intervals and clusters, and p-values of all pairs.
+    scorecards
+        MQM points per 1,000 words, if errors were marked.
+    without
+        Alpha and system order without the raters to leave out, if there are any.
+    """
+
+    name: str
+    ratings: Ratings = field(repr=False)
+    statistics: tuple[Statistic, ...]
+    raters: tuple[RaterQuality, ...] = field(repr=False)
+    systems: tuple[SystemScore, ...] = field(repr=False)
+    p_values: FloatArray = field(repr=False)
+    scorecards: tuple[Scorecard, ...] = field(repr=False)
+    without: Mapping[str, float] = field(default_factory=dict)
+    excluded_counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Statistic:
+        return next(entry for entry in self.statistics if entry.name == name)
+
+    def records(self) -> dict[str, Any]:
+        """Return all results as plain values, for JSON."""
+        return {
+            "set": self.name,
+            "judgments": len(self.ratings),
+            "statistics": [vars(entry) for entry in self.statistics],
+            "raters": [vars(rater) for rater in self.raters],
+            "systems": [vars(score) for score in self.systems],
+            "p_values": self.p_values.tolist(),
+            "scorecards": [vars(card) for card in self.scorecards],
+            "without": dict(self.without),
+            "left_out": dict(self.excluded_counts),
+        }
+
+    def tables(self) -> list[Table]:
+        """Return agreement, raters, systems and, if errors were marked, MQM scorecards."""
+        tables = [self.agreement_table(), self.rater_table(), self.system_table()]
+        return tables + ([self.scorecard_table()] if self.scorecards else [])
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the human scores of systems."""
+        return self.system_table()
+
+    def agreement_table(self) -> Table:
+        """Return the agreement statistics with intervals."""
+        columns = [
+            Column("statistic", "name"),
+            Column("value", decimals=3),
+            *_interval_columns(3),
+            count_column("judged", "count"),
+        ]
+        notes = [
+            "judged: translations of two or more raters; pairs of ratings for Pearson, Kendall, "
+            "kappa"
+        ]
+        if not self.statistics:
+            notes = ["no translation was judged by two raters: agreement cannot be measured"]
+        if any(entry.name == CEILING for entry in self.statistics):
+            notes.append(
+                f"{CEILING}: the highest Pearson correlation with the mean of the raters to expect"
+            )
+        notes += [f"left out: {reason}: {n}" for reason, n in self.excluded_counts.items()]
+        title = f"Agreement of raters ({len(self.raters)}): {self.name}"
+        return Table(columns, self.statistics, title, notes)
+
+    def rater_table(self) -> Table:
+        """Return one row per rater; raters to leave out are marked."""
+        columns = [
+            Column("rater", mark=lambda rater: "bad" if rater.should_leave_out else ""),
+            count_column("judgments"),
+            Column("mean", decimals=1),
+            Column("sd", "deviation", 1),
+            Column("bias", decimals=1),
+            Column("r with others", "agreement", 2),
+            Column("drift / 100", "drift", 1, text=_format_drift),
+            Column("alpha without", "alpha_without", 3),
+        ]
+        if any(not math.isnan(rater.seconds) for rater in self.raters):
+            columns.append(Column("seconds", decimals=0))
+        if any(rater.checks for rater in self.raters):
+            columns.append(Column("checks", "checks_passed", 0, text=_format_checks))
+        notes = [
+            "bias: mean difference to other raters on the same translations; drift / 100: its "
+            "change over 100 judgments, * if larger than two standard errors"
+        ]
+        leave_out = [rater for rater in self.raters if rater.should_leave_out]
+        for rater in leave_out:
+            reasons = "; ".join(rater.reasons)
+            notes.append(f"consider leaving out {rater.rater}: {reasons} (--exclude)")
+        if self.without:
+            names = ", ".join(rater.rater for rater in leave_out)
+            tau = self.without["order"]
+            order = "unchanged" if tau == 1 else f"tau {tau:.2f}"
+            alpha = f"{self.without['alpha']:.3f}"
+            notes.append(f"without {names}: alpha {alpha}, order of systems {order}")
+        return Table(columns, self.raters, "Raters", notes)
+
+    def system_table(self) -> Table:
+        """Return systems from best to worst."""
+        columns = [
+            Column("system"),
+            Column("mean", decimals=2),
+            *_interval_columns(2),
+            Column("z", "standardized", 3),
+            count_column("judgments"),
+            Column("cluster", decimals=0),
+        ]
+        notes = [
+            "intervals and clusters: bootstrap of raters and documents; z: standardized by rater"
+        ]
+        return Table(columns, self.systems, "Systems by human score", notes)
+
+    def scorecard_table(self) -> Table:
+        """Return MQM points per 1,000 words by system."""
+        columns = [
+            Column("system"),
+            Column("points", decimals=1),
+            *_interval_columns(1),
+            count_column("words"),
+        ]
+        for severity in SEVERITIES:
+
+            def count(card: Scorecard, severity: str = severity) -> int:
+                return card.errors.get(severity, 0)
+
+            if any(map(count, self.scorecards)):
+                columns.append(count_column(severity, count))
+        if any(card.passed is not None for card in self.scorecards):
+            columns.append(
+                Column(
+                    "result",
+                    lambda card: "pass" if card.passed else "fail",
+                    0,
+                    mark=lambda card: "good" if card.passed else "bad",
+                )
+            )
+        notes = ["words: of the source, once per judgment; characters in scripts without spaces"]
+        return Table(columns, self.scorecards, "MQM scorecard: points per 1,000 words", notes)
+
+
+@dataclass(frozen=True)
+class RaterStudies(Result):
+    """The studies of several sets of judgments."""
+
+    studies: tuple[RaterStudy, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the tables of all sets."""
+        return [table for study in self.studies for table in study.tables()]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the human scores of systems; of several sets, with their names."""
+        if len(self.studies) == 1:
+            return self.studies[0].file_table(suffix)
+        rows = []
+        for study in self.studies:
+            rows += [{"set": study.name, **row} for row in study.file_table(suffix).records()]
+        return Table([Column(name, itemgetter(name)) for name in rows[0]], rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the results of each set, for JSON."""
+        return [study.records() for study in self.studies]
+
+
+def _interval_columns(decimals: int) -> list[Column]:
+    """Return an interval as text, and its bounds for files."""
+
+    def text(row: Any) -> str:
+        if math.isnan(row.low) or math.isnan(row.high):
+            return ""
+        return f"{row.low:z.{decimals}f} to {row.high:z.{decimals}f}"
+
+    interval = Column("95 % interval", text, 0, text=lambda row, _: text(row) or "–")
+    return [interval, *bound_columns("", attrgetter("low", "high"))]
+
+
+def _format_drift(rater: RaterQuality, decimals: int) -> str:
+    star = "* " if abs(rater.drift) > 2 * rater.drift_error else ""
+    return star + format_number(rater.drift, decimals)
+
+
+def _format_checks(rater: RaterQuality, _: int) -> str:
+    return f"{rater.checks_passed} of {rater.checks}" if rater.checks else "–"
+
+
+def agree(
+    judgments: PathLike | JudgmentSet,
+    *,
+    answers: PathLike | Sequence[RaterAnswer] | None = None,
+    exclude: Sequence[str] = (),
+    lps: Sequence[str] = (),
+    weights: Mapping[str, float] = MQM_WEIGHTS,
+    pass_mark: float | None = None,
+    resamples: int = 1000,
+    alpha: float = 0.05,
+    seed: int = 12345,
+) -> list[RaterStudy]:
+    """Measure how well raters agree, and rank systems by their judgments.
+
+    Parameters
+    ----------
+    judgments
+        A campaign of `tertium plan` with `answers`, a file of judgments with raters in any known
+        format, or a `JudgmentSet`.
+    answers
+        The answer file of a campaign, or its answers.
+    exclude
+        Raters to leave out.
+    lps
+        Language pairs to keep. By default, all.
+    weights
+        Weights of errors in the MQM scorecard.
+    pass_mark
+        MQM points per 1,000 words up to which a system passes.
+    resamples, seed
+        Number of bootstrap samples, and their seed.
+    alpha
+        Significance level of clusters.
+
+    Returns
+    -------
+    list of RaterStudy
+        A study for each language pair.
+
+    Examples
+    --------
+    >>> [study] = agree("examples/ratings.csv", resamples=50)
+    >>> len(study.raters) > 1
+    True
+    """
+    check_resamples(resamples)
+    sets, seconds, checks = _read(judgments, answers, lps)
+    all_ratings = [Ratings.from_judgments(entry, seconds=seconds) for entry in sets]
+    names = {name for ratings in all_ratings for name in ratings.raters}
+    if unknown := [name for name in exclude if name not in names]:
+        raise UnknownNameError("rater", unknown[0], names)
+    studies = []
+    for entry, ratings in zip(sets, all_ratings, strict=True):
+        if exclude:
+            ratings = ratings.without_raters([name for name in exclude if name in ratings.raters])
+        rng = make_rng(seed)
+        raters = describe_raters(ratings, checks)
+        systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
+        scorecards = make_scorecards(
+            ratings, resamples=resamples, rng=rng, weights=weights, pass_mark=pass_mark
+        )
+        study = RaterStudy(
+            name=ratings.name,
+            ratings=ratings,
+            statistics=tuple(measure_agreement(ratings, resamples, make_rng(seed, 1))),
+            raters=tuple(raters),
+            systems=tuple(systems),
+            p_values=p_values,
+            scorecards=tuple(scorecards),
+            without=_leave_out(ratings, raters, systems, resamples, make_rng(seed, 2)),
+            excluded_counts=dict(entry.excluded_counts),
+        )
+        studies.append(study)
+    return studies
+
+
+def _read(
+    judgments: PathLike | JudgmentSet,
+    answers: PathLike | Sequence[RaterAnswer] | None,
+    lps: Sequence[str],
+) -> tuple[
+    list[JudgmentSet], dict[tuple[str, str, str], float], Mapping[str, tuple[int, int]] | None
+]:
+    """Return judgment sets, working times and attention checks."""
+    if isinstance(judgments, JudgmentSet):
+        return [*judgments.split_by_language_pair().values()], {}, None
+    if not is_campaign_file(judgments):
+        if answers is not None:
+            raise UsageError(f"--answers is for a campaign, but {judgments} is not one")
+        sets = read_rater_judgments(judgments, lps=lps)
+        if not sets:
+            raise DataError(f"{judgments}: no scores of translations by raters")
+        return sets, {}, None
+    if answers is None:
+        raise UsageError(f"{judgments} is a campaign: give the answers of its raters (--answers)")
+    campaign = read_campaign(judgments)
+    is_file = isinstance(answers, str | os.PathLike)
+    entries = read_answers(answers) if is_file else [*answers]  # type: ignore[arg-type, misc]
+    in_order = sorted(latest_answers(entries), key=lambda answer: answer.time)
+    rows = [*judgment_rows(in_order, campaign)]
+    if not rows:
+        raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
+    seconds = {(a.rater, a.system, a.item): a.seconds for a in in_order if a.seconds is not None}
+    judgment_set = read_judgments(rows, name=campaign.name, repeats=True)
+    return [judgment_set], seconds, count_checks(campaign, entries)
+
+
+def _leave_out(
+    ratings: Ratings,
+    raters: Sequence[RaterQuality],
+    systems: Sequence[SystemScore],
+    resamples: int,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Return what changes without the raters that have a reason to be left out."""
+    names = [rater.rater for rater in raters if rater.should_leave_out]
+    if not names or len(names) == len(raters):
+        return {}
+    rest = ratings.without_raters(names)
+    order, _ = score_systems(rest, resamples=resamples, rng=rng)
+    totals = alpha_sums(rest.matrix).sum(axis=0)
+    return {
+        "alpha": float(alpha_from_sums(totals)),
+        "order": rank_agreement(systems, order),
+        "judgments": float(len(rest)),
+    }
+
+
+def measure_agreement(
+    ratings: Ratings, resamples: int, rng: np.random.Generator
+) -> list[Statistic]:
+    """Return all agreement statistics that the judgments allow."""
+    matrix = ratings.matrix
+    resampler = Resampler(clusters=ratings.unit_clusters, resamples=resamples, rng=rng)
+    shared = int(((~np.isnan(matrix)).sum(axis=0) >= 2).sum())
+    if not shared:
+        return []
+    alphas = [
+        resampler.summarize(
+            f"alpha, {name}", alpha_sums(matrix, ordinal=o), alpha_from_sums, shared
+        )
+        for name, o in (("interval", False), ("ordinal", True))
+    ]
+    icc = resampler.summarize("ICC(1)", icc_sums(matrix), icc_from_sums, shared)
+    pearson = pearson_statistic(matrix, resampler)
+    statistics = [*alphas, icc, pearson, kendall_statistic(matrix, resampler)]
+    statistics += _error_statistics(ratings, resampler)
+    return [*statistics, _ceiling(matrix, icc)]
+
+
+def _error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]:
+    """Return the agreement of marked errors; empty if no errors are marked."""
+    count = int(ratings.unit.max()) + 1
+    marks: list[list[ErrorAnnotations | None]] = [[None] * count for _ in ratings.raters]
+    lengths = [0] * count
+    for rater, unit, entry in zip(ratings.rater, ratings.unit, ratings.judgments, strict=True):
+        marks[rater][unit] = entry.error_annotations
+        lengths[unit] = max(lengths[unit], len(entry.segment.hypothesis))
+    levels = np.array([worst_severities(own) for own in marks], dtype=np.float64)
+    levels[levels < 0] = np.nan
+    if not ((~np.isnan(levels)).sum(axis=0) >= 2).any():
+        return []
+    kappa = kappa_statistic(levels, resampler)
+    if not any(lengths):
+        return [kappa]
+    return [*span_statistics(marks, lengths, resampler), kappa]
+
+
+def _ceiling(matrix: FloatArray, icc: Statistic) -> Statistic:
+    """Return the highest correlation that a metric can expect with the mean of the raters."""
+    counts = (~np.isnan(matrix)).sum(axis=0)
+    raters = float(counts[counts > 0].mean())
+
+    def ceiling(reliability: float) -> float:
+        is_valid = 0 < reliability <= 1
+        return math.sqrt(spearman_brown(reliability, raters)) if is_valid else math.nan
+
+    bounds = [ceiling(value) for value in (icc.value, icc.low, icc.high)]
+    return Statistic(name=CEILING, value=bounds[0], low=bounds[1], high=bounds[2], count=icc.count)
