@@ -18,7 +18,7 @@ from benchmarks.corpus import wmt17
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.metrics.base.lexical_features import LexicalFeatures
-from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,

@@ -9,7 +9,7 @@ from sacrebleu.metrics.ter import TER as SacreTER
 from benchmarks.corpus import wmt17
 from benchmarks.measure import measure
 from tertium.core.segment import Segment
-from tertium.metrics.lexical.ter import TER
+from tertium.metrics.lexical.ter_metric import TER
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -44,7 +44,7 @@ from tertium.meta.pairwise import consistency
 from tertium.meta.significance import williams
 from tertium.metrics.base.feature_extractor import FeatureExtractor
 from tertium.metrics.base.lexical_features import NgramInformation
-from tertium.metrics.lexical.meteor import METEOR, Parameters
+from tertium.metrics.lexical.meteor_metric import METEOR, Parameters
 from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
 from tertium.metrics.regression.metric_features import MetricColumns
 from tertium.metrics.regression.regression_metrics import (

@@ -13,7 +13,7 @@ from tertium.core.arrays import FloatArray
 from tertium.core.registry import METRICS
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.lexical.chrf import CHRF
+from tertium.metrics.lexical.chrf_metric import CHRF
 
 UNSCORED = "unscored"
 

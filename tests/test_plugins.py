@@ -173,7 +173,7 @@ def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.usefixtures("ratios")
 def test_built_in_names_take_precedence() -> None:
-    assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu"
+    assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu_metric"
     assert list(METRICS).count("bleu") == 1
     assert len(METRICS) == len(list(METRICS))
     assert {*RANKERS} - {*RANKERS.builtin} >= {"longer"}

@@ -13,8 +13,8 @@ from tertium.core.scores import ScoreMatrix, Scores
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.bleu_metric import BLEU
+from tertium.metrics.lexical.meteor_metric import METEOR
 
 
 def test_documents_are_scored_as_corpora(example: TestSet) -> None:

@@ -15,8 +15,8 @@ from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.segment import Segment
 from tertium.core.specs import build_dataclass, format_spec, split_spec
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import CHRF
+from tertium.metrics.lexical.bleu_metric import BLEU
+from tertium.metrics.lexical.chrf_metric import CHRF
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 WORDS = "the parliament rejected a new budget on Tuesday".split()

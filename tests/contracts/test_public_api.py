@@ -46,7 +46,7 @@ SCORING_MODULES = (
     "tertium.metrics.pairwise.neural_ranker",
     "tertium.models.trained_model",
     "tertium.metrics.embedding.bertscore",
-    "tertium.metrics.lexical.bleu",
+    "tertium.metrics.lexical.bleu_metric",
 )
 TRAINING_MODULES = ("training", "training_options", "training_loop", "training_data", "options")
 

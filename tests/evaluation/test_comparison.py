@@ -14,7 +14,7 @@ from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import sacrebleu_adapter
-from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
 from tertium.output.render import render_table

@@ -42,7 +42,7 @@ from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.pairwise import consistency
-from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, Weights
 from tertium.metrics.regression.linear_metric import RegressionOptions

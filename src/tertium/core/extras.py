@@ -61,7 +61,7 @@ def install_command(*extras: str) -> str:
     try:
         distribution("tertium")
     except PackageNotFoundError:
-        checkout = Path(__file__).parents[2]
+        checkout = Path(__file__).parents[3]
         if (checkout / "pyproject.toml").is_file():
             return f'pip install -e "{checkout}[{names}]"'
     return f'pip install "tertium[{names}]"'

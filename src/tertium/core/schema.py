@@ -108,7 +108,7 @@ def read_dataclass(kind: type[T], value: object, file: str | Path, key: str = ""
     >>> read_dataclass(Shape, {"hiden": 3}, "a.json")
     Traceback (most recent call last):
         ...
-    tertium.core.errors.ModelError: a.json: config has an unknown key 'hiden': did you mean 'hidden'
+    tertium.core.errors.ModelError: a.json has an unknown key 'hiden': did you mean 'hidden'
     """
     result: T = check_value(kind, value, file, key)
     return result

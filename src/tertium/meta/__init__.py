@@ -31,7 +31,7 @@ _PUBLIC_NAMES = {  # module: its public names, imported on first use
     "agreement": "Agreement Grouping",
     "aligned_scores": "AlignedScores",
     "correlation": "pearson spearman",
-    "evaluation": "MetaEvaluation",
+    "metric_agreement": "MetaEvaluation",
     "pairwise": "consistency darr kendall_b kendall_strict kendall_wmt13 kendall_wmt14",
     "systems": "soft_pairwise_accuracy system_accuracy tie_aware_spearman",
     "tasks": "Task tasks_for",

@@ -20,7 +20,7 @@ from tertium.core.errors import (
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.metrics.base.compatibility_calls import make_segments
-from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.bleu_metric import BLEU
 
 HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly today"]
 REFERENCES = ["the cat sat on a mat", "a dog barked loudly"]

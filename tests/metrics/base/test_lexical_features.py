@@ -18,9 +18,9 @@ from tertium.metrics.base.lexical_features import (
     tokenize_13a,
 )
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.lexical.nist import NIST
+from tertium.metrics.lexical.bleu_metric import BLEU
+from tertium.metrics.lexical.meteor_metric import METEOR
+from tertium.metrics.lexical.nist_metric import NIST
 from tertium.metrics.regression import parallel_extraction
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,

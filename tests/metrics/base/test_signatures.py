@@ -9,11 +9,11 @@ import pytest
 
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import CHRF
-from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.lexical.nist import NIST
-from tertium.metrics.lexical.ter import TER
+from tertium.metrics.lexical.bleu_metric import BLEU
+from tertium.metrics.lexical.chrf_metric import CHRF
+from tertium.metrics.lexical.meteor_metric import METEOR
+from tertium.metrics.lexical.nist_metric import NIST
+from tertium.metrics.lexical.ter_metric import TER
 
 SEGMENTS = [
     Segment("The cats, sat on A mat (again) 漢字", None, ("the cat sat on the mat, again 漢 字",)),

@@ -19,8 +19,8 @@ from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import bleu, chrf
-from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import CHRF
+from tertium.metrics.lexical.bleu_metric import BLEU
+from tertium.metrics.lexical.chrf_metric import CHRF
 from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_statistics
 from tertium.text import ngram_overlap
 

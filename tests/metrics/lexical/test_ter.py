@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.ter import TER as SacreTER
 
 from tertium.core.segment import Segment
-from tertium.metrics.lexical.ter import TER
+from tertium.metrics.lexical.ter_metric import TER
 
 words = st.lists(
     st.sampled_from(["a", "b", "B", "c.", "1.5", "3-4", "it's", "&amp;", "漢", "カ", "。", "("]),

@@ -22,7 +22,7 @@ from tertium.data.judgments import JudgmentSet
 from tertium.metrics import load_metric
 from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.regression import ridge_regression
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER, TERR

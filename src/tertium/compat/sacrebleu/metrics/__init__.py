@@ -7,9 +7,9 @@ same name. Checks and counts are tertium's, and signatures also name tertium.
 from __future__ import annotations
 
 from tertium.compat.sacrebleu.metrics.base import Score
-from tertium.compat.sacrebleu.metrics.sacrebleu_bleu import BLEU, BLEUScore
-from tertium.compat.sacrebleu.metrics.sacrebleu_chrf import CHRF, CHRFScore
-from tertium.compat.sacrebleu.metrics.sacrebleu_ter import TER, TERScore
+from tertium.compat.sacrebleu.metrics.bleu import BLEU, BLEUScore
+from tertium.compat.sacrebleu.metrics.chrf import CHRF, CHRFScore
+from tertium.compat.sacrebleu.metrics.ter import TER, TERScore
 
 __all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
 
