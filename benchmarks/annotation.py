@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from tertium.core.arrays import BoolArray, FloatArray, IntArray, make_rng
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.resampling import make_rng
 from tertium.core.spans import error_weight
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records

@@ -22,7 +22,8 @@ import numpy as np
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray
+from tertium.core.resampling import make_rng
 from tertium.core.scores import Scores
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records

@@ -15,8 +15,8 @@ from unittest import mock
 import numpy as np
 from papers.number_cells import number_cell
 
-from tertium.core.arrays import make_rng
 from tertium.core.errors import DataError
+from tertium.core.resampling import make_rng
 from tertium.core.result import Cell, Table
 from tertium.core.spans import Span
 from tertium.data.dataset_folder import DatasetFolder

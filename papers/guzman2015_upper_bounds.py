@@ -29,7 +29,8 @@ from papers.guzman2015_ablations import (
     predict_both_orders,
     train_variant,
 )
-from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray
+from tertium.core.resampling import make_rng
 from tertium.data.dataset_folder import DatasetFolder
 
 FOLDS = 4

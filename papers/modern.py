@@ -16,8 +16,8 @@ import numpy as np
 
 from papers.overview import EMBEDDING_METRICS, LEXICAL_METRICS, metric_rows, spec_rows
 from papers.table import Figure, PaperTable, Row
-from tertium.core.arrays import make_rng
 from tertium.core.errors import UnknownNameError
+from tertium.core.resampling import make_rng
 from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records

@@ -34,7 +34,8 @@ from papers.pado2009_experiments import (
 from papers.pado2009_preferences import PreferenceTraining
 from papers.printed_examples import ExampleRanks, ExampleScores, load_examples
 from papers.table import Experiment, Figure, MakeModel, Model, PaperTable, Row
-from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray
+from tertium.core.resampling import make_rng
 from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.train_test_overlap import drop_overlap

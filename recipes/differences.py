@@ -28,8 +28,8 @@ import numpy as np
 from papers.modern import HUMAN_PREFIXES, SEED, read_sample
 from papers.overview import training_sets
 
-from tertium.core.arrays import make_rng
 from tertium.core.atomic import write_text
+from tertium.core.resampling import make_rng
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder

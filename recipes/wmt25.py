@@ -47,8 +47,9 @@ from papers.provenance import code_version
 
 from papers import find_table
 from recipes.blend import add_scores
-from tertium.core.arrays import FloatArray, divide, make_rng
+from tertium.core.arrays import FloatArray, divide
 from tertium.core.atomic import write_text
+from tertium.core.resampling import make_rng
 from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet

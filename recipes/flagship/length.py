@@ -27,7 +27,8 @@ from recipes.flagship.ship import (
     score_wmt18_outputs,
     write_config,
 )
-from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray
+from tertium.core.resampling import make_rng
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
 from tertium.metrics.bundled.scales import LengthPenalty

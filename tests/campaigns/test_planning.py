@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tertium.core.arrays import make_rng
 from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import make_rng
 from tertium.data.testset import TestSet
 from tertium.people.campaign import Campaign
 from tertium.people.planning import CHECK_KINDS, CampaignSettings, make_campaign

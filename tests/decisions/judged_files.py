@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tertium.core.arrays import make_rng
+from tertium.core.resampling import make_rng
 
 WORDS = (
     "die Katze saß auf der Matte neben dem grünen Haus und sieben Leute lasen alte Bücher".split()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ks_2samp
 
-from tertium.core.arrays import make_rng
+from tertium.core.resampling import make_rng
 from tertium.decide.margin_calibration import (
     find_threshold,
     intraclass_correlation,

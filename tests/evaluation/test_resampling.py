@@ -17,7 +17,7 @@ from tertium.core.errors import LengthError, UsageError
 from tertium.core.scores import Scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.resampling import (
+from tertium.evaluation.paired_tests import (
     assign_clusters,
     bootstrap,
     interval,
@@ -103,7 +103,7 @@ def test_memory_does_not_grow_with_segments_times_resamples() -> None:
 def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = mean_scores(np.random.default_rng(1).normal(size=101))
     unblocked = bootstrap([scores], resamples=37)
-    monkeypatch.setattr("tertium.evaluation.resampling.BLOCK_BYTES", 16 * 101 * 5)
+    monkeypatch.setattr("tertium.core.resampling.MASK_BLOCK_NUMBERS", 101 * 5)
     np.testing.assert_allclose(bootstrap([scores], resamples=37), unblocked, rtol=1e-13)
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.resampling import holm
 from tertium.data.human_data_files import read_human_data
 from tertium.data.rankings import RankingSet
 from tertium.data.slices import Slicing, slice_items, slice_testset
@@ -21,7 +22,6 @@ from tertium.data.win_rates import expected_wins
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.slice_scores import slice_results
 from tertium.meta.metric_agreement import MetaEvaluation
-from tertium.meta.significance import holm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -1,4 +1,4 @@
-"""Array types, safe division, random generators, and exact dot products.
+"""Array types, safe division, and exact dot products.
 
 BLAS sums the products of a row in an order that depends on the processor, the number of rows and
 threads, and the position of the row; every order rounds differently. There is no rounding in any
@@ -92,24 +92,6 @@ def is_integer_at_least(value: object, least: int) -> bool:
     return int(value) >= least
 
 
-MAX_RESAMPLES = 1_000_000  # p-values have steps of a millionth then
-
-
-def check_resamples(count: object, least: int = 1) -> None:
-    """Refuse a number of resamples that is not an integer, or more than can be drawn.
-
-    >>> check_resamples(10**18)
-    Traceback (most recent call last):
-    tertium.core.errors.UsageError: resamples must be an integer from 1 to 1,000,000, got 10^18
-    """
-    if not is_integer_at_least(count, least) or int(count) > MAX_RESAMPLES:  # type: ignore[call-overload]
-        is_huge = is_integer_at_least(count, 10**18)
-        text = "10^18" if count == 10**18 else "more than 10^18" if is_huge else repr(count)
-        raise UsageError(
-            f"resamples must be an integer from {least} to {MAX_RESAMPLES:,}, got {text}"
-        )
-
-
 def in_open_unit_interval(value: object) -> bool:
     """Tell whether a value is a float with 0 < value < 1.
 
@@ -117,17 +99,6 @@ def in_open_unit_interval(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, float | np.floating) and 0 < float(value) < 1
-
-
-def make_rng(seed: int, *stream: int) -> np.random.Generator:
-    """Create a random generator; different `stream` numbers give independent generators.
-
-    >>> make_rng(12345).integers(10, size=3).tolist()
-    [6, 2, 7]
-    """
-    if not is_integer_at_least(seed, 0):
-        raise UsageError(f"seed={seed!r}: expected a whole number of at least 0")
-    return np.random.default_rng([seed, *stream] if stream else seed)
 
 
 def round_to_grid(rows: NDArray[Any]) -> FloatArray:

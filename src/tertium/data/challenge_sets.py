@@ -25,9 +25,9 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from tertium.core.arrays import make_rng
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
+from tertium.core.resampling import make_rng
 from tertium.core.segment import Segment, check_texts
 from tertium.data.formats.wmt_rankings import LANGUAGES
 from tertium.data.record_files import parse_json, read_records

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.core.arrays import make_rng
 from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import make_rng
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Judgment
 from tertium.data.human_data import HumanData

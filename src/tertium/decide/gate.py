@@ -22,6 +22,7 @@ from tertium.checks.check_settings import CheckSettings
 from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.findings import Locate, locate_nothing
+from tertium.core.resampling import holm
 from tertium.core.scores import Scores
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
@@ -41,7 +42,6 @@ from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, score
 from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation
 from tertium.evaluation.verdicts import find_unfit_metrics
-from tertium.meta.significance import holm
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import flag_empty_translations

@@ -13,6 +13,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import DataError
+from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.judged_inputs import read_sets
@@ -33,7 +34,6 @@ from tertium.metrics.regression.blend import (
     number_documents,
     orientation,
 )
-from tertium.models.folds import FOLDS, number_folds
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out

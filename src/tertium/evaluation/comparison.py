@@ -25,8 +25,7 @@ from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, format_number
 from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
-from tertium.evaluation.reference_copies import find_reference_copies
-from tertium.evaluation.resampling import (
+from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
     Test,
     assign_clusters,
@@ -36,6 +35,7 @@ from tertium.evaluation.resampling import (
     paired_bootstrap,
     paired_randomization,
 )
+from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
 from tertium.evaluation.system_scores import (
     MAX_UNSEGMENTED_SHARE,

@@ -1,8 +1,7 @@
-"""Bootstrap intervals and paired significance tests on summable statistics.
+"""Bootstrap intervals and paired significance tests of systems on summable statistics.
 
-Every resample is a row of weights times the statistics, `reduce(W @ S)`, computed in blocks. Memory
-grows with segments plus scores of resamples, not with their product. All systems and metrics share
-one stream of weights, so every comparison is paired.
+Every resample is a row of weights times the statistics, `reduce(W @ S)`. All systems and metrics
+share one stream of weights (`core/resampling`), so every comparison is paired.
 
 The bootstrap (Koehn 2004) draws the same indices as sacrebleu for the same seed. Approximate
 randomization (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A
@@ -12,28 +11,22 @@ With one segment, p is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from tertium.core.arrays import (
-    FloatArray,
-    check_resamples,
-    in_open_unit_interval,
-    make_rng,
-    nan_mean,
-)
+from tertium.core import resampling
+from tertium.core.arrays import FloatArray, in_open_unit_interval, nan_mean
 from tertium.core.errors import LengthError, UsageError
+from tertium.core.resampling import check_resamples, p_value
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
-from tertium.meta.replicates import draw_counts
 
 Test = Literal["bootstrap", "randomization"]
 DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
-BLOCK_BYTES = 32_000_000  # of weights in memory at a time
 
 
 def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
@@ -64,7 +57,7 @@ class Interval:
 
 def bootstrap(scores: Sequence[Scores], *, resamples: int = 1000, seed: int = 12345) -> FloatArray:
     """Return scores of shared bootstrap samples, (len(scores), resamples)."""
-    weights = _bootstrap_weights(_check(scores, resamples), resamples, seed)
+    weights = resampling.draw_bootstrap(_check(scores, resamples), resamples, seed)
     blocks = [
         np.stack([s.scores_from_totals(rows) for s, rows in zip(scores, sums, strict=True)])
         for sums in _weighted_sums(scores, weights, resamples, "bootstrap")
@@ -96,14 +89,13 @@ def paired_bootstrap(scores: Sequence[Scores], drawn: FloatArray) -> FloatArray:
     often as it should (.10 for 200 segments, .14 for 50, for means); `paired_randomization` does
     not. `drawn` is the result of `bootstrap` for the same scores.
     """
-    observed = np.array([s.system for s in scores])
-
-    def extreme(a: int, b: int) -> int:
+    extreme = {}
+    for a, b in combinations(range(len(scores)), 2):
         differences = np.abs(drawn[a] - drawn[b])
-        below = differences - nan_mean(differences) < abs(observed[a] - observed[b])
-        return int(np.sum(~below))  # NaN counts as extreme
-
-    return _pairwise(scores, extreme, drawn.shape[1])
+        margin = abs(scores[a].system - scores[b].system)
+        is_below = differences - nan_mean(differences) < margin
+        extreme[a, b] = int(np.sum(~is_below))  # NaN counts as extreme
+    return _p_values(scores, extreme, drawn.shape[1])
 
 
 def paired_randomization(
@@ -120,26 +112,19 @@ def paired_randomization(
     masks. With `baseline_only`, only pairs with the first system are tested; others are NaN.
     """
     size = _check(scores, resamples)
-    weights = _mask_weights(size, resamples if size > 1 else 0, seed)
+    masks = resampling.draw_masks(size, resamples if size > 1 else 0, seed)
     totals = [s.statistics.sum(axis=0) for s in scores]
-    observed = np.array([s.system for s in scores])
-
-    def extreme(sums: Sequence[FloatArray], a: int, b: int) -> int:
-        first = scores[a].scores_from_totals(sums[a] + totals[b] - sums[b])
-        second = scores[b].scores_from_totals(sums[b] + totals[a] - sums[a])
-        # a swap that changes nothing may differ from the observed value by rounding
-        margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
-        return int(np.sum(~(np.abs(first - second) < margin)))  # NaN counts as extreme
-
     pairs = [*combinations(range(len(scores)), 2)]
-    counts = dict.fromkeys(pairs[: len(scores) - 1] if baseline_only else pairs, 0)
-    for sums in _weighted_sums(scores, weights, resamples, "randomization"):
-        for a, b in counts:
-            counts[a, b] += extreme(sums, a, b)
-    p_values = _pairwise(scores, lambda a, b: counts.get((a, b), 0), resamples)
-    for a, b in {*pairs} - counts.keys():
-        p_values[a, b] = p_values[b, a] = np.nan
-    return p_values
+    extreme = dict.fromkeys(pairs[: len(scores) - 1] if baseline_only else pairs, 0)
+    for sums in _weighted_sums(scores, masks, resamples, "randomization"):
+        for a, b in extreme:
+            first = scores[a].scores_from_totals(sums[a] + totals[b] - sums[b])
+            second = scores[b].scores_from_totals(sums[b] + totals[a] - sums[a])
+            # a swap that changes nothing may differ from the observed value by rounding
+            margin = abs(scores[a].system - scores[b].system) * (1 - 1e-12)
+            is_below = np.abs(first - second) < margin
+            extreme[a, b] += int(np.sum(~is_below))  # NaN counts as extreme
+    return _p_values(scores, extreme, resamples)
 
 
 def assign_clusters(
@@ -147,16 +132,13 @@ def assign_clusters(
 ) -> list[int]:
     """Assign each system to a cluster, 1 for the best: each beats all systems of later clusters.
 
-    A cluster ends where all systems so far beat all following ones; 0 without a score.
+    Systems without a score are in cluster 0.
     """
     has_score = [n for n, s in enumerate(scores) if np.isfinite(s.system)]
     order = sorted(has_score, key=lambda s: -scores[s].sign * scores[s].system)
     labels = [0] * len(scores)
-    cluster = 1
-    for place, system in enumerate(order):
-        above, below = order[:place], order[place:]
-        if place and all(p_values[a, b] < alpha for a in above for b in below):
-            cluster += 1
+    clusters = resampling.assign_clusters(p_values[np.ix_(order, order)], alpha)
+    for system, cluster in zip(order, clusters, strict=True):
         labels[system] = cluster
     return labels
 
@@ -184,31 +166,14 @@ def _weighted_sums(
             advance(len(block))
 
 
-def _blocks(size: int, count: int) -> Iterator[int]:
-    rows = max(1, BLOCK_BYTES // (16 * size))
-    for start in range(0, count, rows):
-        yield min(rows, count - start)
-
-
-def _bootstrap_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
-    rng = make_rng(seed)
-    for rows in _blocks(size, count):
-        yield draw_counts([size], rows, rng)
-
-
-def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
-    rng = make_rng(seed)
-    for rows in _blocks(size, count):
-        yield rng.integers(0, 2, size=(rows, size), dtype=np.int8).astype(np.float64)
-
-
-def _pairwise(scores: Sequence[Scores], extreme: Callable[[int, int], int], n: int) -> FloatArray:
-    systems, has_several_segments = len(scores), len(scores[0]) > 1
-    has_score = np.isfinite([s.system for s in scores])
-    p_values = np.ones((systems, systems))
-    for a in range(systems):
-        for b in range(a + 1, systems):
-            defined = has_several_segments and has_score[a] and has_score[b]
-            p = (1 + extreme(a, b)) / (1 + n) if defined else np.nan
-            p_values[a, b] = p_values[b, a] = p
+def _p_values(
+    scores: Sequence[Scores], extreme: Mapping[tuple[int, int], int], resamples: int
+) -> FloatArray:
+    """Return p-values of pairs from their counts of extreme resamples; NaN for other pairs."""
+    p_values = np.eye(len(scores))
+    for a, b in combinations(range(len(scores)), 2):
+        has_scores = np.isfinite([scores[a].system, scores[b].system]).all()
+        is_tested = (a, b) in extreme and has_scores and len(scores[a]) > 1
+        p = p_value(extreme[a, b], resamples) if is_tested else np.nan
+        p_values[a, b] = p_values[b, a] = p
     return p_values

@@ -10,7 +10,7 @@ from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, format_number, make_page
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
-from tertium.evaluation.resampling import DEFAULT_RESAMPLES
+from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
 from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tertium.core.arrays import check_resamples
 from tertium.core.errors import (
     UsageError,
     short_repr,
 )
 from tertium.core.frames import is_frame
+from tertium.core.resampling import check_resamples
 from tertium.core.scores import Scores
 from tertium.data.testset import TestSet, check_testset
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
-from tertium.evaluation.resampling import Interval, bootstrap, interval
+from tertium.evaluation.paired_tests import Interval, bootstrap, interval
 from tertium.evaluation.rows import Row, score_rows
 from tertium.evaluation.system_scores import Evaluation
 from tertium.metrics.base.metric import Metric

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tertium.core.errors import UsageError
 from tertium.core.options import Option
-from tertium.evaluation.resampling import Test, check_test_options
+from tertium.evaluation.paired_tests import Test, check_test_options
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import column_names
 

@@ -27,7 +27,7 @@ from tertium.core.result import (
 from tertium.core.scores import Scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import describe_tokenizers
-from tertium.evaluation.resampling import Interval
+from tertium.evaluation.paired_tests import Interval
 from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
+from tertium.evaluation.paired_tests import assign_clusters
 from tertium.evaluation.reference_copies import find_reference_copies
-from tertium.evaluation.resampling import assign_clusters
 from tertium.evaluation.system_scores import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Evaluation
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 

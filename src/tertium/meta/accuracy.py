@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, divide
 from tertium.core.errors import DataError
+from tertium.core.resampling import draw_heads, p_value
 from tertium.meta import pairwise, replicates
 from tertium.meta.agreement import (
     Agreement,
@@ -220,9 +221,9 @@ def coin_p_values(
     result = np.ones(wins.shape[1:])
     for i, j in zip(*np.nonzero(decided.sum(axis=0)), strict=True):
         n = decided[:, i, j].astype(np.int64)
-        heads = rng.binomial(n, 0.5, size=(resamples, len(n)))
+        heads = draw_heads(n, resamples, rng)
         observed = float(weights @ wins[:, i, j])
-        result[i, j] = (1 + np.sum(heads @ weights >= observed - 1e-9)) / (1 + resamples)
+        result[i, j] = p_value(int(np.sum(heads @ weights >= observed - 1e-9)), resamples)
     return result
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.charts import DotChart
-from tertium.core.errors import UsageError
 from tertium.core.notes import resampling_warnings
+from tertium.core.resampling import p_value, percentile_interval
 from tertium.core.result import (
     Cell,
     Column,
@@ -33,26 +33,6 @@ BEST, NOT_WORSE = "** ", "* "
 MAX_CHART_SLICES = 60
 
 
-def percentile_interval(
-    replicates: FloatArray, confidence_level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    """Return percentile bounds of bootstrap values (resamples, metrics), ignoring NaN.
-
-    >>> bounds = percentile_interval(np.arange(101.0)[:, None], 0.9)
-    >>> [bound.round(2).tolist() for bound in bounds]
-    [[5.0], [95.0]]
-    """
-    if not 0.0 < confidence_level < 1.0:
-        raise UsageError(f"confidence_level must be between 0 and 1, got {confidence_level}")
-    bounds = np.full((2, replicates.shape[1]), np.nan)
-    tail = (1.0 - confidence_level) / 2
-    for metric, values in enumerate(replicates.T):
-        defined = values[~np.isnan(values)]
-        if len(defined):
-            bounds[:, metric] = np.quantile(defined, [tail, 1.0 - tail])
-    return bounds[0], bounds[1]
-
-
 def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
     """Return the share of resamples (plus one) in which metric i is not better than j."""
     count = replicates.shape[1]
@@ -64,7 +44,7 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
             if i != j:
                 # equal metrics on different scales differ by rounding
                 known_count, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
-                result[i, j] = (1 + losses) / (1 + known_count) if known_count else np.nan
+                result[i, j] = p_value(losses, known_count) if known_count else np.nan
     return result
 
 

@@ -14,8 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, make_rng
+from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.resampling import make_rng
 from tertium.core.runtime import track_progress
 from tertium.meta import replicates
 from tertium.meta.accuracy import measure_accuracy

@@ -19,15 +19,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray, check_resamples
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray
 from tertium.core.errors import DataError
+from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block
 from tertium.meta.accuracy import count_wins
 from tertium.meta.agreement import Layout, make_layout
 
 BLOCK = 1 << 23  # array elements in memory at a time
 CACHE_BLOCK = 1 << 16  # array elements that fit the processor cache
-# The eight bits of each byte as 1 and -1: one random byte is eight coin flips.
-_SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def permute_accuracy(
     decided = (wins + np.swapaxes(wins, 1, 2))[:, left, right].astype(np.int64)
     draws = np.zeros((resamples, metrics, metrics), dtype=np.float32)
     for n, weight in zip(decided, weights, strict=True):
-        flips = weight * (2.0 * rng.binomial(n, 0.5, size=(resamples, len(n))) - n)
+        flips = weight * (2.0 * draw_heads(n, resamples, rng) - n)
         draws[:, left, right] += flips.astype(np.float32)
     draws -= np.swapaxes(draws, 1, 2)
     observed = np.tensordot(weights, wins - np.swapaxes(wins, 1, 2), axes=1)
@@ -206,13 +205,9 @@ class _Mixtures:
         metrics, systems, segments = self.z.shape
         step = max(1, min(BLOCK // (systems * segments), CACHE_BLOCK // metrics**2))
         blocks = []
-        flips = np.empty((-(-systems * min(step, resamples) * segments // 8), 8), dtype=np.float32)
         for start in range(0, resamples, step):
             shape = (systems, min(step, resamples - start), segments)
-            size = int(np.prod(shape))
-            drawn = np.frombuffer(rng.bytes(-(-size // 8)), np.uint8).astype(np.intp)
-            np.take(_SIGNS, drawn, axis=0, out=flips[: len(drawn)], mode="clip")  # unbuffered
-            blocks.append(self._block(flips.reshape(-1)[:size].reshape(shape)))
+            blocks.append(self._block(draw_sign_block(shape, rng)))
         return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
 
     def _block(self, swaps: Float32Array) -> Float32Array:

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.arrays import FloatArray
 from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.resampling import check_resamples, make_rng
 from tertium.core.result import Cell, Column, Emphasis, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.agreement import make_layout, select_judged_columns

@@ -18,13 +18,13 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, nan_mean
 from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import draw_counts, iterate_blocks
 from tertium.core.scores import Reduce
 from tertium.meta.agreement import Grouping, Layout, Replicate, make_layout
 from tertium.meta.correlation import unit_scale
 
 PairMatrix = Callable[[slice], Float32Array]
 Pooled = Callable[[FloatArray, FloatArray], Replicate]
-BLOCK = 1 << 22  # array elements in memory at a time
 
 
 def bootstrap(
@@ -35,18 +35,9 @@ def bootstrap(
         raise UsageError(f"at least one bootstrap sample is needed, got {resamples}")
     if not units or min(units) < 1:
         raise DataError("the bootstrap needs at least one judged unit in each set")
-    rows = max(1, BLOCK // sum(units))
-    blocks = [min(rows, resamples - start) for start in range(0, resamples, rows)]
-    return np.concatenate([replicate(draw_counts(units, count, rng)) for count in blocks])
-
-
-def draw_counts(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
-    """Return how often each unit was drawn, (count, all units)."""
-    parts = []
-    for size in units:
-        drawn = rng.integers(0, size, size=(count, size)) + np.arange(count)[:, None] * size
-        parts.append(np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size))
-    return np.concatenate(parts, axis=1).astype(np.float64)
+    blocks = iterate_blocks(resamples, sum(units))
+    sizes = [block.stop - block.start for block in blocks]
+    return np.concatenate([replicate(draw_counts(units, size, rng)) for size in sizes])
 
 
 def sums_replicate(statistics: FloatArray, reduce: Reduce) -> Replicate:
@@ -110,7 +101,7 @@ def spearman_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     def replicate(weights: FloatArray) -> FloatArray:
         result = np.full((len(weights), len(metrics)), np.nan)
         for cells, human_ranks in parts:
-            for rows in _row_blocks(len(weights), len(cells.unit)):
+            for rows in iterate_blocks(len(weights), len(cells.unit)):
                 drawn = weights[rows][:, cells.unit]  # (resamples, cells)
                 left, spread = human_ranks.centered_ranks(drawn) * drawn, human_ranks.spread(drawn)
                 for metric, scores in zip(cells.metrics, cells.scores, strict=True):
@@ -208,7 +199,7 @@ def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
     n = weights.shape[1]
     single = weights.astype(np.float32)
     total = np.zeros(len(weights))
-    for rows in _row_blocks(n, n):
+    for rows in iterate_blocks(n, n):
         product = single @ matrix(rows).T  # (resamples, rows)
         total += np.einsum("dr,dr->d", product, weights[:, rows])
     return total
@@ -258,9 +249,3 @@ def shared_cells_replicate(
         return result
 
     return replicate
-
-
-def _row_blocks(count: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, width))
-    for start in range(0, count, step):
-        yield slice(start, min(count, start + step))

@@ -1,4 +1,4 @@
-"""Significance tests between metrics: Williams' test, PERM-BOTH, and Holm's adjustment.
+"""Significance tests between metrics: Williams' test and PERM-BOTH.
 
 Tests return one-sided p-values (metrics, metrics): entry [i, j] is small if metric i agrees
 significantly better with the human scores than metric j. Williams' test is for Pearson's r,
@@ -8,38 +8,17 @@ their statistics (`accuracy`, `systems`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, FloatArray, check_resamples
+from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.resampling import can_enumerate, check_resamples, draw_swaps
 from tertium.meta.agreement import Agreement, SmallestP, make_layout, to_float_array
 from tertium.meta.correlation import correlate, standardize
-from tertium.meta.replicates import BLOCK
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
-
-
-def holm(p_values: ArrayLike) -> FloatArray:
-    """Adjust p-values of any shape by Holm's (1979) method, which controls the family-wise error.
-
-    The k-th smallest of m is multiplied by m - k + 1 and is at least as large as those before it.
-    NaN stays NaN and is not counted.
-
-    >>> holm([0.01, 0.04, 0.03, np.nan]).tolist()
-    [0.03, 0.06, 0.06, nan]
-    """
-    raw = np.asarray(p_values, dtype=np.float64)
-    adjusted = np.full(raw.shape, np.nan)
-    is_known = ~np.isnan(raw)
-    ordered = np.sort(raw[is_known])
-    steps = np.maximum.accumulate(ordered * np.arange(len(ordered), 0, -1))
-    order = np.argsort(raw[is_known], kind="stable")
-    values = np.empty(len(ordered))
-    values[order] = np.minimum(steps, 1.0)
-    adjusted[is_known] = values
-    return adjusted
 
 
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
@@ -101,7 +80,7 @@ def _perm_both_block(
     h, x = standardize(human), standardize(metrics)  # (n,), (metrics, n)
     count, n = x.shape
     columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
-    sums = np.concatenate([block @ columns for block in _draw_swaps(n, resamples, rng)])
+    sums = np.concatenate([block @ columns for block in draw_swaps(n, resamples, rng)])
     products, plain, squares = np.split(sums, 3, axis=1)
     r = x @ h / n
     result = np.ones((count, count))
@@ -169,7 +148,7 @@ def _perm_pair(
     if np.isnan(observed):
         return np.nan, np.nan
     shared, null = ~np.isnan(human), []
-    for block in _draw_swaps(int(shared.sum()), resamples, rng):
+    for block in draw_swaps(int(shared.sum()), resamples, rng):
         swap = np.zeros((len(block), *human.shape), dtype=bool)
         swap[:, shared] = block == 1
         first = statistic(human, np.where(swap, metric_pair[0], metric_pair[1])).value
@@ -177,29 +156,11 @@ def _perm_pair(
     return _tail_shares(np.concatenate(null), observed, int(shared.sum()), resamples)
 
 
-def _draw_swaps(points: int, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield which points swap, 1 or 0, (rows, points): all swaps if few, else a sample."""
-    if _can_enumerate(points, resamples):
-        ways = np.arange(2**points)[:, None] >> np.arange(points)
-        yield (ways & 1).astype(np.float64)
-        return
-    step, width = max(1, BLOCK // points), -(-points // 8)
-    for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        bits = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
-        yield np.unpackbits(bits, axis=1, count=points).astype(np.float64)
-
-
-def _can_enumerate(points: int, resamples: int) -> bool:
-    """Return whether all 2^points swaps are at most `resamples` (without computing 2^points)."""
-    return points < int(resamples).bit_length()
-
-
 def smallest_p_of_swaps(human: FloatArray) -> SmallestP:
     """Return the smallest p-value of PERM-BOTH: few points have few swaps."""
     points = int((~np.isnan(human)).sum())
     return lambda resamples: (
-        2.0**-points if _can_enumerate(points, resamples) else 1 / (1 + resamples)
+        2.0**-points if can_enumerate(points, resamples) else 1 / (1 + resamples)
     )
 
 
@@ -217,7 +178,7 @@ def _tail_shares(
     null: FloatArray, observed: float, points: int, resamples: int
 ) -> tuple[float, float]:
     """Return the shares of swaps with at least the observed difference, upwards and downwards."""
-    extra = 0 if _can_enumerate(points, resamples) else 1
+    extra = 0 if can_enumerate(points, resamples) else 1
     null = null[~np.isnan(null)]
     above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
     total = extra + len(null)

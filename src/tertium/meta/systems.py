@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import FloatArray, check_resamples, divide
+from tertium.core.arrays import FloatArray, divide
 from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.resampling import check_resamples, draw_signs, iterate_blocks
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
 from tertium.meta.agreement import (
@@ -29,7 +30,6 @@ from tertium.meta.replicates import pair_matrix_replicate, spearman_replicate
 from tertium.meta.significance import zero_p
 from tertium.meta.tasks import Task
 
-BLOCK = 1 << 22  # array elements in memory at a time
 SPA_RESAMPLES = 1000  # permutations of the WMT shared task
 
 
@@ -99,7 +99,7 @@ def p_value_gaps(
     """Return |p_human - p_metric| of each system pair, the mean of both directions."""
     used = (~np.isnan(human)).any(axis=0)
     human_scores, stack = human[:, used], metrics[:, :, used]
-    signs: FloatArray = rng.choice([-1.0, 1.0], size=(resamples, human_scores.shape[1]))
+    signs = draw_signs(resamples, human_scores.shape[1], rng)
     gaps = np.empty((len(stack), len(human_scores) * (len(human_scores) - 1) // 2))
     complete = ~np.isnan(stack).any(axis=(1, 2)) & used.any() & (not np.isnan(human_scores).any())
     for number in np.flatnonzero(~complete):
@@ -149,9 +149,8 @@ def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArr
     observed = differences.sum(axis=-1)
     slack = 1e-10 * np.abs(differences).sum(axis=-1)
     share = np.zeros(observed.shape)
-    step = max(1, BLOCK // max(1, observed.size))
-    for start in range(0, len(signs), step):
-        flipped = differences @ signs[start : start + step].T  # (..., resamples)
+    for block in iterate_blocks(len(signs), observed.size):
+        flipped = differences @ signs[block].T  # (..., resamples)
         share += (flipped >= (observed - slack)[..., None]).sum(axis=-1)
     return share / len(signs)
 
@@ -225,7 +224,7 @@ def sign_flip_p_values(
     """Test means over pairs (metrics, pairs), other than right or wrong, by sign flips."""
     count = len(errors)
     result = np.ones((count, count))
-    signs: FloatArray = rng.choice([-1.0, 1.0], size=(resamples, errors.shape[1]))
+    signs = draw_signs(resamples, errors.shape[1], rng)
     for i in range(count):
         difference = errors - errors[i]  # positive where i is the better one
         unknown = np.isnan(difference)

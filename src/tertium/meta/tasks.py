@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from tertium.core.arrays import check_resamples, in_open_unit_interval
+from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.resampling import check_resamples
 from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tertium.core.arrays import make_rng
 from tertium.core.errors import UsageError
+from tertium.core.resampling import make_rng
 from tertium.people.campaign import SIDE_BY_SIDE_PROTOCOLS, Assignment, CampaignItem
 
 ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators

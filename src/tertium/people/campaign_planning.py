@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tertium.core.arrays import make_rng
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet

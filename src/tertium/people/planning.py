@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tertium.core.arrays import IntArray, make_rng
+from tertium.core.arrays import IntArray
 from tertium.core.errors import DataError, UnknownNameError
+from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES

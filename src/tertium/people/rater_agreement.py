@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, check_resamples, make_rng
+from tertium.core.arrays import FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.resampling import check_resamples, make_rng
 from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
 from tertium.core.spans import MQM_WEIGHTS, ErrorAnnotations
 from tertium.data.human_data_files import read_rater_judgments

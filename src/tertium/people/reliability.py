@@ -23,10 +23,11 @@ from itertools import combinations
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.resampling import draw_group_counts
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.meta.correlation import ranks
 from tertium.meta.pairwise import kendall_b
-from tertium.meta.replicates import draw_counts, kendall_b_replicate
+from tertium.meta.replicates import kendall_b_replicate
 from tertium.meta.span_scores import count_characters, f1_from_totals, match_spans
 
 Reduce = Callable[[FloatArray], FloatArray]  # sums (..., k) -> (...)
@@ -57,9 +58,7 @@ class Resampler:
 
     def weights(self) -> FloatArray:
         """Return how often each unit was drawn, (resamples, units)."""
-        _, numbers = np.unique(self.clusters, return_inverse=True)
-        counts = draw_counts([int(numbers.max()) + 1], self.resamples, self.rng)
-        return counts[:, numbers]
+        return draw_group_counts(self.clusters, self.resamples, self.rng)
 
     def summarize(self, name: str, sums: FloatArray, reduce: Reduce, count: int) -> Statistic:
         """Return a statistic of sums over units (units, k), with its interval."""

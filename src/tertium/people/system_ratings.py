@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.resampling import assign_clusters, draw_group_counts
 from tertium.core.spans import MQM_WEIGHTS, Span, UnlocatedError, error_weight
-from tertium.meta.replicates import draw_counts
 from tertium.people.rating_tables import Ratings
 from tertium.people.reliability import quantiles
 from tertium.text.perturbations import units
@@ -106,18 +106,11 @@ def _resample_means(ratings: Ratings, resamples: int, rng: np.random.Generator) 
     blocks = []
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
-        drawn = draw_units(ratings.cluster, size, rng)
+        drawn = draw_group_counts(ratings.cluster, size, rng)
         if len(np.unique(ratings.rater)) > 1:
-            drawn = drawn * draw_units(ratings.rater, size, rng)
+            drawn = drawn * draw_group_counts(ratings.rater, size, rng)
         blocks.append(_system_means(ratings.scores, ratings.system, drawn, len(ratings.systems)))
     return np.concatenate(blocks)
-
-
-def draw_units(labels: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw labels with replacement; return how often each judgment counts, (size, judgments)."""
-    _, numbers = np.unique(labels, return_inverse=True)
-    counts = draw_counts([int(numbers.max()) + 1], size, rng)
-    return counts[:, numbers.reshape(-1)]
 
 
 def bootstrap_p_values(samples: FloatArray) -> FloatArray:
@@ -132,19 +125,6 @@ def bootstrap_p_values(samples: FloatArray) -> FloatArray:
             tail = 1 + min((difference <= 0).sum(), (difference >= 0).sum())
             p_values[a, b] = p_values[b, a] = min(1.0, 2 * tail / total)
     return p_values
-
-
-def assign_clusters(p_values: FloatArray, alpha: float = 0.05) -> list[int]:
-    """Assign ordered systems to clusters: each is better than all systems of later clusters.
-
-    >>> assign_clusters(np.array([[1.0, 0.01, 0.01], [0.01, 1.0, 0.3], [0.01, 0.3, 1.0]]))
-    [1, 2, 2]
-    """
-    labels: list[int] = []
-    for place in range(len(p_values)):
-        begins = place > 0 and bool((p_values[:place, place:] < alpha).all())
-        labels.append((labels[-1] if labels else 1) + begins)
-    return labels
 
 
 def make_scorecards(
@@ -206,9 +186,9 @@ def _resample_rates(
     resamples: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    drawn = draw_units(ratings.cluster, resamples, rng)
+    drawn = draw_group_counts(ratings.cluster, resamples, rng)
     if len(np.unique(ratings.rater)) > 1:
-        drawn = drawn * draw_units(ratings.rater, resamples, rng)
+        drawn = drawn * draw_group_counts(ratings.rater, resamples, rng)
     indicator = np.zeros((len(ratings), len(ratings.systems)))
     indicator[np.arange(len(ratings)), ratings.system] = 1.0
     return PER_WORDS * divide((drawn * points) @ indicator, (drawn * words) @ indicator)

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray, FloatArray, divide, make_rng, nan_mean
+from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
 from tertium.core.charts import DotChart
 from tertium.core.errors import DataError
+from tertium.core.resampling import draw_multinomial, make_rng, percentile_interval
 from tertium.core.result import Column, Table, format_number
 from tertium.core.segment import Segment
 from tertium.data.human_data import HumanData, Texts
 from tertium.evaluation.rows import find_scorable_by_all
-from tertium.meta.agreement_results import TaskResult, percentile_interval
+from tertium.meta.agreement_results import TaskResult
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
@@ -255,8 +256,7 @@ class DiagnosticData:
         """Return how often bootstrap samples of items contain each unit, (resamples, units)."""
         names, owner = np.unique(np.array(items), return_inverse=True)
         rng = make_rng(self.seed, len(names))
-        drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=RESAMPLES)
-        return drawn[:, owner].astype(np.float64)
+        return draw_multinomial(len(names), RESAMPLES, rng)[:, owner]
 
     @property
     def score_tables(self) -> dict[str, FloatArray]:

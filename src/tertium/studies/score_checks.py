@@ -14,8 +14,9 @@ import zlib
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, make_rng, nan_mean
+from tertium.core.arrays import FloatArray, nan_mean
 from tertium.core.errors import TertiumError
+from tertium.core.resampling import make_rng, shuffle
 from tertium.core.segment import Segment
 from tertium.data.slices import slice_items
 from tertium.models.ridge import fit_ridge_weights
@@ -131,7 +132,7 @@ def check_chance(data: DiagnosticData) -> Diagnostic:
         for n in range(SHUFFLES):
             permuted = table.copy()
             for cells in groups:
-                permuted[cells] = rng.permutation(table[cells])
+                permuted[cells] = shuffle(table[cells], rng)
             shuffled[f"{name} {n}"] = permuted
     constant = {"all tied": np.where(is_known, 0.0, np.nan)}
     own, chance, tied = (

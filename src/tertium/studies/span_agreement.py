@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, check_resamples
+from tertium.core.arrays import FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import check_resamples
 from tertium.core.result import Column, Result, Table, bound_columns
 from tertium.core.runtime import track_progress
 from tertium.core.scores import Scores
@@ -29,7 +30,7 @@ from tertium.data.human_data_files import read_human_data
 from tertium.data.record_files import RECORD_SUFFIXES, read_records
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.judged_inputs import Files, Sources, as_list, check_excluded, read_sets
-from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomization
+from tertium.evaluation.paired_tests import Interval, bootstrap, interval, paired_randomization
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.span_scores import (
     COLUMNS,

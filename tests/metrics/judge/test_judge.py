@@ -23,7 +23,6 @@ from tests.metrics.judge.fake_server import (
 )
 
 from tertium.compat import comet, evaluate
-from tertium.core.arrays import make_rng
 from tertium.core.errors import (
     BudgetError,
     CoverageError,
@@ -32,6 +31,7 @@ from tertium.core.errors import (
     MissingResourceError,
     UsageError,
 )
+from tertium.core.resampling import make_rng
 from tertium.core.runtime import JudgeOptions, current_runtime, runtime
 from tertium.core.segment import Segment, attach_context
 from tertium.core.spans import Span

@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.resampling import FOLDS
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
@@ -28,7 +29,6 @@ from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER, TERR
 from tertium.metrics.regression.ridge_regression import LinearModel
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.folds import FOLDS
 from tertium.models.trained_model import load_checkpoint
 
 KIDNAPPED = "Three aid workers were kidnapped."

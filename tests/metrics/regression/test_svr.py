@@ -10,6 +10,7 @@ import pytest
 
 from tertium.core.arrays import round_to_grid
 from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.resampling import make_folds
 from tertium.core.segment import Judgment, Segment
 from tertium.metrics.regression.kernel_regression import (
     Grid,
@@ -23,7 +24,6 @@ from tertium.metrics.regression.kernel_regression import (
     squared_lengths,
 )
 from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
-from tertium.models.folds import make_folds
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.errors import DataError, UsageError
-from tertium.models.folds import FOLDS, number_folds
+from tertium.core.resampling import FOLDS, number_folds
 from tertium.models.ridge import fit_ridge_weights
 from tertium.models.training_examples import pearson
 

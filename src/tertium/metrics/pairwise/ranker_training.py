@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tertium.core.arrays import IntArray, make_rng
+from tertium.core.arrays import IntArray
 from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import make_rng
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Preference, Segment
 from tertium.data.rankings import sample_comparisons

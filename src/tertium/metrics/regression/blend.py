@@ -24,6 +24,7 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.scores import Scores
 from tertium.core.segment import Judgment, Segment
 from tertium.core.specs import Range
@@ -49,7 +50,6 @@ from tertium.metrics.regression.ridge_regression import (
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.folds import FOLDS, number_folds
 from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob

@@ -22,8 +22,8 @@ import numpy as np
 from tertium.core.arrays import FloatArray, IntArray, round_to_grid
 from tertium.core.errors import DataError
 from tertium.core.extras import explain_missing
+from tertium.core.resampling import make_folds
 from tertium.core.runtime import progress_task
-from tertium.models.folds import make_folds
 
 DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)
 PREDICTION_ROWS = 512  # rows of the distance matrix computed at once

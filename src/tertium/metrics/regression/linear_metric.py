@@ -16,6 +16,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import ModelError
+from tertium.core.resampling import FOLDS
 from tertium.core.segment import Judgment, Segment
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.feature_extractor import FeatureExtractor, split_references
@@ -32,7 +33,6 @@ from tertium.metrics.regression.ridge_regression import (
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.folds import FOLDS
 from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob

@@ -27,7 +27,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, LengthError
-from tertium.models.folds import FOLDS
+from tertium.core.resampling import FOLDS
 from tertium.models.ridge import minimize_quadratic
 from tertium.models.training_examples import pearson
 
