@@ -99,7 +99,7 @@ def test_settings_of_the_folder_are_read_and_checked(capsys: pytest.CaptureFixtu
     assert "unknown key 'margins': did you mean 'margin'" in capsys.readouterr().err
     Path("tertium.toml").write_text('[gate.pairs.de-en]\ncandidate = "good.txt"\n')
     assert main(["gate"]) == 2
-    assert "gate.pairs.de-en has no baseline" in capsys.readouterr().err
+    assert "--baseline missing in gate.pairs.de-en" in capsys.readouterr().err
     Path("tertium.toml").write_text('[gate]\nmetrics = ["chrf"]\nmargin = {chrf = 1}\n')
     assert gate("fair.txt", "good.txt", "-q") == 0
 

@@ -203,7 +203,7 @@ def test_a_stored_result_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
 def test_suggested_margins_let_both_runs_pass() -> None:
     first, second = mixed(0.5, 1), mixed(0.5, 2)
     evaluation = tertium.score({"a": first, "b": second}, ["chrf"], references=REFERENCES)
-    (suggested,) = suggest_margins(evaluation).margins
+    (suggested,) = suggest_margins({"": evaluation}).margins
     assert verdict(first, second, suggested.margin) == "pass"
     assert verdict(second, first, suggested.margin) == "pass"
     assert verdict(*((first, second) if suggested.difference < 0 else (second, first)), 0.1) != (
@@ -252,7 +252,7 @@ def test_metrics_that_disagree_are_left_to_people() -> None:
         margin={"chrf:beta=3": 0.1, "ter": 0.1},
     )
     assert [test.verdict for test in result.tests] == ["better", "worse"]
-    assert "prefers it: have people judge about 30 segments (`tertium plan`)." in result.sentence
+    assert "prefers it: have people judge a sample (`tertium plan`)." in result.sentence
 
 
 def empty_in(count: int) -> list[str]:

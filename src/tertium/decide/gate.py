@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import EMPTY
 from tertium.checks.check_settings import CheckSettings
@@ -34,19 +32,20 @@ from tertium.decide.gate_result import (
     MetricTest,
     Verdict,
 )
-from tertium.decide.gate_rules import GateRules, match_rules, resolve_margins
+from tertium.decide.gate_rules import GateRules, resolve_margins
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
 from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, score
-from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation
+from tertium.evaluation.system_scores import Evaluation
 from tertium.evaluation.verdicts import find_unfit_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import flag_empty_translations
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+Measured = tuple[Mapping[str, Any], Difference]  # fields of a test, and what it measured
 SCORE_DIGITS = 9  # of scores that are compared with a bound; others are noise of floating point
 
 
@@ -145,54 +144,39 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
     margins = [resolve_margins(s.rules, s.metrics, s.testset) for s in sets]
     for own in sets:
         _check_sources(own)
-    tests: list[tuple[MetricTest, Difference]] = []
+    measured: list[Measured] = []
     conditions: list[Condition] = []
     checks: dict[str, CheckReport] = {}
     cautions: list[str] = []
     copies: list[str] = []
     for own, own_margins in zip(sets, margins, strict=True):
         evaluation = score(own.testset, own.metrics)
-        tests += _measure_set(own, evaluation, own_margins)
+        measured += _measure_set(own, evaluation, own_margins)
         report = _run_checks(own)
-        conditions += [*_check_limits(own, report), *_check_scores(own, evaluation)]
+        conditions += _check_bounds(own, evaluation, report)
         checks |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
-        cautions += _count_missing_scores(evaluation)
+        cautions += evaluation.missing_score_lines()
         place = f"{own.name}: " if own.name else ""
         copies += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
-    sizes = [d.segments_to_decide(0.0, alpha / 2) for test, d in tests if not test.is_slice]
+    baselines = {own.baseline_name for own in sets}
+    candidates = {own.candidate for own in sets}
     return GateResult(
-        tests=tuple(_decide(tests, alpha)),
+        tests=tuple(_decide(measured, alpha)),
         conditions=tuple(conditions),
-        baseline=_shared_name([own.baseline_name for own in sets], "the baseline"),
-        candidate=_shared_name([own.candidate for own in sets], "the candidate"),
+        baseline=baselines.pop() if len(baselines) == 1 else "the baseline",
+        candidate=candidates.pop() if len(candidates) == 1 else "the candidate",
         alpha=alpha,
         checks=checks,
         cautions=tuple(dict.fromkeys(cautions)),
         reference_copies=tuple(copies),
-        people_segments=round_up(max(MIN_SEGMENTS, min(sizes, default=math.inf))),
     )
-
-
-def _count_missing_scores(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a sentence for each metric and system without a score for some segments."""
-    for metric in evaluation.metrics:
-        for system in evaluation.systems:
-            segments = evaluation.scores[system][metric].segments
-            missing = int(np.isnan(segments).sum())
-            if missing:
-                name = evaluation.names[metric]
-                yield f"{name}: no score for {missing:,} of {len(segments):,} segments of {system}"
-
-
-def _shared_name(names: Sequence[str], otherwise: str) -> str:
-    return names[0] if len({*names}) == 1 else otherwise
 
 
 def _measure_set(
     own: GateSet, evaluation: Evaluation, margins: Mapping[str, float]
-) -> Iterator[tuple[MetricTest, Difference]]:
-    """Measure each metric on the whole set and on its slices; p-values are not adjusted."""
+) -> Iterator[Measured]:
+    """Measure each metric on the whole set and on its slices."""
     slicings = [slice_testset(own.testset, by) for by in own.rules.by]
     for metric in evaluation.metrics:
         candidate = evaluation.scores[own.candidate][metric]
@@ -200,53 +184,64 @@ def _measure_set(
             baseline = evaluation.scores[own.baseline][metric]
         else:
             baseline = own.baseline.scores_like(candidate, own.testset)
-        name = evaluation.names[metric]
-        settings = {"pair": own.name, "metric": metric, "name": name, "margin": margins[metric]}
+        settings = {
+            "pair": own.name,
+            "metric": metric,
+            "name": evaluation.names[metric],
+            "margin": margins[metric],
+            "decimals": candidate.decimals,
+        }
         yield _measure(candidate, baseline, settings)
         for slicing in slicings:
             for label in slicing.names:
                 rows = slicing.rows[label]
-                parts = candidate.subset(rows), baseline.subset(rows)
-                yield _measure(*parts, {**settings, "by": slicing.by, "slice": label})
+                place = {"by": slicing.by, "slice": label}
+                yield _measure(candidate.subset(rows), baseline.subset(rows), settings | place)
 
 
-def _measure(
-    candidate: Scores, baseline: Scores, settings: Mapping[str, Any]
-) -> tuple[MetricTest, Difference]:
-    difference, margin = measure_difference(candidate, baseline), settings["margin"]
-    is_certain = difference.is_testable and difference.standard_error == 0
-    p_pass = difference.p_greater(-margin)
-    test = MetricTest(
-        **settings,
-        segments=len(candidate),
-        baseline=baseline.system,
-        candidate=candidate.system,
-        difference=difference.value,
-        low=math.nan,
-        high=math.nan,
-        p_pass=float(difference.value < -margin) if is_certain else p_pass,
-        p_worse=difference.p_less(-margin),
-        p_better=difference.p_greater(0.0),
-        verdict="undecided",
-        decimals=candidate.decimals,
-    )
-    return test, difference
+def _measure(candidate: Scores, baseline: Scores, settings: Mapping[str, Any]) -> Measured:
+    systems = {"baseline": baseline.system, "candidate": candidate.system}
+    return {**settings, **systems}, measure_difference(candidate, baseline)
 
 
-def _decide(tests: Sequence[tuple[MetricTest, Difference]], alpha: float) -> Iterator[MetricTest]:
+def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
     """Adjust the p-values of each claim over all tests, and decide."""
-    claims = {
-        name: holm([getattr(test, name) for test, _ in tests])
-        for name in ("p_pass", "p_worse", "p_better")
-    }
-    for n, (test, difference) in enumerate(tests):
-        p_values: dict[str, Any] = {name: float(values[n]) for name, values in claims.items()}
-        verdict = choose_verdict(**p_values, alpha=alpha)
-        low, high = difference.interval(alpha / len(tests))
+    claims = [
+        (
+            _p_not_worse(difference, settings["margin"]),
+            difference.p_less(-settings["margin"]),
+            difference.p_greater(0.0),
+        )
+        for settings, difference in measured
+    ]
+    adjusted = [holm(p_values).tolist() for p_values in zip(*claims, strict=True)]
+    for n, (settings, difference) in enumerate(measured):
+        p_pass, p_worse, p_better = (p_values[n] for p_values in adjusted)
+        verdict = choose_verdict(p_pass, p_worse, p_better, alpha)
+        level = alpha / len(measured)
+        low, high = difference.interval(level)
         more = None
         if verdict == "undecided":
-            more = _count_missing(difference, test.margin, alpha / len(tests))
-        yield replace(test, **p_values, low=low, high=high, verdict=verdict, more_segments=more)
+            more = _count_missing(difference, settings["margin"], level)
+        yield MetricTest(
+            **settings,
+            segments=difference.segments,
+            difference=difference.value,
+            low=low,
+            high=high,
+            p_pass=p_pass,
+            p_worse=p_worse,
+            p_better=p_better,
+            verdict=verdict,
+            more_segments=more,
+        )
+
+
+def _p_not_worse(difference: Difference, margin: float) -> float:
+    """Return the p-value of "not worse by more than the margin", which may be reached exactly."""
+    if difference.is_testable and difference.standard_error == 0:
+        return float(difference.value < -margin)
+    return difference.p_greater(-margin)
 
 
 def choose_verdict(p_pass: float, p_worse: float, p_better: float, alpha: float) -> Verdict:
@@ -266,59 +261,52 @@ def _count_missing(difference: Difference, margin: float, alpha: float) -> int |
 
 def _check_sources(own: GateSet) -> None:
     """Raise an error for a limit of a check that finds nothing without sources."""
-    for name in own.rules.limits:
-        reads_source = name not in CHECKS_BY_ID or CHECKS_BY_ID[name].reads_source
-        if reads_source and name != EMPTY and not own.testset.sources:
+    for bound in own.rules.bounds:
+        check = CHECKS_BY_ID.get(bound.name)
+        reads_source = bound.is_check and (check is None or check.reads_source)
+        if reads_source and bound.name != EMPTY and not own.testset.sources:
             raise MissingInputError(
-                f"--max {name} needs the sources: {HOW_TO_PROVIDE['source']}, or remove the limit"
+                f"--max {bound.name} needs the sources: {HOW_TO_PROVIDE['source']}, or remove the "
+                "limit"
             )
 
 
 def _run_checks(own: GateSet) -> CheckReport | None:
-    if not own.rules.limits:
+    ids = tuple(bound.name for bound in own.rules.bounds if bound.is_check)
+    if not ids:
         return None
-    settings = replace(own.checks, select=tuple(own.rules.limits), ignore=())
+    settings = replace(own.checks, select=ids, ignore=())
     report = check(own.testset.with_systems([own.candidate]), settings=settings)
     return replace(report, locate=own.locate)
 
 
-def _check_limits(own: GateSet, report: CheckReport | None) -> Iterator[Condition]:
+def _check_bounds(
+    own: GateSet, evaluation: Evaluation, report: CheckReport | None
+) -> Iterator[Condition]:
+    """Yield whether the candidate satisfies each bound of findings and of scores."""
     counts = report.counts(own.candidate) if report else {}
     if not own.testset.sources:
         outputs = own.testset.segments(own.candidate)
         counts[EMPTY] = int(flag_empty_translations(outputs, source_only=False).sum())
-    for name, limit in own.rules.limits.items():
-        count, segments = counts.get(name, 0), len(own.testset)
+    for bound in own.rules.bounds:
+        name = bound.name
+        observed: float = counts.get(name, 0)
+        if not bound.is_check:
+            scores = evaluation.scores[own.candidate][name]
+            name, observed = evaluation.names[scores.metric], scores.system
+            if scores.higher_is_better != (bound.rule == "min"):
+                better, other = ("higher", "min") if scores.higher_is_better else ("lower", "max")
+                rule = f"{scores.metric}={bound}"
+                raise UsageError(
+                    f"--{bound.rule} {rule}: {better} is better; give --{other} {rule}"
+                )
         yield Condition(
             pair=own.name,
             name=name,
-            rule="max",
-            bound=str(limit),
-            observed=count,
-            segments=segments,
-            is_met=limit.allows(count, segments),
-            limit=limit,
+            rule=bound.rule,
+            bound=str(bound),
+            observed=observed,
+            segments=len(own.testset),
+            is_met=bound.allows(round(observed, SCORE_DIGITS), len(own.testset)),
+            is_check=bound.is_check,
         )
-
-
-def _check_scores(own: GateSet, evaluation: Evaluation) -> Iterator[Condition]:
-    for rule, bounds in (("max", own.rules.ceilings), ("min", own.rules.floors)):
-        for metric, bound in match_rules(bounds, own.metrics).items():
-            scores = evaluation.scores[own.candidate][metric]
-            if scores.higher_is_better != (rule == "min"):
-                better, other = ("higher", "min") if scores.higher_is_better else ("lower", "max")
-                raise UsageError(
-                    f"--{rule} {metric}={bound:g}: {better} is better; give --{other} "
-                    f"{metric}={bound:g}"
-                )
-            value = round(scores.system, SCORE_DIGITS)
-            is_met = value >= bound if rule == "min" else value <= bound
-            yield Condition(
-                pair=own.name,
-                name=evaluation.names[metric],
-                rule="min" if rule == "min" else "max",
-                bound=f"{bound:g}",
-                observed=scores.system,
-                segments=len(scores),
-                is_met=bool(np.isfinite(value) and is_met),
-            )

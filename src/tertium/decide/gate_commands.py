@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from tertium.checks.check_settings import CheckSettings
-from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.options import Compute, InFile, Option
 from tertium.data.toml_tables import find_configuration
 from tertium.decide.baselines import read_baseline
 from tertium.decide.gate import GateSet, gate_sets
-from tertium.decide.gate_configuration import GateSettings, PairFiles, read_gate_settings
+from tertium.decide.gate_configuration import (
+    INPUTS,
+    RULES,
+    GateSettings,
+    PairFiles,
+    read_gate_settings,
+)
 from tertium.decide.gate_result import GateResult
 from tertium.decide.gate_rules import GateRules, split_rules
 from tertium.decide.margins import SuggestedMargins, suggest_margins
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
+from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import score
-from tertium.files.text_inputs import InputFiles, InputTexts, column_names
-from tertium.metrics.base.metric import Metric
+from tertium.files.text_inputs import InputFiles, column_names
 from tertium.metrics.judge.server_options import JudgeServer
 from tertium.metrics.judge.usage import current_usage
 
@@ -55,20 +59,6 @@ class GatePair:
         settings = read_gate_settings(path) if path else GateSettings()
         return settings if self.alpha is None else replace(settings, alpha=self.alpha)
 
-    def pairs(self, settings: GateSettings) -> dict[str, PairFiles]:
-        """Return the files of each language pair: those of the options, or of the settings."""
-        pairs = {} if self.baseline or self.candidate else settings.all_pairs()
-        if pairs:
-            return pairs
-        missing = [name for name in ("baseline", "candidate") if not getattr(self, name)]
-        if missing:
-            options = " and ".join(f"--{name}" for name in missing)
-            raise UsageError(
-                f"{options} missing: give files, or name them in the table [gate] of tertium.toml"
-            )
-        general = replace(settings, baseline=self.baseline, candidate=self.candidate)
-        return {"": PairFiles().merge(general)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
@@ -98,15 +88,6 @@ class GateOptions:
     by: Annotated[tuple[str, ...], Option(metavar="COLUMN", file="read")] = ()
     undecided: Literal["pass", "fail"] | None = None
 
-    def merge(self, pair: PairFiles) -> GateRules:
-        """Return the rules of the options and of a language pair; those of the options win."""
-        margin, maximum, minimum = (
-            {**getattr(pair, name), **split_rules(f"--{name}", getattr(self, name))}
-            for name in ("margin", "max", "min")
-        )
-        by = tuple(column_names(self.by or pair.by))
-        return GateRules.from_values(margin, maximum, minimum, by)
-
 
 def gate_files(
     inputs: InputFiles,
@@ -135,16 +116,10 @@ def gate_files(
     valid answers of an LLM judge
     """
     settings = pair.settings()
-    sets: list[GateSet] = []
-    for name, files in pair.pairs(settings).items():
-        texts = _read_texts(inputs, files, by=rules.by or files.by)
-        loaded = _load_metrics(metrics, files, texts)
-        has_names = bool(inputs.translations)  # --baseline and --candidate are systems of -t
-        sets.append(_make_set(name, files, texts, loaded, rules.merge(files), has_names))
+    sets = _read_sets(settings, inputs, pair, metrics, rules)
     judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
-    result = gate_sets(sets, alpha=settings.alpha)
     return replace(
-        result,
+        gate_sets(sets, alpha=settings.alpha),
         undecided=rules.undecided or settings.undecided,
         lacks_answers=current_usage().has_too_few_answers,
     )
@@ -164,61 +139,51 @@ def calibrate_gate(
     tertium gate calibrate --baseline run1.txt --candidate run2.txt -r ref.txt -m chrf
     """
     settings = pair.settings()
-    margins = []
-    for name, files in pair.pairs(settings).items():
-        texts = _read_texts(inputs, files)
-        evaluation = score(texts.testset, _load_metrics(metrics, files, texts))
-        suggested = suggest_margins(evaluation, alpha=settings.alpha)
-        margins += [replace(margin, pair=name) for margin in suggested.margins]
-    return SuggestedMargins(margins=tuple(margins), alpha=settings.alpha)
+    sets = _read_sets(settings, inputs, pair, metrics, GateOptions())
+    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    evaluations = {own.name: score(own.testset, own.metrics) for own in sets}
+    return suggest_margins(evaluations, alpha=settings.alpha)
 
 
-def _is_stored(files: PairFiles) -> bool:
-    return Path(files.baseline).suffix == ".json"
-
-
-def _read_texts(inputs: InputFiles, files: PairFiles, *, by: Sequence[str] = ()) -> InputTexts:
-    """Read the files of one pair; options of the command line come first."""
-    systems = (files.candidate,) if _is_stored(files) else (files.baseline, files.candidate)
-    merged = replace(
-        inputs,
-        translations=inputs.translations or systems,
-        sources=inputs.sources or files.sources or None,
-        references=inputs.references or files.references,
-        documents=inputs.documents or files.documents or None,
-        source_language=inputs.source_language or files.source_language or None,
-        target_language=inputs.target_language or files.target_language or None,
+def _read_sets(
+    settings: GateSettings,
+    inputs: InputFiles,
+    pair: GatePair,
+    metrics: MetricOptions,
+    rules: GateOptions,
+) -> list[GateSet]:
+    """Read the files of each language pair; options of the command line come first."""
+    shared: dict[str, Any] = {name: getattr(inputs, name) for name in INPUTS}
+    for name in RULES:
+        shared[name] = split_rules(f"--{name}", getattr(rules, name))
+    options = PairFiles(
+        baseline=pair.baseline,
+        candidate=pair.candidate,
+        metrics=metrics.metrics,
+        by=rules.by,
+        **shared,
     )
-    return merged.read(by=by)
+    pairs = settings.merge_pairs(options)
+    return [_read_set(name, files, inputs, metrics) for name, files in pairs.items()]
 
 
-def _load_metrics(options: MetricOptions, files: PairFiles, texts: InputTexts) -> list[Metric]:
-    return replace(options, metrics=options.metrics or files.metrics).load(texts, default_metric)
-
-
-def _make_set(
-    name: str,
-    files: PairFiles,
-    texts: InputTexts,
-    metrics: Sequence[Metric],
-    rules: GateRules,
-    has_names: bool,
-) -> GateSet:
-    systems = [*texts.testset.systems]
-    baseline, candidate = systems[0], systems[-1]
-    if has_names:
-        baseline, candidate = files.baseline, files.candidate
-    chosen = [candidate] if _is_stored(files) else [baseline, candidate]
-    for system in chosen:
-        if system not in systems:
-            raise UnknownNameError("system", system, systems)
-    source, target = files.check_languages(name)
+def _read_set(name: str, files: PairFiles, inputs: InputFiles, metrics: MetricOptions) -> GateSet:
+    is_stored = Path(files.baseline).suffix == ".json"
+    systems = (files.candidate,) if is_stored else (files.baseline, files.candidate)
+    merged: dict[str, Any] = {field: getattr(files, field) for field in INPUTS}
+    translations = inputs.translations or systems
+    texts = replace(inputs, translations=translations, **merged).read(by=files.by)
+    testset = texts.testset
+    if inputs.translations:  # --baseline and --candidate are systems of -t
+        testset = testset.with_systems(systems)
+    names = [*testset.systems]
+    source, target = split_pair(name)
     return GateSet(
-        testset=texts.testset.with_systems(chosen),
-        baseline=read_baseline(files.baseline) if _is_stored(files) else baseline,
-        candidate=candidate,
-        metrics=metrics,
-        rules=rules,
+        testset=testset,
+        baseline=read_baseline(files.baseline) if is_stored else names[0],
+        candidate=names[-1],
+        metrics=replace(metrics, metrics=files.metrics).load(texts, default_metric),
+        rules=GateRules.from_values(files.margin, files.max, files.min, column_names(files.by)),
         name=name,
         checks=CheckSettings(
             source_language=texts.source_language or source,

@@ -18,18 +18,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tertium.core.errors import ModelError, UsageError
-from tertium.core.schema import Rule, read_dataclass
+from tertium.core.schema import read_dataclass
 from tertium.data.toml_tables import read_toml
-from tertium.text.language_codes import check_language_code
 
-UNDECIDED = ("pass", "fail")
-FILES = ("baseline", "candidate", "sources", "references", "documents")
+INPUTS = ("sources", "references", "documents", "source_language", "target_language")
+FILES = ("baseline", "candidate", "sources", "documents")
 RULES = ("margin", "max", "min")
 Files = TypeVar("Files", bound="PairFiles")
-Undecided = Annotated[str, Rule(lambda v: v in ("", *UNDECIDED), "pass or fail")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +36,11 @@ class PairFiles:
 
     baseline: str = ""
     candidate: str = ""
-    sources: str = ""
+    sources: str | None = None
     references: tuple[str, ...] = ()
-    documents: str = ""
-    source_language: str = ""
-    target_language: str = ""
+    documents: str | None = None
+    source_language: str | None = None
+    target_language: str | None = None
     metrics: tuple[str, ...] = ()
     margin: Mapping[str, Any] = field(default_factory=dict)
     max: Mapping[str, Any] = field(default_factory=dict)
@@ -58,31 +56,33 @@ class PairFiles:
         rules = {name: {**getattr(general, name), **getattr(self, name)} for name in RULES}
         return PairFiles(**{**fields, **rules})
 
-    def check_languages(self, name: str) -> tuple[str, str]:
-        """Return the languages for checks: those of the settings, or of a name such as en-de."""
-        if self.source_language or self.target_language:
-            return self.source_language, self.target_language
-        source, _, target = name.partition("-")
-        try:
-            for code in (source, target):
-                check_language_code(code)
-        except UsageError:
-            return "", ""
-        return source, target
-
 
 @dataclass(frozen=True, kw_only=True)
 class GateSettings(PairFiles):
     """The table `[gate]`."""
 
     alpha: float = 0.05
-    undecided: Undecided = ""
+    undecided: Literal["", "pass", "fail"] = ""
     pairs: Mapping[str, PairFiles] = field(default_factory=dict)
 
-    def all_pairs(self) -> dict[str, PairFiles]:
-        """Return complete settings by pair; a single pair without a table has an empty name."""
-        pairs = self.pairs or ({"": PairFiles()} if self.candidate else {})
-        return {name: pair.merge(self) for name, pair in pairs.items()}
+    def merge_pairs(self, options: PairFiles) -> dict[str, PairFiles]:
+        """Return complete settings by language pair; those of the command line come first.
+
+        A single pair without a table of its own has an empty name.
+        """
+        pairs = {} if options.baseline or options.candidate else self.pairs
+        pairs = pairs or {"": PairFiles()}
+        merged = {name: options.merge(pair).merge(self) for name, pair in pairs.items()}
+        for name, pair in merged.items():
+            systems = {"--baseline": pair.baseline, "--candidate": pair.candidate}
+            missing = [option for option, file in systems.items() if not file]
+            if missing:
+                place = f" in gate.pairs.{name}" if name else ""
+                raise UsageError(
+                    f"{' and '.join(missing)} missing{place}: give files, or name them in the "
+                    "table [gate] of tertium.toml"
+                )
+        return merged
 
 
 def read_gate_settings(path: str | Path) -> GateSettings:
@@ -94,26 +94,15 @@ def read_gate_settings(path: str | Path) -> GateSettings:
         raise UsageError(str(error)) from None
     folder = Path(path).parent
     pairs = {name: _resolve_files(pair, folder) for name, pair in settings.pairs.items()}
-    for name, pair in pairs.items():
-        merged = pair.merge(settings)
-        for option in ("baseline", "candidate"):
-            if not getattr(merged, option):
-                raise UsageError(f"{path}: gate.pairs.{name} has no {option}: name a file")
     return replace(_resolve_files(settings, folder), pairs=pairs)
 
 
 def _resolve_files(settings: Files, folder: Path) -> Files:
-    changes: dict[str, Any] = {}
-    for name in FILES:
-        value = getattr(settings, name)
-        if isinstance(value, str) and value:
-            changes[name] = str(folder / value)
-        elif value:
-            changes[name] = tuple(str(folder / file) for file in value)
-    changes["by"] = tuple(_resolve_labels(column, folder) for column in settings.by)
+    files = {name: getattr(settings, name) for name in FILES}
+    changes: dict[str, Any] = {name: str(folder / file) for name, file in files.items() if file}
+    changes["references"] = tuple(str(folder / file) for file in settings.references)
+    labels = [column.partition("=") for column in settings.by]
+    changes["by"] = tuple(
+        f"{name}={folder / file}" if equals else name for name, equals, file in labels
+    )
     return replace(settings, **changes)
-
-
-def _resolve_labels(column: str, folder: Path) -> str:
-    name, equals, file = column.partition("=")
-    return f"{name}={folder / file}" if equals else column

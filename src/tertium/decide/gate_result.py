@@ -11,7 +11,6 @@ from typing import Any, Literal
 from tertium.core.findings import Finding
 from tertium.core.result import Column, Emphasis, Result, Section, Table, field_values
 from tertium.core.suites import Case, Suite, Suites
-from tertium.decide.gate_rules import Limit
 from tertium.evaluation.checking import CheckReport
 
 Verdict = Literal["pass", "better", "worse", "fail", "undecided"]
@@ -93,17 +92,18 @@ class Condition:
     observed: float
     segments: int
     is_met: bool
-    limit: Limit | None = None
+    is_check: bool = False
 
     def describe(self) -> str:
         """Return the observation and the bound in words."""
+        observed = f"{self.name} {self.observed:.4g}"
+        if self.is_check:
+            observed = f"{self.name} in {self.observed:g} of {self.segments:,} segments"
+        elif math.isnan(self.observed):
+            observed = f"no score of {self.name}"
+        extreme = "most" if self.rule == "max" else "least"
         where = f" in {self.pair}" if self.pair else ""
-        bound = f"at {'most' if self.rule == 'max' else 'least'} {self.bound}"
-        if self.limit is None and self.observed != self.observed:
-            return f"no score of {self.name} ({bound}){where}"
-        if self.limit is None:
-            return f"{self.name} {self.observed:.4g} ({bound}){where}"
-        return f"{self.name} in {self.observed:g} of {self.segments:,} segments ({bound}){where}"
+        return f"{observed} (at {extreme} {self.bound}){where}"
 
     @property
     def verdict(self) -> Verdict:
@@ -135,8 +135,6 @@ class GateResult(Result):
         What makes a metric unfit for the texts, and segments without a score.
     reference_copies
         A sentence about each system that equals the reference in too many segments.
-    people_segments
-        How many segments people should judge if metrics disagree.
     undecided
         "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
     lacks_answers
@@ -151,34 +149,37 @@ class GateResult(Result):
     checks: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
     reference_copies: tuple[str, ...] = ()
-    people_segments: float = math.inf
     undecided: str = ""
     lacks_answers: bool = False
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on all tests and conditions; slices count only if they are worse."""
+        verdicts = {test.verdict for test in self.tests if not test.is_slice}
         if any(test.verdict == "worse" for test in self.tests):
             return "worse"
-        if self._failures:
+        if not all(condition.is_met for condition in self.conditions):
             return "fail"
-        if self._of_sets("undecided"):
-            return "undecided"
-        return "better" if self._of_sets("better") else "pass"
+        return next((name for name in ("undecided", "better") if name in verdicts), "pass")
 
     @property
     def exit_code(self) -> int:
         """The exit code: 0 (pass, better), 1 (worse, fail), or 3 (undecided) unless it is set."""
         if self.lacks_answers:
             return EXIT_CODES["undecided"]
-        verdict = self.verdict
-        return EXIT_CODES[(self.undecided or verdict) if verdict == "undecided" else verdict]
+        is_replaced = self.undecided and self.verdict == "undecided"
+        return EXIT_CODES[self.undecided if is_replaced else self.verdict]
 
     @property
     def sentence(self) -> str:
         """What to conclude in one sentence, then what was not decided or makes it doubtful."""
-        notes = [*_describe_open_slices(self), *(f"{text}." for text in self.reference_copies)]
-        return " ".join([_SENTENCES[self.verdict](self), *notes])
+        sentences = [f"{self.verdict.capitalize()}: {_conclude(self)}."]
+        slices = [test for test in self.tests if test.is_slice and test.verdict == "undecided"]
+        sizes = {test.place: test.segments for test in slices}
+        if sizes:
+            names = [f"{place} ({_count(size, 'segment')})" for place, size in sizes.items()]
+            sentences.append(f"{_count(len(names), 'slice')} not decided: {_list(names)}.")
+        return " ".join([*sentences, *(f"{text}." for text in self.reference_copies)])
 
     def records(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -189,7 +190,7 @@ class GateResult(Result):
             "candidate": self.candidate,
             "alpha": self.alpha,
             "tests": [field_values(test, "decimals") for test in self.tests],
-            "conditions": [field_values(condition, "limit") for condition in self.conditions],
+            "conditions": [field_values(condition, "is_check") for condition in self.conditions],
             "cautions": [*self.cautions, *self.reference_copies],
             "exit_code": self.exit_code,
         }
@@ -214,23 +215,12 @@ class GateResult(Result):
         """The systems."""
         return f"Gate: {self.candidate} against {self.baseline}"
 
-    @property
-    def page_subtitle(self) -> str:
-        """The number of tests and conditions."""
-        counts = f"{len(self.tests)} tests, {len(self.conditions)} conditions"
-        return f"{counts}, alpha = {self.alpha:g}"
-
     def sections(self) -> list[Section]:
         """Return the verdict, tests, conditions and findings of checks."""
-        titles = ["Metrics"] * bool(self.tests) + ["Conditions"]
-        tables = self.tables()
-        verdict = Table((), (), cautions=self.cautions, verdict=self.sentence)
-        tables[0] = replace(tables[0], cautions=(), verdict="")
-        sections = [Section("Verdict", [verdict])]
-        sections += [Section(title, [own]) for title, own in zip(titles, tables, strict=False)]
         findings = [own.marked_table(pair) for pair, own in self.checks.items()]
         findings = [table for table in findings if table.rows]
-        return [*sections, *([Section("Findings", findings)] if findings else [])]
+        sections = [Section("Verdict", self.tables()), Section("Findings", findings)]
+        return [section for section in sections if section.contents]
 
     def _test_table(self) -> Table:
         columns = _pair_columns(self.tests)
@@ -285,14 +275,6 @@ class GateResult(Result):
             suites.append(Suite(pair or "gate", cases, self.sentence, "\n".join(self.cautions)))
         return Suites(f"tertium gate: {self.verdict}", suites)
 
-    def _of_sets(self, verdict: str) -> list[MetricTest]:
-        """Return the tests of whole sets with a verdict."""
-        return [test for test in self.tests if test.verdict == verdict and not test.is_slice]
-
-    @property
-    def _failures(self) -> list[str]:
-        return [condition.describe() for condition in self.conditions if not condition.is_met]
-
 
 def _pair_columns(rows: Sequence[MetricTest | Condition]) -> list[Column]:
     return [Column("pair")] if any(row.pair for row in rows) else []
@@ -326,85 +308,43 @@ def _mark(row: MetricTest | Condition) -> Emphasis:
     return EMPHASIS.get(row.verdict, "")
 
 
-def _describe_pass(result: GateResult) -> str:
+def _conclude(result: GateResult) -> str:
+    """Return what the verdict of a gate says about the candidate, without a period."""
+    tests = [test for test in result.tests if test.verdict == result.verdict]
+    tests.sort(key=attrgetter("is_slice"))
+    if result.verdict != "worse":
+        tests = [test for test in tests if not test.is_slice]
+    listed = _list([test.describe() for test in tests])
+    failures = _list([own.describe() for own in result.conditions if not own.is_met])
+    candidate, margin = result.candidate, f"worse than {result.baseline} by more than the margin"
+    if result.verdict == "fail":
+        return f"{candidate} does not meet a condition: {failures}"
+    if result.verdict == "better":
+        has_pass = any(test.verdict == "pass" for test in result.tests)
+        rest = " and within the margin otherwise" if has_pass else ""
+        return f"{candidate} is better than {result.baseline}: {listed}{rest}"
+    if result.verdict == "worse":
+        better = [t.name for t in result.tests if t.verdict == "better" and not t.is_slice]
+        names = _list(dict.fromkeys(better))
+        advice = f"; {names} prefers it: have people judge a sample (`tertium plan`)"
+        also = f"; also {failures}" if failures else ""
+        return f"{candidate} is {margin}: {listed}{advice if better else ''}{also}"
+    if result.verdict == "undecided":
+        more = max(test.more_segments or math.inf for test in tests)
+        hint = (
+            "the difference is at the margin, or too few segments are scored, to say how many more "
+            "would decide"
+        )
+        if more < math.inf:
+            hint = f"about {more:,} more segments would decide"
+        return f"the scores do not show whether {candidate} is {margin}: {listed}; {hint}"
     if not result.tests:
-        return f"Pass: {result.candidate} meets all {len(result.conditions)} conditions."
-    margins = _list({f"{t.margin:.3g} {t.name}": None for t in result.tests if not t.is_slice})
-    where = _count_pairs(result)
-    return (
-        f"Pass: {result.candidate} is not worse than {result.baseline} by more than the margin "
-        f"({margins}){where} (error probability at most {100 * result.alpha:g} %)."
-    )
-
-
-def _describe_better(result: GateResult) -> str:
-    better = result._of_sets("better")
-    has_pass = any(test.verdict == "pass" for test in result.tests)
-    rest = " and within the margin otherwise" if has_pass else ""
-    return (
-        f"Better: {result.candidate} is better than {result.baseline}: "
-        f"{_list([test.describe() for test in better])}{rest}."
-    )
-
-
-def _describe_worse(result: GateResult) -> str:
-    worse = [test for test in result.tests if test.verdict == "worse"]
-    worse.sort(key=lambda test: test.is_slice)
-    better = result._of_sets("better")
-    text = (
-        f"Worse: {result.candidate} is worse than {result.baseline} by more than the margin: "
-        f"{_list([test.describe() for test in worse])}"
-    )
-    if better:
-        names = _list(dict.fromkeys(test.name for test in better))
-        count = result.people_segments
-        sample = f"about {count:,.0f} segments" if count < MAX_MORE_SEGMENTS else "a sample"
-        text += f"; {names} prefers it: have people judge {sample} (`tertium plan`)"
-    return f"{text}{'; also ' + _list(result._failures) if result._failures else ''}."
-
-
-def _describe_fail(result: GateResult) -> str:
-    return f"Fail: {result.candidate} does not meet a condition: {_list(result._failures)}."
-
-
-def _describe_open_slices(result: GateResult) -> list[str]:
-    """Return a sentence that names the slices in which a metric has no verdict."""
-    sizes = {
-        test.place: test.segments
-        for test in result.tests
-        if test.verdict == "undecided" and test.is_slice
-    }
-    if not sizes:
-        return []
-    names = [f"{place} ({count:,} segment{'s' * (count != 1)})" for place, count in sizes.items()]
-    count = len(names)
-    return [f"{count} slice{'s' * (count != 1)} not decided: {_list(names)}."]
-
-
-def _describe_undecided(result: GateResult) -> str:
-    open_tests = result._of_sets("undecided")
-    counts = [test.more_segments for test in open_tests]
-    needed = math.inf if None in counts else max(count or 0 for count in counts)
-    more = (
-        f"about {needed:,} more segments would decide"
-        if needed < MAX_MORE_SEGMENTS
-        else "the difference is at the margin, or too few segments are scored, to say how many more"
-        " would decide"
-    )
-    return (
-        f"Undecided: the scores do not show whether {result.candidate} is worse than "
-        f"{result.baseline} by more than the margin: "
-        f"{_list([test.describe() for test in open_tests])}; {more}."
-    )
-
-
-_SENTENCES = {
-    "pass": _describe_pass,
-    "better": _describe_better,
-    "worse": _describe_worse,
-    "fail": _describe_fail,
-    "undecided": _describe_undecided,
-}
+        return f"{candidate} meets all {len(result.conditions)} conditions"
+    margins = _list(dict.fromkeys(f"{test.margin:.3g} {test.name}" for test in tests))
+    pairs = len({test.pair for test in result.tests})
+    where = f" in all {pairs} language pairs" if pairs > 1 else ""
+    promise = f"error probability at most {100 * result.alpha:g} %"
+    return f"{candidate} is not {margin} ({margins}){where} ({promise})"
 
 
 def _list(texts: Iterable[str]) -> str:
@@ -413,6 +353,5 @@ def _list(texts: Iterable[str]) -> str:
     return ", ".join(listed[:MAX_IN_SENTENCE]) + (f" and {more} more" if more > 0 else "")
 
 
-def _count_pairs(result: GateResult) -> str:
-    count = len({test.pair for test in result.tests})
-    return f" in all {count} language pairs" if count > 1 else ""
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

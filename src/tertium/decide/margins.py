@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
 from tertium.core.errors import UsageError
 from tertium.core.result import Column, Result, Table, percent_column
@@ -72,25 +72,32 @@ class SuggestedMargins(Result):
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per language pair and metric."""
-        columns = [Column(name) for name in self.records()[0]] if self.margins else []
-        return Table(columns, self.records())
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return one record for each metric."""
-        return [asdict(own) for own in self.margins]
+        names = SuggestedMargin.__dataclass_fields__
+        return Table([Column(name) for name in names], self.margins)
 
 
-def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> SuggestedMargins:
+def suggest_margins(
+    evaluations: Mapping[str, Evaluation], *, alpha: float = 0.05
+) -> SuggestedMargins:
     """Return the smallest margins under which two runs pass in either direction.
 
     A smaller margin would find changes in a system that did not change. p-values are adjusted for
-    the number of metrics. Margins are rounded up to two significant digits.
+    the number of metrics. Margins are rounded up to two significant digits. `evaluations` are named
+    by language pair.
     """
+    margins = [
+        margin
+        for pair, evaluation in evaluations.items()
+        for margin in _suggest(evaluation, pair, alpha)
+    ]
+    return SuggestedMargins(margins=tuple(margins), alpha=alpha)
+
+
+def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[SuggestedMargin]:
     if len(evaluation.systems) != 2:
         raise UsageError("margins are suggested from two runs of one system: give two systems")
     first, second = evaluation.systems
     scales, missing_scales = find_scales(evaluation), describe_missing_scales(evaluation)
-    margins = []
     for metric in evaluation.metrics:
         scores = evaluation.scores[second][metric]
         difference = measure_difference(scores, evaluation.scores[first][metric])
@@ -100,16 +107,14 @@ def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> Suggested
             )
         margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
         scale = scales.get(metric)
-        margins.append(
-            SuggestedMargin(
-                spec=metric,
-                name=evaluation.names[metric],
-                segments=len(scores),
-                difference=difference.value,
-                margin=margin,
-                human_agreement=scale.find(margin).agree if scale and margin else None,
-                decimals=scores.decimals,
-                caution=missing_scales.get(metric, ""),
-            )
+        yield SuggestedMargin(
+            spec=metric,
+            name=evaluation.names[metric],
+            segments=len(scores),
+            difference=difference.value,
+            margin=margin,
+            human_agreement=scale.find(margin).agree if scale and margin else None,
+            decimals=scores.decimals,
+            caution=missing_scales.get(metric, ""),
+            pair=pair,
         )
-    return SuggestedMargins(margins=tuple(margins), alpha=alpha)

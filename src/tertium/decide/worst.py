@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -55,14 +55,14 @@ class WorstRow:
     """A translation with its rank, from 1, and the reason why it is listed.
 
     `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the
-    scores; None if no metric predicts one, or if a check is the reason. `spans` are errors marked
+    scores; NaN if no metric predicts one, or if a check is the reason. `spans` are errors marked
     by metrics (with the metric as rater) and findings of checks.
     """
 
     rank: int
     row: Row
     reason: str
-    chance: float | None
+    chance: float
     scores: Mapping[str, float]
     warnings: tuple[str, ...]
     spans: tuple[Span, ...]
@@ -84,16 +84,13 @@ class WorstRow:
 class WorstSegments(Result):
     """The worst translations, worst first, of `total` translations.
 
-    `labels` are display names of the metrics by spec. `basis` says where chances come from, for
-    each metric: "judged rows", "predicted spread" or "rank".
+    `metrics` are the metrics by their display names.
     """
 
     is_spreadsheet = True
     rows: tuple[WorstRow, ...]
     total: int
-    labels: Mapping[str, str]
-    decimals: Mapping[str, int]
-    basis: Mapping[str, str]
+    metrics: Mapping[str, Metric]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -113,8 +110,8 @@ class WorstSegments(Result):
     def tables(self) -> list[Table]:
         """Return one row per translation, without references and errors."""
         columns = [column for column in self._columns() if column.show]
-        notes = [f"{len(self):,} of {self.total:,} translations"]
-        if self.rows and not self._has("chance"):
+        notes = [self.page_subtitle]
+        if self.rows and not self._has_chance:
             notes.append(NO_CHANCE)
         return [Table(columns, self.rows, notes=notes)]
 
@@ -132,8 +129,8 @@ class WorstSegments(Result):
         """Return the number of translations by reason, and all with marked errors."""
         reasons = [Column("reason", itemgetter(0)), Column("translations", itemgetter(1), 0)]
         counts = Table(reasons, [*self.counts().items()])
-        columns = [own for own in self._columns() if own.show]
-        columns = [own for own in columns if own.name not in ("translation", "source")]
+        hidden = ("translation", "source")
+        columns = [own for own in self._columns() if own.show and own.name not in hidden]
         filters = ["reason", "system", "lp", "document"]
         texts = Table([*columns, Column("texts", _mark)], self.rows, filters=filters)
         return [Section("Reasons", [counts]), Section("Translations", [texts])]
@@ -143,45 +140,43 @@ class WorstSegments(Result):
         return Table(self._columns(), self.rows)
 
     def _columns(self) -> list[Column]:
+        rows = [entry.row for entry in self.rows]
+        has_source = any(row.segment.source is not None for row in rows)
         columns = [
             Column("rank", decimals=0),
             Column("reason"),
-            Column("chance", _chance_or_nan, 2, show=self._has("chance")),
+            Column("chance", decimals=2, show=self._has_chance),
             Column("system", "row.system"),
             Column("segment", "row.item"),
-            Column("lp", "row.lp", show=self._has("row.lp")),
-            Column("document", "row.document", show=self._has("row.document")),
+            Column("lp", "row.lp", show=any(row.lp for row in rows)),
+            Column("document", "row.document", show=any(row.document for row in rows)),
         ]
-        for spec, label in self.labels.items():
-            columns.append(Column(label, partial(_score, spec=spec), self.decimals[spec]))
-        has_source = self._has("row.segment.source")
+        for label, metric in self.metrics.items():
+            columns.append(Column(label, partial(_score, metric.spec), metric.decimals))
         columns += [
             Column("translation", "row.segment.hypothesis", max_length=MAX_PRINTED),
             Column("source", "row.segment.source", show=has_source, max_length=MAX_PRINTED),
         ]
-        count = max((len(row.row.segment.references) for row in self.rows), default=0)
+        count = max((len(row.segment.references) for row in rows), default=0)
         for place in range(count):
             name = f"reference {place + 1}" if count > 1 else "reference"
-            columns.append(Column(name, partial(_reference, place=place), show=False))
+            columns.append(Column(name, partial(_reference, place), show=False))
         columns += [
             Column("warnings", lambda row: "; ".join(row.warnings), show=False),
             Column("errors", _describe_errors, show=False),
         ]
         return columns
 
-    def _has(self, attribute: str) -> bool:
-        return any(attrgetter(attribute)(row) not in (None, "") for row in self.rows)
+    @property
+    def _has_chance(self) -> bool:
+        return any(np.isfinite(row.chance) for row in self.rows)
 
 
-def _chance_or_nan(row: WorstRow) -> float:
-    return np.nan if row.chance is None else row.chance
-
-
-def _score(row: WorstRow, spec: str) -> float:
+def _score(spec: str, row: WorstRow) -> float:
     return row.scores[spec]
 
 
-def _reference(row: WorstRow, place: int) -> str | None:
+def _reference(place: int, row: WorstRow) -> str | None:
     references = row.row.segment.references
     return references[place] if place < len(references) else None
 
@@ -261,62 +256,61 @@ def worst(
     loaded = load_metrics(specs)
     scored = score_rows(rows, [metric.spec for metric in loaded])
     findings = find_errors(rows)
-    risks = [_risk(scores, rows, judged_rows) for scores in scored]
-    chances = _mean([chance for chance, _ in risks if chance is not None], len(rows))
-    ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))
     reasons = [_reason(spans) for spans in findings]
+    risks = [_risk(scores, rows, judged_rows) for scores in scored]
+    chances = _mean([risk for risk in risks if risk is not None], len(rows))
+    ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))
     order = sorted(
         range(len(rows)),
         key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
     )
     chosen = _apply_limits(order, rows, count, per_language, per_document)
     marks = _mark_errors(loaded, rows, chosen)
-    return WorstSegments(
-        rows=tuple(
-            WorstRow(
-                rank=rank,
-                row=rows[n],
-                reason=reasons[n][1],
-                chance=_chance_or_none(chances[n]) if reasons[n][1] == LOW_SCORE else None,
-                scores={s.metric.spec: float(s.values[n]) for s in scored},
-                warnings=tuple(dict.fromkeys(kind for s in scored for kind in s.warnings[n])),
-                spans=(*marks[n], *findings[n]),
-            )
-            for rank, n in enumerate(chosen, start=1)
-        ),
-        total=len(rows),
-        labels=distinct_labels({metric.spec: metric.label for metric in loaded}),
-        decimals={metric.spec: metric.decimals for metric in loaded},
-        basis={s.metric.spec: basis for s, (_, basis) in zip(scored, risks, strict=True)},
-    )
+    listed = [
+        WorstRow(
+            rank=rank,
+            row=rows[n],
+            reason=reasons[n][1],
+            chance=float(chances[n]) if reasons[n][1] == LOW_SCORE else np.nan,
+            scores={own.metric.spec: float(own.values[n]) for own in scored},
+            warnings=tuple(dict.fromkeys(kind for own in scored for kind in own.warnings[n])),
+            spans=(*marks[n], *findings[n]),
+        )
+        for rank, n in enumerate(chosen, start=1)
+    ]
+    labels = distinct_labels({metric.spec: metric.label for metric in loaded})
+    metrics_by_label = dict(zip(labels.values(), loaded, strict=True))
+    return WorstSegments(rows=tuple(listed), total=len(rows), metrics=metrics_by_label)
 
 
 def _reason(spans: Sequence[Span]) -> tuple[int, str]:
     """Return the place of a row among the reasons, and the reason."""
     for name in finding_kinds(spans, FAILED_OUTPUT):
         return FAILED_OUTPUT.index(name), name
-    critical = next((span.category for span in spans if span.severity == "critical"), None)
     place = len(FAILED_OUTPUT)
-    return (place + 1, LOW_SCORE) if critical is None else (place, critical)
+    critical = [span.category for span in spans if span.severity == "critical"]
+    return (place, critical[0]) if critical else (place + 1, LOW_SCORE)
 
 
 def _risk(
     scores: RowScores, rows: Sequence[Row], judged_rows: JudgedRows | None
-) -> tuple[FloatArray | None, str]:
-    """Return the chance of a serious error of each row, (n,), and how it is known."""
+) -> FloatArray | None:
+    """Return the chance of a serious error of each row, (n,); None if it is not known."""
     if judged_rows is not None:
-        return _fitted_risk(scores, judged_rows), "judged rows"
-    chances = np.full(len(rows), np.nan)
+        return _fitted_risk(scores, judged_rows)
     limit = SERIOUS_SCORES.get(getattr(scores.metric, "scale", ""))
+    if limit is None:
+        return None
+    chances = np.full(len(rows), np.nan)
     for lp, indices in group_by_pair(rows).items():
         segments = [rows[n].segment for n in indices]
         metric = metric_for_pair(scores.metric.spec, lp, [s.hypothesis for s in segments])
         values = scores.values[indices]
-        deviation = None if limit is None else metric.uncertainty(values, segments)
-        if limit is None or deviation is None:
-            return None, "rank"
+        deviation = metric.uncertainty(values, segments)
+        if deviation is None:
+            return None
         chances[indices] = _normal_tail((values - limit) / deviation)
-    return chances, "predicted spread"
+    return chances
 
 
 def _normal_tail(distances: FloatArray) -> FloatArray:
@@ -353,10 +347,6 @@ def _rank(oriented: FloatArray) -> FloatArray:
 def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
     """Return the mean of columns, (n,); NaN without columns."""
     return np.mean(columns, axis=0) if columns else np.full(size, np.nan)
-
-
-def _chance_or_none(chance: float) -> float | None:
-    return None if np.isnan(chance) else float(chance)
 
 
 def _apply_limits(

@@ -329,7 +329,7 @@ class Evaluation(Result):
         return [
             *self._notes(),
             *format_warning_counts(counts),
-            *self._missing_score_lines(),
+            *self.missing_score_lines(),
             *self._sample_warnings(),
         ]
 
@@ -349,7 +349,7 @@ class Evaluation(Result):
         limit = f"unreliable below {MIN_SEGMENTS} segments"
         return [f"warning: {count} segments: {statistics} are {limit}"]
 
-    def _missing_score_lines(self) -> list[str]:
+    def missing_score_lines(self) -> list[str]:
         """Return a line for each system and metric without a score for some segments."""
         lines = []
         for system in self.systems:
