@@ -89,7 +89,7 @@ def test_rows_without_a_language_pair_are_refused(route: Route) -> None:
 
 def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
     file = tmp_path / "route.json"
-    route.save(file)
+    route.write(file)
     assert Route.load(file) == route
     content = json.loads(file.read_text())
     content["stages"][0]["pairs"]["en-de"]["publish"]["precision"] = 1.2
@@ -100,24 +100,15 @@ def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
         Route.load(tmp_path / "other.json")
 
 
-def test_routes_of_earlier_versions_are_fitted_again(route: Route, tmp_path: Path) -> None:
-    content = route.records() | {"format": "tertium-route-1"}
-    content["stages"][0]["pooled"] = None
-    file = tmp_path / "route.json"
-    file.write_text(json.dumps(content))
-    with pytest.raises(ModelError, match="earlier version: fit the route again"):
-        Route.load(file)
-
-
 def test_scores_of_another_kind_are_refused(route: Route) -> None:
     rows = [{**row, "ref": [row["ref"], row["mt"]]} for row in make_rows(3)]  # two references
     with pytest.raises(ModelError, match=r"fitted with chrF\|nrefs:1.*but the scores are chrF"):
         apply_route(route, TestSet.from_records(rows))
 
 
-def test_too_few_rows_are_refused_with_the_possible_bound() -> None:
+def test_too_few_rows_are_refused() -> None:
     few = read_judgments(make_rows(42))
-    with pytest.raises(DataError, match=r"42 judged rows are too few.*only 0\.931 could be"):
+    with pytest.raises(DataError, match="42 judged rows are too few"):
         fit_route(few, "chrf")
 
 

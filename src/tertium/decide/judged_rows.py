@@ -83,7 +83,6 @@ def choose_criteria(
     judged_rows: JudgedRows,
     good_score: float | None = None,
     bad_score: float | None = None,
-    allow_major: bool = False,
 ) -> QualityCriteria:
     """Return the criteria; scores that are not given are those of the protocol."""
     protocol = judged_rows.protocol
@@ -104,7 +103,7 @@ def choose_criteria(
     return QualityCriteria(
         good_score=good,
         bad_score=bad,
-        allow_major=allow_major or not judged_rows.is_annotated,
+        allow_major=not judged_rows.is_annotated,
         protocol=protocol,
     )
 

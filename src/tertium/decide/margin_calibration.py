@@ -47,14 +47,6 @@ class Threshold:
     high: Share
 
 
-@dataclass(frozen=True, kw_only=True)
-class ThresholdSearch:
-    """The most lenient threshold that reaches a target, if any, and the best lower bound."""
-
-    chosen: Threshold | None
-    best: Threshold | None
-
-
 def precision_bounds(
     right: FloatArray, rows: FloatArray, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -106,50 +98,52 @@ def find_threshold(
     target: float,
     alpha: float,
     *,
+    sign: int = 1,
     above: float = -math.inf,
-) -> ThresholdSearch:
+) -> tuple[Threshold | None, Threshold | None]:
     """Find the lowest score such that rows at or above it are right with the target precision.
 
-    `scores` (n,) are oriented: higher means more probably right. `best` is the threshold with the
-    highest lower bound; it is reported if none reaches the target. Only thresholds `above` a score
-    are tried.
+    `scores` (n,), times `sign`, are higher for rows that are more probably right. Only thresholds
+    for which this product is `above` a value are tried. Also returns the threshold with the highest
+    lower bound, which tells how far the target is if no threshold reaches it.
     """
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-sign * scores, kind="stable")
     scores, labels = scores[order], labels[order]
-    rows = np.arange(1, len(scores) + 1)
+    count = len(scores)
+    rows = np.arange(1, count + 1)
     effects = _design_effects(labels, [clusters[n] for n in order])
     right = np.cumsum(labels)
-    low, high = precision_bounds(right / effects, rows / effects, alpha / len(STARTS))
+    level = alpha / len(STARTS)
+    low, high = precision_bounds(right / effects, rows / effects, level)
     ends = np.flatnonzero(np.append(np.diff(scores) != 0, True))  # the last row of each score
-    step = max(1.0, STEP * len(scores))
-    tested: set[int] = set()
-    passed = [-1]
+    ends = ends[sign * scores[ends] > above]
+    tested: list[int] = []
+    passed: list[int] = []
     for start in STARTS:
-        least = max(min_rows(target, alpha / len(STARTS)), start * len(scores))
-        places = np.searchsorted(rows[ends], np.arange(least, len(scores) + 1, step))
-        sequence = ends[np.unique(places[places < len(ends)])]
-        sequence = sequence[scores[sequence] > above]
-        failed = np.flatnonzero(low[sequence] < target)
-        stop = int(failed[0]) if len(failed) else len(sequence)
-        tested |= {*sequence[: stop + 1].tolist()}
-        passed += sequence[:stop][-1:].tolist()
+        first = max(min_rows(target, level), start * count)
+        steps = np.arange(first, count + 1, max(1.0, STEP * count))
+        places = np.searchsorted(rows[ends], steps)
+        sequence = ends[np.unique(places[places < len(ends)])].tolist()
+        failures = (n for n, row in enumerate(sequence) if low[row] < target)
+        stop = next(failures, len(sequence))
+        tested += sequence[: stop + 1]
+        passed += sequence[:stop]
 
-    def measure(row: int) -> Threshold:
+    def measure(row: int | None) -> Threshold | None:
+        if row is None:
+            return None
         return Threshold(
             score=float(scores[row]),
             rows=row + 1,
             effective_rows=round(float((row + 1) / effects[row]), 1),
-            share=(row + 1) / len(scores),
+            share=(row + 1) / count,
             precision=float(right[row] / (row + 1)),
             low=float(low[row]),
             high=float(high[row]),
         )
 
-    best = max(tested, key=lambda row: low[row], default=None)
-    chosen = max(passed)
-    return ThresholdSearch(
-        chosen=None if chosen < 0 else measure(chosen), best=None if best is None else measure(best)
-    )
+    best = max(sorted(tested), key=lambda row: low[row], default=None)
+    return measure(max(passed, default=None)), measure(best)
 
 
 def _design_effects(labels: BoolArray, clusters: Sequence[str]) -> FloatArray:
@@ -168,10 +162,9 @@ def _design_effects(labels: BoolArray, clusters: Sequence[str]) -> FloatArray:
 
 def stored_quantiles(scores: FloatArray) -> tuple[float, ...]:
     """Return sorted scores, at most `MAX_STORED_SCORES` evenly spaced quantiles of them."""
-    if len(scores) <= MAX_STORED_SCORES:
-        return tuple(np.sort(scores).tolist())
-    points = np.linspace(0, 1, MAX_STORED_SCORES)
-    return tuple(np.quantile(scores, points, method="inverted_cdf").tolist())
+    count = len(scores)
+    places = np.linspace(0, count - 1, min(count, MAX_STORED_SCORES)).round().astype(int)
+    return tuple(np.sort(scores)[places].tolist())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,20 +180,13 @@ class Drift:
         return self.p_value < DRIFT_LEVEL and self.distance >= MIN_DRIFT
 
 
-def measure_drift(
-    calibration_scores: Sequence[float], calibration_rows: int, scores: FloatArray
-) -> Drift:
-    """Compare scores with those of a fit, given as quantiles of `calibration_rows` rows.
+def measure_drift(calibration_scores: Sequence[float], scores: FloatArray) -> Drift:
+    """Compare scores with those of a fit, or with quantiles of them.
 
-    >>> measure_drift([0.1, 0.2, 0.3, 0.4], 4, np.array([0.5, 0.6, 0.7])).distance
+    >>> measure_drift([0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.6, 0.7])).distance
     1.0
     """
-    from scipy.stats import kstwobign
+    from scipy.stats import ks_2samp
 
-    stored, new = np.sort(np.asarray(calibration_scores)), np.sort(scores)
-    points = np.concatenate([stored, new])
-    left = np.searchsorted(stored, points, side="right") / len(stored)
-    right = np.searchsorted(new, points, side="right") / len(new)
-    distance = float(np.abs(left - right).max())
-    effective = calibration_rows * len(new) / (calibration_rows + len(new))
-    return Drift(distance=distance, p_value=float(kstwobign.sf(math.sqrt(effective) * distance)))
+    test = ks_2samp(calibration_scores, scores, method="asymp")
+    return Drift(distance=float(test.statistic), p_value=float(test.pvalue))

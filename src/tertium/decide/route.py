@@ -8,20 +8,20 @@ and post-edited in between. Both thresholds are fitted on judged rows for each l
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from operator import itemgetter
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
-from tertium.core.arrays import BoolArray
-from tertium.core.atomic import PathLike, write_text
+from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.core.result import Column, Result, Table
 from tertium.core.schema import POSITIVE, Rule, read_dataclass, read_json_object
@@ -32,13 +32,10 @@ from tertium.decide.judged_rows import (
     read_judged_rows,
 )
 from tertium.decide.margin_calibration import (
-    Drift,
     Share,
     Threshold,
     find_threshold,
-    measure_drift,
     min_rows,
-    precision_bounds,
     stored_quantiles,
 )
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
@@ -76,10 +73,6 @@ class PairThresholds:
     best_publish: Threshold | None = None
     scores: tuple[float, ...] = ()
 
-    def drift(self, scores: Sequence[float]) -> Drift:
-        """Compare oriented scores with those of the judged rows."""
-        return measure_drift(self.scores, self.rows, np.asarray(scores, dtype=np.float64))
-
 
 @dataclass(frozen=True, kw_only=True)
 class RouteStage:
@@ -89,6 +82,11 @@ class RouteStage:
     signatures: tuple[str, ...]
     higher_is_better: bool
     pairs: Mapping[str, PairThresholds]
+
+    @property
+    def sign(self) -> int:
+        """1 if higher scores are better, else -1."""
+        return 1 if self.higher_is_better else -1
 
     def check_signatures(self, scores: RowScores) -> None:
         """Raise an error if scores were computed in another way than those of the fit."""
@@ -102,7 +100,7 @@ class RouteStage:
 
 @dataclass(frozen=True, kw_only=True)
 class Route(Result):
-    """A fitted route; save it as a JSON file with `save` and read it with `Route.load`."""
+    """A fitted route; write it to a `.json` file and read it with `Route.load`."""
 
     target_precision: OpenShare
     bad_precision: OpenShare
@@ -124,13 +122,7 @@ class Route(Result):
             content = read_json_object(Path(path))
         except FileNotFoundError:
             raise UsageError(f"{path}: no such file") from None
-        if content.get("format") == "tertium-route-1":
-            raise ModelError(f"{path} was fitted with an earlier version: fit the route again")
         return read_dataclass(cls, content, str(path))
-
-    def save(self, path: PathLike) -> None:
-        """Write the route as JSON, atomically."""
-        write_text(path, json.dumps(self.records(), ensure_ascii=False, indent=1) + "\n")
 
     def records(self) -> dict[str, Any]:
         """Return plain values, as `load` reads them."""
@@ -141,17 +133,12 @@ class Route(Result):
         return [self._stage_table(stage) for stage in self.stages]
 
     def _stage_table(self, stage: RouteStage) -> Table:
-        sign = 1 if stage.higher_is_better else -1
-        rows = []
-        for lp, own in stage.pairs.items():
-            thresholds = _shares(own.publish, sign) + _shares(own.retranslate, sign)
-            rows.append((lp or "all rows", own.rows, 100 * own.good, *thresholds))
         columns = [
-            Column("pair", itemgetter(0), group="judged"),
-            Column("judged", itemgetter(1), 0, group="judged"),
-            Column("good (%)", itemgetter(2), 1, group="judged"),
-            *_threshold_columns("publish from", "good (%)", 3),
-            *_threshold_columns("retranslate to", "bad (%)", 7),
+            Column("pair", lambda row: row[0] or "all rows", group="judged"),
+            Column("judged", lambda row: row[1].rows, 0, group="judged"),
+            Column("good (%)", lambda row: 100 * row[1].good, 1, group="judged"),
+            *_threshold_columns("publish from", "good (%)", attrgetter("publish"), stage.sign),
+            *_threshold_columns("retranslate to", "bad (%)", attrgetter("retranslate"), stage.sign),
         ]
         criteria = self.criteria
         bad = "" if criteria.bad_score is None else f"; bad: below {criteria.bad_score:g}"
@@ -163,37 +150,35 @@ class Route(Result):
         ]
         for lp, own in stage.pairs.items():
             if own.publish is None:
-                best = own.best_publish
-                reached = (
-                    f"the best lower bound is {100 * best.low:.1f} %" if best else "too few rows"
-                )
-                notes.append(f"{lp or 'all rows'}: nothing is published: {reached}")
+                low = own.best_publish and 100 * own.best_publish.low
+                reason = f"the best lower bound is {low:.1f} %" if low else "too few rows"
+                notes.append(f"{lp or 'all rows'}: nothing is published: {reason}")
         title = f"Route by {stage.metric}"
-        return Table(columns, rows, title, [*notes, *stage.signatures])
+        return Table(columns, [*stage.pairs.items()], title, [*notes, *stage.signatures])
 
 
-def _shares(threshold: Threshold | None, sign: int) -> tuple[float, ...]:
-    """Return a threshold and its shares in percent; NaN without one."""
-    if threshold is None:
-        return (math.nan,) * 4
-    shares = threshold.share, threshold.precision, threshold.low
-    return (sign * threshold.score, *(100 * share for share in shares))
+def _threshold_columns(
+    group: str, quality: str, get: Callable[[PairThresholds], Threshold | None], sign: int
+) -> list[Column]:
+    """Return the columns of a threshold, for rows of a language pair and its thresholds."""
 
+    def value(row: tuple[str, PairThresholds], name: str, factor: int) -> float:
+        threshold = get(row[1])
+        return math.nan if threshold is None else factor * getattr(threshold, name)
 
-def _threshold_columns(group: str, quality: str, first: int) -> list[Column]:
-    """Return the columns of a threshold, whose values begin at place `first` of a row."""
-
-    def score_text(row: Sequence[float], _: int) -> str:
-        return "–" if math.isnan(row[first]) else f"{row[first]:.4g}"
-
-    names = ("share (%)", quality, "at least (%)")
+    score = partial(value, name="score", factor=sign)
+    shares = {"share (%)": "share", quality: "precision", "at least (%)": "low"}
     return [
-        Column(group, itemgetter(first), 0, text=score_text, group=group),
+        Column(group, score, 0, text=lambda row, _: _format_score(score(row)), group=group),
         *(
-            Column(name, itemgetter(place), 1, group=group)
-            for place, name in enumerate(names, start=first + 1)
+            Column(heading, partial(value, name=name, factor=100), 1, group=group)
+            for heading, name in shares.items()
         ),
     ]
+
+
+def _format_score(score: float) -> str:
+    return "–" if math.isnan(score) else f"{score:.4g}"
 
 
 def decide_by_conditions(
@@ -215,7 +200,6 @@ def fit_route(
     alpha: float = 0.05,
     good_score: float | None = None,
     bad_score: float | None = None,
-    allow_major: bool = False,
     ignore: Iterable[str] = (),
 ) -> Route:
     """Fit the thresholds of a route on judged translations.
@@ -232,7 +216,7 @@ def fit_route(
         Share of bad translations among those with a score below the lower threshold.
     alpha
         Probability that one of the two shares is not reached, divided among the metrics.
-    good_score, bad_score, allow_major
+    good_score, bad_score
         What is good and bad (`QualityCriteria`); by default 80 and 50 for ESA and DA, -1 and -10
         for MQM, and a good translation has no major error.
     ignore
@@ -251,14 +235,21 @@ def fit_route(
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
     own_alpha = alpha / len(metrics)
     _check_row_count(judged_rows, target_precision, own_alpha)
-    criteria = choose_criteria(judged_rows, good_score, bad_score, allow_major)
+    criteria = choose_criteria(judged_rows, good_score, bad_score)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
     remaining = np.array([outcome is None for outcome, _ in decisions])
-    fitter = _StageFitter(judged_rows, criteria, target_precision, bad_precision, own_alpha)
+    fitter = _StageFitter(
+        judged_rows=judged_rows,
+        pairs=np.array([row.lp for row in judged_rows.rows]),
+        good=criteria.flag_good(judged_rows),
+        bad=criteria.flag_bad(judged_rows),
+        targets=(target_precision, bad_precision),
+        alpha=own_alpha,
+    )
     stages: list[RouteStage] = []
-    for spec in metrics:
-        stage, remaining = fitter.fit(spec, remaining)
+    for loaded in metrics:
+        stage, remaining = fitter.fit(loaded, remaining)
         stages.append(stage)
     _check_target_reached(stages, target_precision, alpha)
     return Route(
@@ -271,75 +262,65 @@ def fit_route(
     )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _StageFitter:
     """Fits one metric after the other on the rows that the earlier ones leave undecided."""
 
-    def __init__(
-        self,
-        judged_rows: JudgedRows,
-        criteria: QualityCriteria,
-        target: float,
-        bad_target: float,
-        alpha: float,
-    ) -> None:
-        self.judged_rows, self.alpha = judged_rows, alpha
-        self.target, self.bad_target = target, bad_target
-        self.good, self.bad = criteria.flag_good(judged_rows), criteria.flag_bad(judged_rows)
-        self.pairs = np.array([row.lp for row in judged_rows.rows])
+    judged_rows: JudgedRows
+    pairs: np.ndarray
+    good: BoolArray
+    bad: BoolArray
+    targets: tuple[float, float]
+    alpha: float
 
     def fit(self, metric: Metric, remaining: BoolArray) -> tuple[RouteStage, BoolArray]:
         """Return the stage of a metric, and the rows that it leaves undecided."""
         indices = np.flatnonzero(remaining)
         if not len(indices):
             raise DataError(f"{metric.spec}: no judged row is left to fit it")
-        rows = [self.judged_rows.rows[n] for n in indices.tolist()]
-        [scores] = score_rows(rows, [metric.spec])
-        usable = scores.is_reliable
+        [scores] = score_rows([self.judged_rows.rows[n] for n in indices.tolist()], [metric.spec])
         oriented = np.full(len(remaining), np.nan)
-        oriented[indices[usable]] = scores.oriented[usable]
-        counts = {lp: int((self.pairs == lp).sum()) for lp in dict.fromkeys(self.pairs.tolist())}
-        pairs = {
-            lp: self._thresholds(oriented, self.pairs == lp)
-            for lp, count in counts.items()
-            if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[self.pairs == lp]).any()
-        }
+        oriented[indices] = np.where(scores.is_reliable, scores.oriented, np.nan)
+        thresholds = {}
+        for lp, count in Counter(self.pairs.tolist()).items():
+            members = self.pairs == lp
+            if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[members]).any():
+                thresholds[lp] = self._find_thresholds(oriented, members)
         stage = RouteStage(
             metric=metric.spec,
             signatures=tuple(sorted({*scores.signatures.values()})),
             higher_is_better=metric.higher_is_better,
-            pairs=pairs,
+            pairs=thresholds,
         )
         undecided = [
-            bool(keep) and decide_by_score(pairs.get(lp), value) is None
-            for keep, lp, value in zip(remaining, self.pairs.tolist(), oriented, strict=True)
+            decide_by_score(thresholds.get(lp), value) is None
+            for lp, value in zip(self.pairs.tolist(), oriented, strict=True)
         ]
-        return stage, np.array(undecided, dtype=np.bool_)
+        return stage, remaining & np.array(undecided)
 
-    def _thresholds(self, oriented: np.ndarray, members: BoolArray) -> PairThresholds:
-        usable = members & np.isfinite(oriented)
-        scores = oriented[usable]
-        clusters = [self.judged_rows.clusters[n] for n in np.flatnonzero(usable).tolist()]
-        rows = int(members.sum())
-        publish = find_threshold(scores, self.good[usable], clusters, self.target, self.alpha)
-        above = -math.inf if publish.chosen is None else -publish.chosen.score
-        discard = find_threshold(
-            -scores, self.bad[usable], clusters, self.bad_target, self.alpha, above=above
+    def _find_thresholds(self, oriented: FloatArray, members: BoolArray) -> PairThresholds:
+        usable = np.flatnonzero(members & np.isfinite(oriented))
+        scores, rows = oriented[usable], int(members.sum())
+        clusters = [self.judged_rows.clusters[n] for n in usable.tolist()]
+        target, bad_target = self.targets
+        publish, best = find_threshold(scores, self.good[usable], clusters, target, self.alpha)
+        above = -math.inf if publish is None else -publish.score
+        retranslate, _ = find_threshold(
+            scores, self.bad[usable], clusters, bad_target, self.alpha, sign=-1, above=above
         )
         return PairThresholds(
             rows=rows,
             good=float(self.good[members].mean()),
-            publish=_of_all_rows(publish.chosen, rows),
-            retranslate=_of_all_rows(discard.chosen, rows, sign=-1),
-            best_publish=None if publish.chosen else _of_all_rows(publish.best, rows),
+            publish=_of_all_rows(publish, rows),
+            retranslate=_of_all_rows(retranslate, rows),
+            best_publish=None if publish else _of_all_rows(best, rows),
             scores=stored_quantiles(scores),
         )
 
 
-def _of_all_rows(threshold: Threshold | None, rows: int, sign: int = 1) -> Threshold | None:
-    """Return a threshold with its share of all judged rows, for scores times `sign`."""
-    if threshold is None:
-        return None
-    return replace(threshold, score=sign * threshold.score, share=threshold.rows / rows)
+def _of_all_rows(threshold: Threshold | None, rows: int) -> Threshold | None:
+    """Return a threshold with its share of all judged rows, also those without a score."""
+    return threshold and replace(threshold, share=threshold.rows / rows)
 
 
 def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outcome | None:
@@ -363,13 +344,10 @@ def _check_row_count(judged_rows: JudgedRows, target: float, alpha: float) -> No
     """Raise an error if no language pair has enough rows for thresholds of its own."""
     rows = max(Counter(row.lp for row in judged_rows.rows).values())
     needed = max(MIN_JUDGED_ROWS, min_rows(target, alpha))
-    if rows >= needed:
-        return
-    low = float(precision_bounds(np.array([rows]), np.array([rows]), alpha)[0][0])
-    raise DataError(
-        f"{rows} judged rows are too few: expected at least {needed} of a language pair. Even if "
-        f"all {rows} were published and good, a precision of only {low:.3f} could be promised"
-    )
+    if rows < needed:
+        raise DataError(
+            f"{rows} judged rows are too few: expected at least {needed} of a language pair"
+        )
 
 
 def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from tertium.core.errors import UsageError
 from tertium.core.result import Column, Result, Table
 from tertium.core.spans import Span
-from tertium.decide.margin_calibration import Drift
+from tertium.decide.margin_calibration import Drift, measure_drift
 from tertium.decide.route import (
     OUTCOMES,
     POST_EDIT,
@@ -71,17 +71,13 @@ class Saving:
         >>> Saving(metric="judge", scored=20, avoided=80, seconds=10, cost=0.5).describe()
         'judge scored 20 of 100 rows: 80 % avoided, about 40 s and a cost of 2.00 saved'
         """
-        total = self.scored + self.avoided
-        text = f"{self.metric} scored {self.scored:,} of {total:,} rows"
-        if not total:
-            return text
-        text += f": {100 * self.avoided / total:.0f} % avoided"
-        if self.scored:
-            text += f", about {self.avoided * self.seconds / self.scored:,.0f} s"
-            if self.cost is not None:
-                text += f" and a cost of {self.avoided * self.cost / self.scored:,.2f}"
-            text += " saved"
-        return text
+        total, ratio = self.scored + self.avoided, self.avoided / self.scored
+        cost = "" if self.cost is None else f" and a cost of {ratio * self.cost:,.2f}"
+        return (
+            f"{self.metric} scored {self.scored:,} of {total:,} rows: "
+            f"{100 * self.avoided / total:.0f} % avoided, about {ratio * self.seconds:,.0f} s"
+            f"{cost} saved"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,13 +97,10 @@ class RoutedTranslations(Result):
 
     def records(self) -> dict[str, Any]:
         """Return counts, drift, warnings and savings as plain values, for JSON."""
-        drift = {
-            metric: {lp: asdict(own) for lp, own in pairs.items()}
-            for metric, pairs in self.drift.items()
-        }
+        drifts = self.drift.items()
         return {
             "outcomes": self.counts(),
-            "drift": drift,
+            "drift": {metric: {lp: asdict(pairs[lp]) for lp in pairs} for metric, pairs in drifts},
             "warnings": list(self.notes),
             "savings": [asdict(saving) for saving in self.savings],
         }
@@ -118,9 +111,11 @@ class RoutedTranslations(Result):
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the outcomes in each language pair."""
-        pairs = dict.fromkeys(row.row.lp for row in self.rows)
-        counted = Counter((row.row.lp, row.outcome) for row in self.rows)
-        return {lp: {name: counted[lp, name] for name in OUTCOMES} for lp in pairs}
+        counted: dict[str, dict[str, int]] = {}
+        for row in self.rows:
+            counts = counted.setdefault(row.row.lp, dict.fromkeys(OUTCOMES, 0))
+            counts[row.outcome] += 1
+        return counted
 
     def tables(self) -> list[Table]:
         """Return the number and share of each outcome by language pair."""
@@ -150,7 +145,7 @@ class RoutedTranslations(Result):
             Column("reason"),
         ]
         for stage in self.route.stages:
-            columns.append(Column(stage.metric, partial(_score, spec=stage.metric)))
+            columns.append(Column(stage.metric, partial(_score, stage.metric)))
         return Table(columns, self.rows)
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -158,7 +153,7 @@ class RoutedTranslations(Result):
         return (row.record() for row in self.rows)
 
 
-def _score(row: RoutedRow, spec: str) -> float | None:
+def _score(spec: str, row: RoutedRow) -> float | None:
     return row.scores.get(spec)
 
 
@@ -194,130 +189,127 @@ def apply_route(
         The language pair of all rows, if there is no column.
     """
     rows = rows_of_testset(as_testset(testset, sources, references), lp)
-    return _Router(route, rows).run()
-
-
-class _Router:
-    """Decides about rows by checks, then by one metric after the other."""
-
-    def __init__(self, route: Route, rows: Sequence[Row]) -> None:
-        self.route = route
-        self.drift: dict[str, dict[str, Drift]] = {}
-        self.notes: list[str] = []
-        findings = find_errors(rows)
-        decisions = decide_by_conditions(findings, route.conditions)
-        self.undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
-        self.rows = [
-            RoutedRow(
-                row=row,
-                outcome=outcome or POST_EDIT,
-                reason=f"check {name}" if name else "",
-                scores={},
-                findings=spans,
-            )
-            for row, spans, (outcome, name) in zip(rows, findings, decisions, strict=True)
-        ]
-
-    def run(self) -> RoutedTranslations:
-        first, *_ = self.route.stages
-        self._check_pairs(first)
-        candidates = len(self.undecided)
-        savings = []
-        for stage in self.route.stages:
-            count = len(self.undecided)
-            if not count:
-                break
-            scores = self._apply_stage(stage)
-            if stage is not first:
-                savings.append(
-                    Saving(
-                        metric=stage.metric,
-                        scored=count,
-                        avoided=candidates - count,
-                        seconds=scores.seconds,
-                        cost=scores.usage.get("cost"),
-                    )
-                )
-        return RoutedTranslations(
-            route=self.route,
-            rows=tuple(self.rows),
-            drift=self.drift,
-            notes=tuple(self.notes),
-            savings=tuple(savings),
+    findings = find_errors(rows)
+    decisions = decide_by_conditions(findings, route.conditions)
+    routed = [
+        RoutedRow(
+            row=row,
+            outcome=outcome or POST_EDIT,
+            reason=f"check {name}" if name else "",
+            scores={},
+            findings=spans,
         )
-
-    def _check_pairs(self, stage: RouteStage) -> None:
-        """Warn about language pairs without judged rows; refuse rows without a pair."""
-        for lp, indices in group_by_pair([row.row for row in self.rows]).items():
-            if lp in stage.pairs:
-                continue
-            fitted = ", ".join(stage.pairs) or "no pair"
-            if not lp:
-                raise UsageError(
-                    f"the rows have no language pair, but the route was fitted for {fitted}: add "
-                    "a column lp, or give --source-language and --target-language"
-                )
-            self.notes.append(
-                f"warning: {lp}: {len(indices):,} rows, but fewer than 100 judged rows in the "
-                f"route (fitted: {fitted}): its scores decide nothing"
-            )
-
-    def _apply_stage(self, stage: RouteStage) -> RowScores:
-        rows = [self.rows[n].row for n in self.undecided]
-        [scores] = score_rows(rows, [stage.metric])
+        for row, spans, (outcome, name) in zip(rows, findings, decisions, strict=True)
+    ]
+    notes = [*_describe_unfitted_pairs(route.stages[0], rows)]
+    undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
+    candidates = len(undecided)
+    savings = []
+    drift = {}
+    for stage in route.stages:
+        count = len(undecided)
+        if not count:
+            break
+        [scores] = score_rows([rows[n] for n in undecided], [stage.metric])
         stage.check_signatures(scores)
-        undecided = []
-        for position, n in enumerate(self.undecided):
-            own = stage.pairs.get(rows[position].lp)
-            outcome = None
-            if scores.is_reliable[position]:
-                outcome = decide_by_score(own, float(scores.oriented[position]))
-                reason = _explain(stage, own, outcome)
-            else:
-                reason = f"{stage.metric}: {', '.join(scores.warnings[position])}"
-            self.rows[n] = replace(
-                self.rows[n],
-                outcome=outcome or POST_EDIT,
-                reason=reason,
-                scores={**self.rows[n].scores, stage.metric: float(scores.values[position])},
-            )
-            if outcome is None:
-                undecided.append(n)
-        self.undecided = undecided
         missing = int(scores.flags[NO_SCORE].sum()) if NO_SCORE in scores.flags else 0
         if missing:
-            self.notes.append(
-                f"warning: {stage.metric}: no score for {missing:,} of {len(rows):,} rows: it "
-                "decides nothing about them"
+            notes.append(
+                f"warning: {stage.metric}: no score for {missing:,} of {count:,} rows: it decides "
+                "nothing about them"
             )
-        self._measure_drift(stage, rows, scores)
-        return scores
-
-    def _measure_drift(self, stage: RouteStage, rows: Sequence[Row], scores: RowScores) -> None:
-        for lp, indices in group_by_pair(rows).items():
-            own, values = stage.pairs.get(lp), scores.oriented[indices]
-            values = values[np.isfinite(values)]
-            if own is None or len(values) < MIN_DRIFT_ROWS:
-                continue
-            drift = own.drift(values.tolist())
-            self.drift.setdefault(stage.metric, {})[lp] = drift
-            if drift.is_large:
-                self.notes.append(
-                    f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "
-                    f"the judged rows (Kolmogorov-Smirnov distance {drift.distance:.2f}, p = "
-                    f"{drift.p_value:.1g}): the promised precision may not hold; judge some rows "
-                    "and fit the route again"
+        drifts = _measure_drift(stage, [rows[n] for n in undecided], scores)
+        notes += _describe_drift(stage, drifts)
+        drift |= {stage.metric: drifts} if drifts else {}
+        undecided = _apply_stage(stage, scores, routed, undecided)
+        if stage is not route.stages[0]:
+            savings.append(
+                Saving(
+                    metric=stage.metric,
+                    scored=count,
+                    avoided=candidates - count,
+                    seconds=scores.seconds,
+                    cost=scores.usage.get("cost"),
                 )
+            )
+    return RoutedTranslations(
+        route=route,
+        rows=tuple(routed),
+        drift=drift,
+        notes=tuple(notes),
+        savings=tuple(savings),
+    )
 
 
-def _explain(stage: RouteStage, own: PairThresholds | None, outcome: Outcome | None) -> str:
+def _describe_unfitted_pairs(stage: RouteStage, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield warnings about language pairs without judged rows; refuse rows without a pair."""
+    fitted = ", ".join(stage.pairs) or "no pair"
+    for lp, indices in group_by_pair(rows).items():
+        if lp in stage.pairs:
+            continue
+        if not lp:
+            raise UsageError(
+                f"the rows have no language pair, but the route was fitted for {fitted}: add "
+                "a column lp, or give --source-language and --target-language"
+            )
+        yield (
+            f"warning: {lp}: {len(indices):,} rows, but fewer than 100 judged rows in the "
+            f"route (fitted: {fitted}): its scores decide nothing"
+        )
+
+
+def _apply_stage(
+    stage: RouteStage, scores: RowScores, routed: list[RoutedRow], places: Sequence[int]
+) -> list[int]:
+    """Decide about the rows in these places; return the places of those that stay undecided."""
+    undecided = []
+    for position, n in enumerate(places):
+        thresholds = stage.pairs.get(routed[n].row.lp)
+        outcome = None
+        reason = f"{stage.metric}: {', '.join(scores.warnings[position])}"
+        if scores.is_reliable[position]:
+            outcome = decide_by_score(thresholds, float(scores.oriented[position]))
+            reason = f"{stage.metric}{_explain(stage, thresholds, outcome)}"
+        if outcome is None:
+            undecided.append(n)
+        routed[n] = replace(
+            routed[n],
+            outcome=outcome or POST_EDIT,
+            reason=reason,
+            scores={**routed[n].scores, stage.metric: float(scores.values[position])},
+        )
+    return undecided
+
+
+def _measure_drift(stage: RouteStage, rows: Sequence[Row], scores: RowScores) -> dict[str, Drift]:
+    """Compare the scores of each language pair with those of its judged rows."""
+    drifts = {}
+    for lp, indices in group_by_pair(rows).items():
+        values = scores.oriented[indices]
+        values = values[np.isfinite(values)]
+        if lp in stage.pairs and len(values) >= MIN_DRIFT_ROWS:
+            drifts[lp] = measure_drift(stage.pairs[lp].scores, values)
+    return drifts
+
+
+def _describe_drift(stage: RouteStage, drifts: Mapping[str, Drift]) -> Iterator[str]:
+    for lp, drift in drifts.items():
+        if drift.is_large:
+            yield (
+                f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "
+                f"the judged rows (Kolmogorov-Smirnov distance {drift.distance:.2f}, p = "
+                f"{drift.p_value:.1g}): the promised precision may not hold; judge some rows "
+                "and fit the route again"
+            )
+
+
+def _explain(stage: RouteStage, thresholds: PairThresholds | None, outcome: Outcome | None) -> str:
     """Explain the outcome of a score by the threshold on the scale of the metric."""
-    if own is None:
-        return f"{stage.metric}: no threshold"
-    sign = 1 if stage.higher_is_better else -1
-    above, below = (">=", "<=") if stage.higher_is_better else ("<=", ">=")
-    if outcome == PUBLISH and own.publish is not None:
-        return f"{stage.metric} {above} {sign * own.publish.score:.4g}"
-    if outcome is not None and own.retranslate is not None:
-        return f"{stage.metric} {below} {sign * own.retranslate.score:.4g}"
-    return f"{stage.metric}: undecided"
+    if thresholds is None:
+        return ": no threshold"
+    if outcome is None:
+        return ": undecided"
+    threshold = thresholds.publish if outcome == PUBLISH else thresholds.retranslate
+    assert threshold is not None
+    is_above = (outcome == PUBLISH) == stage.higher_is_better
+    return f" {'>=' if is_above else '<='} {stage.sign * threshold.score:.4g}"
