@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,9 @@ from tertium.data.judgments import JudgmentSet
 from tertium.people.campaign import CampaignItem
 from tertium.people.rater_answers import (
     RaterAnswer,
-    judgment_rows,
+    ScoredAnswers,
     latest_answers,
     read_answers,
-    write_judgments,
 )
 
 MARKS = (Span(4, 5, severity="major"),)  # the emoji, by code points
@@ -48,7 +46,7 @@ def test_judgments_of_a_campaign_are_read_as_human_data(tmp_path: Path) -> None:
         RaterAnswer(rater="anna", item="1", system="b", score=90.0),
         RaterAnswer(rater="ben", item="2", system="a", skipped="broken"),
     ]
-    write_judgments(answers, campaign, tmp_path / "j.jsonl")
+    ScoredAnswers(campaign, answers).write(tmp_path / "j.jsonl")
     [judgments] = read_human_data(tmp_path / "j.jsonl")
     assert isinstance(judgments, JudgmentSet)
     assert [(j.system, j.item, j.score, j.annotator) for j in judgments.judgments] == [
@@ -66,17 +64,17 @@ def test_scores_depend_on_the_protocol() -> None:
     marked = RaterAnswer(
         rater="anna", item="1", system="a", spans=MARKS, missing=(UnlocatedError("minor"),)
     )
-    assert [row["score"] for row in judgment_rows([marked], mqm)] == [-6.0]
+    assert [row["score"] for row in ScoredAnswers(mqm, [marked]).rows()] == [-6.0]
     ranked = [
         RaterAnswer(rater="anna", item="1", system="a", rank=1),
         RaterAnswer(rater="anna", item="1", system="b", rank=1),
         RaterAnswer(rater="ben", item="2", system="a", rank=2),
         RaterAnswer(rater="ben", item="2", system="b", rank=1),
     ]
-    rows = judgment_rows(ranked, make_campaign(protocol="ranking"))
+    rows = ScoredAnswers(make_campaign(protocol="ranking"), ranked).rows()
     assert [row["score"] for row in rows] == [0.5, 0.5, 0.0, 1.0]
     edited = RaterAnswer(rater="anna", item="1", system="b", edited="Ein schöner Satz.")
-    [row] = judgment_rows([edited], make_campaign(protocol="post-edit"))
+    [row] = ScoredAnswers(make_campaign(protocol="post-edit"), [edited]).rows()
     assert row["score"] == pytest.approx(-100 / 3)
 
 
@@ -90,14 +88,14 @@ def test_checks_and_incomplete_answers_do_not_count() -> None:
         RaterAnswer(rater="anna", item="c", system="a", score=1.0),
         RaterAnswer(rater="anna", item="1", system="a"),
     ]
-    counts: Counter[str] = Counter()
-    assert not [*judgment_rows(answers, campaign, excluded_counts=counts)]
-    assert counts == {"attention check or tutorial": 1, "answer without a score": 1}
+    scored = ScoredAnswers(campaign, answers)
+    assert not [*scored.rows()]
+    assert scored.excluded_counts == {"attention check or tutorial": 1, "answer without a score": 1}
 
 
 def test_answers_of_another_campaign_are_refused() -> None:
     with pytest.raises(DataError, match="belong to another campaign"):
-        [*judgment_rows([RaterAnswer(rater="anna", item="9", system="a")], make_campaign())]
+        ScoredAnswers(make_campaign(), [RaterAnswer(rater="anna", item="9", system="a")])
 
 
 def test_the_highest_revision_counts_in_any_order() -> None:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.core.arrays import FloatArray
+from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
-from tertium.data.judgments import read_judgments
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.people.rater_agreement import agree
+from tertium.people.rating_tables import Ratings
 from tertium.people.reliability import (
     Resampler,
+    Statistic,
     alpha_from_sums,
-    alpha_sums,
+    error_statistics,
     icc_from_sums,
-    icc_sums,
-    kappa_statistic,
     kendall_statistic,
     krippendorff_alpha,
-    pearson_statistic,
-    span_statistics,
+    measure_kappa,
+    measure_pearson,
+    rating_sums,
     spearman_brown,
-    worst_severities,
+    worst_severity,
 )
 
 X = np.nan
@@ -43,6 +46,10 @@ def resampler(units: int, resamples: int = 300) -> Resampler:
     return Resampler(clusters=np.arange(units), resamples=resamples, rng=np.random.default_rng(1))
 
 
+def kappa_statistic(levels: FloatArray) -> Statistic:
+    return resampler(levels.shape[1]).average_pairs("kappa", levels, measure_kappa)
+
+
 def test_alpha_of_krippendorffs_example() -> None:
     assert krippendorff_alpha(KRIPPENDORFF) == pytest.approx(0.849, abs=0.0005)
     assert krippendorff_alpha(KRIPPENDORFF, ordinal=True) == pytest.approx(0.815, abs=0.0005)
@@ -50,7 +57,7 @@ def test_alpha_of_krippendorffs_example() -> None:
 
 
 def test_icc_of_shrout_and_fleiss() -> None:
-    one = float(icc_from_sums(icc_sums(SHROUT_FLEISS).sum(axis=0)))
+    one = float(icc_from_sums(rating_sums(SHROUT_FLEISS).sum(axis=0)))
     assert one == pytest.approx(0.17, abs=0.005)
     assert spearman_brown(one, 4) == pytest.approx(0.44, abs=0.005)
 
@@ -60,7 +67,7 @@ def test_kappa_of_two_raters_by_hand() -> None:
     # is .7, expected (25 * 30 + 25 * 20) / 50^2 = .5, kappa .4. Scott's pi would be .394.
     first = [0] * 25 + [2] * 25
     second = [0] * 20 + [2] * 5 + [0] * 10 + [2] * 15
-    result = kappa_statistic(np.array([first, second], dtype=float), resampler(50))
+    result = kappa_statistic(np.array([first, second], dtype=float))
     assert result.value == pytest.approx(0.4)
     assert result.low < 0.4 < result.high
     assert result.count == 50
@@ -77,18 +84,18 @@ def test_kappa_is_that_of_pairs_of_raters_with_their_own_marginals() -> None:
     )
     # cohen_kappa_score of scikit-learn 1.9.1 for each pair of raters
     pairs = [0.4782608695652174, 0.09352517985611508, -0.08450704225352101]
-    assert kappa_statistic(levels[[0, 1]], resampler(16)).value == pytest.approx(pairs[0])
-    assert kappa_statistic(levels[[0, 2]], resampler(16)).value == pytest.approx(pairs[1])
-    assert kappa_statistic(levels[[1, 2]], resampler(16)).value == pytest.approx(pairs[2])
-    result = kappa_statistic(levels, resampler(16))
+    assert kappa_statistic(levels[[0, 1]]).value == pytest.approx(pairs[0])
+    assert kappa_statistic(levels[[0, 2]]).value == pytest.approx(pairs[1])
+    assert kappa_statistic(levels[[1, 2]]).value == pytest.approx(pairs[2])
+    result = kappa_statistic(levels)
     assert result.value == pytest.approx(np.average(pairs, weights=[16, 14, 14]))
     assert result.low < result.value < result.high
     assert result.count == 16 + 14 + 14
 
 
 def test_kappa_is_undefined_if_all_raters_use_one_level() -> None:
-    assert np.isnan(kappa_statistic(np.zeros((2, 9)), resampler(9)).value)
-    assert np.isnan(kappa_statistic(np.array([[0.0, X, X], [X, 1, 2]]), resampler(3)).value)
+    assert np.isnan(kappa_statistic(np.zeros((2, 9))).value)
+    assert np.isnan(kappa_statistic(np.array([[0.0, X, X], [X, 1, 2]])).value)
 
 
 def test_agree_shows_cohens_kappa() -> None:
@@ -136,8 +143,12 @@ def test_intervals_contain_the_value_and_shrink() -> None:
     for size in (60, 600):
         truth = rng.normal(0, 1, size)
         ratings = truth + rng.normal(0, 1, (3, size))
-        sums = alpha_sums(ratings)
-        result = resampler(size).summarize("alpha", sums, alpha_from_sums, size)
+        sums = rating_sums(ratings)
+
+        def measure(weights: FloatArray, sums: FloatArray = sums) -> FloatArray:
+            return alpha_from_sums(weights @ sums)
+
+        result = resampler(size).summarize("alpha", measure, size)
         assert result.low < result.value < result.high
         assert abs(result.value - 0.5) < 0.2
         widths.append(result.high - result.low)
@@ -157,7 +168,7 @@ def test_correlations_are_averaged_over_pairs_of_raters() -> None:
         ],
         weights=[80, 40, 40],
     )
-    result = pearson_statistic(ratings, resampler(80))
+    result = resampler(80).average_pairs("Pearson", ratings, measure_pearson)
     assert result.value == pytest.approx(expected)
     assert result.low < result.value < result.high
     kendall = kendall_statistic(ratings, resampler(80, 50))
@@ -167,7 +178,14 @@ def test_correlations_are_averaged_over_pairs_of_raters() -> None:
 def test_spans_of_two_raters() -> None:
     left = ErrorAnnotations((Span(0, 4, severity="major"),))
     right = ErrorAnnotations((Span(2, 6, severity="minor"),), (UnlocatedError("critical"),))
-    characters, spans = span_statistics([[left], [right]], [9], resampler(1))
+    judgments = [
+        Judgment(Segment("Ein Satz."), 50.0, "1", "a", name, error_annotations=marks)
+        for name, marks in (("anna", left), ("ben", right))
+    ]
+    ratings = Ratings.from_judgments(JudgmentSet(name="x", judgments=tuple(judgments)))
+    characters, spans, kappa = error_statistics(ratings, resampler(1))
     assert characters.value == pytest.approx(2 * 1 / 8)  # two characters with half credit
     assert spans.value == pytest.approx(2 * (2 / 6 / 2) / 2)
-    assert worst_severities([left, right, None, ErrorAnnotations()]).tolist() == [2, 3, -1, 0]
+    assert np.isnan(kappa.value)
+    assert [worst_severity(marks) for marks in (left, right, ErrorAnnotations())] == [2, 3, 0]
+    assert np.isnan(worst_severity(None))

@@ -120,9 +120,14 @@ class ErrorAnnotations:
         spans = tuple(error for error in errors if isinstance(error, Span))
         return cls(spans, tuple(e for e in errors if isinstance(e, UnlocatedError)), raters)
 
+    @property
+    def errors(self) -> tuple[Span | UnlocatedError, ...]:
+        """All errors, with and without a position."""
+        return (*self.spans, *self.missing)
+
     def score(self, weights: Mapping[str, float] = MQM_WEIGHTS) -> float:
         """Compute minus the mean error weight per rater."""
-        return score_spans([*self.spans, *self.missing], raters=self.raters, weights=weights)
+        return score_spans(self.errors, raters=self.raters, weights=weights)
 
 
 def merge_annotations(annotations: Sequence[ErrorAnnotations]) -> ErrorAnnotations:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
-from tertium.core.errors import DataError, UsageError
+from tertium.core.errors import UsageError
 from tertium.core.options import (
     FileKind,
     InFile,
@@ -18,12 +15,9 @@ from tertium.core.options import (
     Significance,
 )
 from tertium.core.result import View, field_values
-from tertium.people.campaign import is_campaign_file, read_campaign
-from tertium.people.rater_agreement import RaterStudies, agree
-from tertium.people.rater_answers import RaterAnswer, read_answers, write_judgments
-from tertium.people.session import AnnotationSession, default_database
+from tertium.people.campaign import is_campaign_file
+from tertium.people.rater_agreement import RaterStudies, agree, score_campaign
 
-DATABASE_SUFFIX = ".db"
 FILES = {
     "judgments": FileKind(RaterStudies, (".jsonl",)),
     "results": FileKind.of(RaterStudies, ".jsonl"),
@@ -71,20 +65,20 @@ def agree_on_files(
     of a campaign, also while its server is running; meta, train, route and report read them.
     """
     files = output.split(FILES)
-    campaign_answers = _read_answers(human, answers) if is_campaign_file(human) else None
-    if files["judgments"] and campaign_answers is None:
+    scored = score_campaign(human, answers) if is_campaign_file(human) else None
+    if files["judgments"] and scored is None:
         raise UsageError(f"-o {files['judgments'][0]} holds judgments of a campaign: give one")
     studies = agree(
-        human,
-        answers=answers if campaign_answers is None else campaign_answers,
+        human if scored is None else scored,
+        answers=None if scored else answers,
         exclude=exclude,
         lps=lps,
         pass_mark=pass_mark,
         **field_values(tests),
     )
-    for path in files["judgments"]:
-        chosen = [answer for answer in campaign_answers or () if answer.rater not in exclude]
-        write_judgments(chosen, read_campaign(human), path)
+    if scored is not None:
+        for path in files["judgments"]:
+            scored.write(path, exclude)
     result = RaterStudies(tuple(studies))
     records = result.records()
     return View(
@@ -92,17 +86,3 @@ def agree_on_files(
         json=records[0] if len(records) == 1 else records,
         files=[(result, path) for path in files["results"]],
     )
-
-
-def _read_answers(campaign: str, answers: str | None) -> Sequence[RaterAnswer]:
-    """Return the answers to a campaign, by default those of the database next to it."""
-    path = Path(answers or default_database(campaign))
-    if not path.is_file():
-        raise DataError(
-            f"{campaign} is a campaign: give the answers of its raters (--answers); {path} does "
-            "not exist"
-        )
-    if path.suffix != DATABASE_SUFFIX:
-        return read_answers(path)
-    with closing(AnnotationSession(read_campaign(campaign), path)) as session:
-        return session.state.answers()

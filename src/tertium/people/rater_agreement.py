@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,27 +17,14 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import check_resamples, make_rng
 from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
-from tertium.core.spans import MQM_WEIGHTS, ErrorAnnotations
 from tertium.data.human_data_files import read_rater_judgments
-from tertium.data.judgments import JudgmentSet, read_judgments
+from tertium.data.judgments import JudgmentSet
 from tertium.people.campaign import is_campaign_file, read_campaign
-from tertium.people.rater_answers import RaterAnswer, judgment_rows, latest_answers, read_answers
-from tertium.people.rater_quality import RaterQuality, count_checks, describe_raters
+from tertium.people.rater_answers import ScoredAnswers, read_answers
+from tertium.people.rater_quality import RaterQuality, describe_raters
 from tertium.people.rating_tables import Ratings
-from tertium.people.reliability import (
-    Resampler,
-    Statistic,
-    alpha_from_sums,
-    alpha_sums,
-    icc_from_sums,
-    icc_sums,
-    kappa_statistic,
-    kendall_statistic,
-    pearson_statistic,
-    span_statistics,
-    spearman_brown,
-    worst_severities,
-)
+from tertium.people.reliability import CEILING, Statistic, krippendorff_alpha, measure_agreement
+from tertium.people.session import AnnotationSession, default_database
 from tertium.people.system_ratings import (
     Scorecard,
     SystemScore,
@@ -45,7 +33,7 @@ from tertium.people.system_ratings import (
     score_systems,
 )
 
-CEILING = "ceiling of metrics"
+DATABASE_SUFFIX = ".db"
 SEVERITIES = ("critical", "major", "minor", "bad", "neutral")
 
 
@@ -250,12 +238,11 @@ def _format_checks(rater: RaterQuality, _: int) -> str:
 
 
 def agree(
-    judgments: PathLike | JudgmentSet,
+    judgments: PathLike | JudgmentSet | ScoredAnswers,
     *,
-    answers: PathLike | Sequence[RaterAnswer] | None = None,
+    answers: PathLike | None = None,
     exclude: Sequence[str] = (),
     lps: Sequence[str] = (),
-    weights: Mapping[str, float] = MQM_WEIGHTS,
     pass_mark: float | None = None,
     resamples: int = 1000,
     alpha: float = 0.05,
@@ -266,16 +253,14 @@ def agree(
     Parameters
     ----------
     judgments
-        A campaign of `tertium plan` with `answers`, a file of judgments with raters in any known
-        format, or a `JudgmentSet`.
+        A campaign of `tertium plan`, a file of judgments with raters in any known format, a
+        `JudgmentSet`, or scored answers.
     answers
-        The answer file of a campaign, or its answers.
+        The file of answers to a campaign. By default, the database next to it.
     exclude
         Raters to leave out.
     lps
         Language pairs to keep. By default, all.
-    weights
-        Weights of errors in the MQM scorecard.
     pass_mark
         MQM points per 1,000 words up to which a system passes.
     resamples, seed
@@ -295,7 +280,21 @@ def agree(
     True
     """
     check_resamples(resamples)
-    sets, seconds, checks = _read(judgments, answers, lps)
+    checks, seconds = None, None
+    if not isinstance(judgments, JudgmentSet | ScoredAnswers):
+        if is_campaign_file(judgments):
+            judgments = score_campaign(judgments, answers)
+        elif answers is not None:
+            raise UsageError(f"--answers is for a campaign, but {judgments} is not one")
+    if isinstance(judgments, ScoredAnswers):
+        checks, seconds = judgments.count_checks(), judgments.seconds()
+        sets = [judgments.judgments()]
+    elif isinstance(judgments, JudgmentSet):
+        sets = [*judgments.split_by_language_pair().values()]
+    else:
+        sets = read_rater_judgments(judgments, lps=lps)
+        if not sets:
+            raise DataError(f"{judgments}: no scores of translations by raters")
     all_ratings = [Ratings.from_judgments(entry, seconds=seconds) for entry in sets]
     names = {name for ratings in all_ratings for name in ratings.raters}
     if unknown := [name for name in exclude if name not in names]:
@@ -303,13 +302,11 @@ def agree(
     studies = []
     for entry, ratings in zip(sets, all_ratings, strict=True):
         if exclude:
-            ratings = ratings.without_raters([name for name in exclude if name in ratings.raters])
+            ratings = ratings.without_raters(exclude)
         rng = make_rng(seed)
         raters = describe_raters(ratings, checks)
         systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
-        scorecards = make_scorecards(
-            ratings, resamples=resamples, rng=rng, weights=weights, pass_mark=pass_mark
-        )
+        scorecards = make_scorecards(ratings, resamples=resamples, rng=rng, pass_mark=pass_mark)
         study = RaterStudy(
             name=ratings.name,
             ratings=ratings,
@@ -325,35 +322,19 @@ def agree(
     return studies
 
 
-def _read(
-    judgments: PathLike | JudgmentSet,
-    answers: PathLike | Sequence[RaterAnswer] | None,
-    lps: Sequence[str],
-) -> tuple[
-    list[JudgmentSet], dict[tuple[str, str, str], float], Mapping[str, tuple[int, int]] | None
-]:
-    """Return judgment sets, working times and attention checks."""
-    if isinstance(judgments, JudgmentSet):
-        return [*judgments.split_by_language_pair().values()], {}, None
-    if not is_campaign_file(judgments):
-        if answers is not None:
-            raise UsageError(f"--answers is for a campaign, but {judgments} is not one")
-        sets = read_rater_judgments(judgments, lps=lps)
-        if not sets:
-            raise DataError(f"{judgments}: no scores of translations by raters")
-        return sets, {}, None
-    if answers is None:
-        raise UsageError(f"{judgments} is a campaign: give the answers of its raters (--answers)")
-    campaign = read_campaign(judgments)
-    is_file = isinstance(answers, str | os.PathLike)
-    entries = read_answers(answers) if is_file else [*answers]  # type: ignore[arg-type, misc]
-    in_order = sorted(latest_answers(entries), key=lambda answer: answer.time)
-    rows = [*judgment_rows(in_order, campaign)]
-    if not rows:
-        raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
-    seconds = {(a.rater, a.system, a.item): a.seconds for a in in_order if a.seconds is not None}
-    judgment_set = read_judgments(rows, name=campaign.name, repeats=True)
-    return [judgment_set], seconds, count_checks(campaign, entries)
+def score_campaign(campaign: PathLike, answers: PathLike | None = None) -> ScoredAnswers:
+    """Score the answers to a campaign, by default those of the database next to it."""
+    path = Path(answers or default_database(campaign))
+    if not path.is_file():
+        raise DataError(
+            f"{campaign} is a campaign: give the answers of its raters (--answers); {path} does "
+            "not exist"
+        )
+    content = read_campaign(campaign)
+    if path.suffix != DATABASE_SUFFIX:
+        return ScoredAnswers(content, read_answers(path))
+    with closing(AnnotationSession(content, path)) as session:
+        return ScoredAnswers(content, session.state.answers())
 
 
 def _leave_out(
@@ -369,62 +350,8 @@ def _leave_out(
         return {}
     rest = ratings.without_raters(names)
     order, _ = score_systems(rest, resamples=resamples, rng=rng)
-    totals = alpha_sums(rest.matrix).sum(axis=0)
     return {
-        "alpha": float(alpha_from_sums(totals)),
+        "alpha": krippendorff_alpha(rest.matrix),
         "order": rank_agreement(systems, order),
         "judgments": float(len(rest)),
     }
-
-
-def measure_agreement(
-    ratings: Ratings, resamples: int, rng: np.random.Generator
-) -> list[Statistic]:
-    """Return all agreement statistics that the judgments allow."""
-    matrix = ratings.matrix
-    resampler = Resampler(clusters=ratings.unit_clusters, resamples=resamples, rng=rng)
-    shared = int(((~np.isnan(matrix)).sum(axis=0) >= 2).sum())
-    if not shared:
-        return []
-    alphas = [
-        resampler.summarize(
-            f"alpha, {name}", alpha_sums(matrix, ordinal=o), alpha_from_sums, shared
-        )
-        for name, o in (("interval", False), ("ordinal", True))
-    ]
-    icc = resampler.summarize("ICC(1)", icc_sums(matrix), icc_from_sums, shared)
-    pearson = pearson_statistic(matrix, resampler)
-    statistics = [*alphas, icc, pearson, kendall_statistic(matrix, resampler)]
-    statistics += _error_statistics(ratings, resampler)
-    return [*statistics, _ceiling(matrix, icc)]
-
-
-def _error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]:
-    """Return the agreement of marked errors; empty if no errors are marked."""
-    count = int(ratings.unit.max()) + 1
-    marks: list[list[ErrorAnnotations | None]] = [[None] * count for _ in ratings.raters]
-    lengths = [0] * count
-    for rater, unit, entry in zip(ratings.rater, ratings.unit, ratings.judgments, strict=True):
-        marks[rater][unit] = entry.error_annotations
-        lengths[unit] = max(lengths[unit], len(entry.segment.hypothesis))
-    levels = np.array([worst_severities(own) for own in marks], dtype=np.float64)
-    levels[levels < 0] = np.nan
-    if not ((~np.isnan(levels)).sum(axis=0) >= 2).any():
-        return []
-    kappa = kappa_statistic(levels, resampler)
-    if not any(lengths):
-        return [kappa]
-    return [*span_statistics(marks, lengths, resampler), kappa]
-
-
-def _ceiling(matrix: FloatArray, icc: Statistic) -> Statistic:
-    """Return the highest correlation that a metric can expect with the mean of the raters."""
-    counts = (~np.isnan(matrix)).sum(axis=0)
-    raters = float(counts[counts > 0].mean())
-
-    def ceiling(reliability: float) -> float:
-        is_valid = 0 < reliability <= 1
-        return math.sqrt(spearman_brown(reliability, raters)) if is_valid else math.nan
-
-    bounds = [ceiling(value) for value in (icc.value, icc.low, icc.high)]
-    return Statistic(name=CEILING, value=bounds[0], low=bounds[1], high=bounds[2], count=icc.count)

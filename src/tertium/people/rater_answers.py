@@ -1,8 +1,8 @@
 """The answers of raters, and their conversion to judgments.
 
 An answer file is JSONL with a line for each answer. A rater may answer again: of several revisions
-of (rater, item, system), the highest counts. `judgment_rows` converts answers to the rows that
-`meta`, `train`, `route fit`, `report` and `agree` read:
+of (rater, item, system), the highest counts. `ScoredAnswers` converts answers to judgments, and to
+the rows that `meta`, `train`, `route fit`, `report` and `agree` read:
 
     lp, document, segment, system, source, reference, hypothesis, score, spans, missing, rater
 
@@ -18,21 +18,24 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, ModelError, UnknownNameError
 from tertium.core.schema import NON_NEGATIVE, POSITIVE, Rule, read_dataclass
+from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import (
-    MQM_WEIGHTS,
+    ErrorAnnotations,
     Span,
     UnlocatedError,
     check_span_bounds,
     score_spans,
 )
+from tertium.data.judgments import JudgmentSet
 from tertium.data.record_files import read_jsonl
 from tertium.people.campaign import (
     PROTOCOLS_WITH_SCORES,
@@ -47,10 +50,14 @@ from tertium.text.perturbations import units
 logger = logging.getLogger(__name__)
 
 MAX_SCORE = 100.0
+MAX_TEXT = 20_000  # characters of a comment or an edited translation
 NO_ANSWER = "answer without a score"
 SKIPPED = "skipped by the rater"
 NOT_COUNTED = "attention check or tutorial"
 IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
+SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
+CHECK_RANGE = (-math.inf, 60.0)  # of the score of a check without an original answer
+Key = tuple[str, str, str]  # rater, item and system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +78,7 @@ class RaterAnswer:
     rank: Annotated[int, POSITIVE] | None = None
     spans: tuple[Span, ...] = ()
     missing: tuple[UnlocatedError, ...] = ()
-    edited: str | None = None
+    edited: Annotated[str, SHORT_TEXT] | None = None
     comment: str = ""
     skipped: str = ""
     seconds: Annotated[float, NON_NEGATIVE] | None = None
@@ -79,7 +86,7 @@ class RaterAnswer:
     revision: Annotated[int, POSITIVE] = 1
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         return self.rater, self.item, self.system
 
     def is_complete(self, protocol: str) -> bool:
@@ -95,13 +102,10 @@ class RaterAnswer:
 
 def read_answers(path: PathLike) -> list[RaterAnswer]:
     """Read an answer file."""
-    answers = []
-    for where, record in read_jsonl(path):
-        try:
-            answers.append(read_dataclass(RaterAnswer, record, where))
-        except ModelError as error:
-            raise DataError(str(error)) from None
-    return answers
+    try:
+        return [read_dataclass(RaterAnswer, record, where) for where, record in read_jsonl(path)]
+    except ModelError as error:
+        raise DataError(str(error)) from None
 
 
 def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
@@ -124,7 +128,7 @@ def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
 
 def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
     """Keep the highest revision of each (rater, item, system), in order of first appearance."""
-    latest: dict[tuple[str, str, str], RaterAnswer] = {}
+    latest: dict[Key, RaterAnswer] = {}
     for answer in answers:
         earlier = latest.get(answer.key)
         if earlier is None or answer.revision >= earlier.revision:
@@ -132,56 +136,134 @@ def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
     return list(latest.values())
 
 
-def judgment_rows(
-    answers: Iterable[RaterAnswer],
-    campaign: Campaign,
-    *,
-    weights: Mapping[str, float] = MQM_WEIGHTS,
-    excluded_counts: Counter[str] | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Yield a judgment row for each complete answer; `excluded_counts` counts the others."""
-    counts: Counter[str] = Counter() if excluded_counts is None else excluded_counts
-    latest = latest_answers(answers)
-    scores = _ranking_scores(latest) if campaign.protocol == "ranking" else {}
-    for answer in latest:
-        item = check_answer(answer, campaign)
-        if item.kind != "item":
-            counts[NOT_COUNTED] += 1
-        elif not answer.is_complete(campaign.protocol):
-            counts[SKIPPED if answer.skipped else NO_ANSWER] += 1
-        else:
-            score = scores.get(answer.key)
-            score = score_answer(answer, campaign, weights) if score is None else score
-            yield _judgment_row(answer, item, campaign, score)
+class ScoredAnswers:
+    """The newest complete answers to a campaign, with their scores.
 
-
-def write_judgments(answers: Iterable[RaterAnswer], campaign: Campaign, path: PathLike) -> None:
-    """Write the judgment rows of a campaign as JSONL; log how many answers were left out.
-
-    A new file can only be read by its owner.
+    `judged` are those about items, without attention checks and tutorials; `excluded_counts` counts
+    the other answers by reason.
     """
-    counts: Counter[str] = Counter()
-    rows = [*judgment_rows(answers, campaign, excluded_counts=counts)]
-    if not rows:
-        raise DataError(f"the campaign {campaign.name!r} has no complete answers yet")
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_text(path, lines, private=True)
-    for reason, count in counts.items():
-        logger.info("%s: answers left out: %d (%s)", path, count, reason)
+
+    def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
+        self.campaign = campaign
+        self.judged: list[RaterAnswer] = []
+        self.excluded_counts: Counter[str] = Counter()
+        complete = []
+        for answer in latest_answers(answers):
+            is_complete = answer.is_complete(campaign.protocol)
+            if is_complete:
+                complete.append(answer)
+            if check_answer(answer, campaign).kind != "item":
+                self.excluded_counts[NOT_COUNTED] += 1
+            elif is_complete:
+                self.judged.append(answer)
+            else:
+                self.excluded_counts[SKIPPED if answer.skipped else NO_ANSWER] += 1
+        self.scores = _score_answers(complete, campaign)
+
+    def judgments(self) -> JudgmentSet:
+        """Return the judgments in order of time."""
+        campaign, judgments = self.campaign, []
+        if not self.judged:
+            raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
+        for answer in sorted(self.judged, key=lambda answer: answer.time):
+            item = campaign.items_by_id[answer.item]
+            segment = Segment(
+                item.outputs[answer.system],
+                item.source,
+                () if item.reference is None else (item.reference,),
+            )
+            labels = (item.id, answer.system, answer.rater, campaign.lp, item.document)
+            has_spans = campaign.protocol in PROTOCOLS_WITH_SPANS
+            errors = ErrorAnnotations(answer.spans, answer.missing) if has_spans else None
+            judgments.append(Judgment(segment, self.scores[answer.key], *labels, errors))
+        return JudgmentSet(name=campaign.name, lp=campaign.lp, judgments=tuple(judgments))
+
+    def seconds(self) -> dict[Key, float | None]:
+        """Return the working times by rater, item and system."""
+        return {answer.key: answer.seconds for answer in self.judged}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each judgment."""
+        campaign = self.campaign
+        for answer in self.judged:
+            item = campaign.items_by_id[answer.item]
+            row: dict[str, Any] = {
+                **_without_blanks(lp=campaign.lp, document=item.document),
+                "segment": item.id,
+                "system": answer.system,
+                **_without_blanks(source=item.source, reference=item.reference),
+                "hypothesis": item.outputs[answer.system],
+                "score": self.scores[answer.key],
+            }
+            if campaign.protocol in PROTOCOLS_WITH_SPANS:
+                row["spans"] = _mark_rater(answer.spans, answer.rater)
+                row["missing"] = _mark_rater(answer.missing, answer.rater)
+            row["rater"] = answer.rater
+            row |= {name: label for name, label in item.labels.items() if name not in row}
+            row |= _without_blanks(seconds=answer.seconds, time=answer.time)
+            yield row | _without_blanks(edited=answer.edited, comment=answer.comment)
+
+    def write(self, path: PathLike, exclude: Sequence[str] = ()) -> None:
+        """Write the rows as JSONL, without those of some raters; log how many answers are left out.
+
+        A new file can only be read by its owner.
+        """
+        rows = [row for row in self.rows() if row["rater"] not in exclude]
+        if not rows:
+            raise DataError(f"the campaign {self.campaign.name!r} has no complete answers yet")
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_text(path, lines, private=True)
+        for reason, count in self.excluded_counts.items():
+            logger.info("%s: answers left out: %d (%s)", path, count, reason)
+
+    def count_checks(self) -> dict[str, tuple[int, int]]:
+        """Return passed and answered attention checks by rater.
+
+        A check is passed if its score is lower than that of the original by the same rater, or
+        within the expected range if there is no original answer.
+        """
+        counts: dict[str, tuple[int, int]] = {}
+        for (rater, name, system), score in self.scores.items():
+            item = self.campaign.items_by_id[name]
+            if item.kind != "check" or self.campaign.protocol == "ranking":
+                continue
+            original = self.scores.get((rater, item.original, system))
+            low, high = item.expected.get(system, CHECK_RANGE)
+            is_passed = low <= score <= high if original is None else score < original
+            passed, total = counts.get(rater, (0, 0))
+            counts[rater] = passed + is_passed, total + 1
+        return counts
 
 
-def score_answer(
-    answer: RaterAnswer, campaign: Campaign, weights: Mapping[str, float] = MQM_WEIGHTS
-) -> float:
-    """Return the score of a complete answer; see the module docstring. Ranks need all systems."""
-    if campaign.protocol == "mqm":
-        return score_spans([*answer.spans, *answer.missing], weights=weights)
-    if campaign.protocol == "post-edit":
-        output = campaign.items_by_id[answer.item].outputs[answer.system]
-        return 0.0 - MAX_SCORE * edit_rate(output, answer.edited or "")
-    if answer.score is None:
-        raise DataError(f"the answer of {answer.rater!r} about {answer.item!r} has no score")
-    return answer.score
+def _score_answers(answers: Sequence[RaterAnswer], campaign: Campaign) -> dict[Key, float]:
+    """Return the scores of complete answers; see the module docstring."""
+    if campaign.protocol == "ranking":
+        return _score_ranks(answers)
+    scores = {}
+    for answer in answers:
+        if campaign.protocol == "mqm":
+            score = score_spans([*answer.spans, *answer.missing])
+        elif campaign.protocol == "post-edit":
+            output = campaign.items_by_id[answer.item].outputs[answer.system]
+            score = 0.0 - MAX_SCORE * edit_rate(output, answer.edited or "")
+        else:
+            score = answer.score or 0.0
+        scores[answer.key] = score
+    return scores
+
+
+def _score_ranks(answers: Sequence[RaterAnswer]) -> dict[Key, float]:
+    """Compute the share of other systems that each answer ranks lower, ties counting 1/2."""
+    ranks: dict[tuple[str, str], list[int]] = {}
+    for answer in answers:
+        ranks.setdefault((answer.rater, answer.item), []).append(answer.rank or 0)
+    scores = {}
+    for answer in answers:
+        together, rank = ranks[answer.rater, answer.item], answer.rank or 0
+        lower = sum(other > rank for other in together)
+        points = lower + 0.5 * (together.count(rank) - 1)
+        scores[answer.key] = points / (len(together) - 1) if len(together) > 1 else 0.5
+    return scores
 
 
 def edit_rate(translation: str, edited: str) -> float:
@@ -196,43 +278,10 @@ def edit_rate(translation: str, edited: str) -> float:
     return table.distances[0] / max(1, len(after))
 
 
-def mark_rater(spans: Sequence[Any], rater: str) -> list[dict[str, Any]]:
+def _mark_rater(errors: Sequence[Any], rater: str) -> list[dict[str, Any]]:
     """Convert spans or unlocated errors to JSON with the name of the rater."""
-    return [{**to_json(span), "severity": span.severity, "rater": rater} for span in spans]
+    return [{**to_json(error), "severity": error.severity, "rater": rater} for error in errors]
 
 
-def _ranking_scores(answers: Sequence[RaterAnswer]) -> dict[tuple[str, str, str], float]:
-    """Compute the share of other systems that each answer ranks lower, ties counting 1/2."""
-    groups: dict[tuple[str, str], list[RaterAnswer]] = {}
-    for answer in answers:
-        if answer.rank is not None and not answer.skipped:
-            groups.setdefault((answer.rater, answer.item), []).append(answer)
-    scores = {}
-    for group in groups.values():
-        for answer in group:
-            assert answer.rank is not None
-            other_ranks = [other.rank for other in group if other is not answer and other.rank]
-            lower = sum(rank > answer.rank for rank in other_ranks)
-            ties = sum(rank == answer.rank for rank in other_ranks)
-            scores[answer.key] = (lower + 0.5 * ties) / len(other_ranks) if other_ranks else 0.5
-    return scores
-
-
-def _judgment_row(
-    answer: RaterAnswer, item: CampaignItem, campaign: Campaign, score: float
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"lp": campaign.lp} if campaign.lp else {}
-    row |= {"document": item.document} if item.document else {}
-    row |= {"segment": item.id, "system": answer.system}
-    row |= {"source": item.source} if item.source is not None else {}
-    row |= {"reference": item.reference} if item.reference is not None else {}
-    row |= {"hypothesis": item.outputs[answer.system], "score": score}
-    if campaign.protocol in PROTOCOLS_WITH_SPANS:
-        row["spans"] = mark_rater(answer.spans, answer.rater)
-        row["missing"] = mark_rater(answer.missing, answer.rater)
-    row |= {"rater": answer.rater}
-    row |= {key: value for key, value in item.labels.items() if key not in row}
-    row |= {"seconds": answer.seconds} if answer.seconds is not None else {}
-    row |= {"time": answer.time} if answer.time else {}
-    row |= {"edited": answer.edited} if answer.edited is not None else {}
-    return row | ({"comment": answer.comment} if answer.comment else {})
+def _without_blanks(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -12,15 +12,13 @@ if too few attention checks were passed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import FloatArray, nan_mean
 from tertium.meta.correlation import correlate
-from tertium.people.campaign import Campaign
-from tertium.people.rater_answers import RaterAnswer, latest_answers, score_answer
 from tertium.people.rating_tables import Ratings
 from tertium.people.reliability import MIN_SHARED, krippendorff_alpha
 
@@ -54,49 +52,50 @@ class RaterQuality:
 
 
 def describe_raters(
-    ratings: Ratings, checks: Mapping[str, tuple[int, int]] | None = None
+    ratings: Ratings,
+    checks: Mapping[str, tuple[int, int]] | None = None,
+    *,
+    min_shared: int = MIN_SHARED,
 ) -> list[RaterQuality]:
-    """Return the quality of each rater; `checks` are passed and all checks by rater."""
+    """Return the quality of each rater; `checks` are passed and all checks by rater.
+
+    Agreement needs `min_shared` translations that others judged, too.
+    """
     matrix = ratings.matrix
     alpha = krippendorff_alpha(matrix)
-    present = ~np.isnan(matrix)
-    totals, counts = np.nansum(matrix, axis=0), present.sum(axis=0)
     qualities = []
     for number, name in enumerate(ratings.raters):
-        own = ratings.rater == number
-        if not own.any():
+        is_rater = ratings.rater == number
+        if not is_rater.any():
             continue
-        rest = counts - present[number]
-        other_means = np.where(
-            rest > 0, (totals - np.nan_to_num(matrix[number])) / np.maximum(1, rest), np.nan
-        )
+        remaining = np.delete(matrix, number, axis=0)
+        other_means = nan_mean(remaining.T)
         difference = matrix[number] - other_means
         shared = ~np.isnan(difference)
-        remaining = np.delete(matrix, number, axis=0)
-        without = krippendorff_alpha(remaining) if len(remaining) > 1 else math.nan
-        scores = ratings.scores[own]
-        drift, error = fit_drift(difference[ratings.unit[own]])
+        scores, seconds = ratings.scores[is_rater], ratings.seconds[is_rater]
+        drift, error = fit_drift(difference[ratings.unit[is_rater]])
         passed, count = (checks or {}).get(name, (0, 0))
-        agreement = math.nan
-        if shared.sum() >= MIN_SHARED:
+        agreement = without = math.nan
+        if shared.sum() >= min_shared:
             agreement = float(correlate(matrix[number], other_means, shared))
-        qualities.append(
-            RaterQuality(
-                rater=name,
-                judgments=int(own.sum()),
-                mean=float(scores.mean()),
-                deviation=float(scores.std(ddof=1)) if len(scores) > 1 else math.nan,
-                bias=float(np.nanmean(difference)) if shared.any() else math.nan,
-                agreement=agreement,
-                drift=drift,
-                drift_error=error,
-                alpha_without=without,
-                seconds=_median(ratings.seconds[own]),
-                checks=count,
-                checks_passed=passed,
-                reasons=_reasons(agreement, without - alpha, passed, count),
-            )
+        if len(remaining) > 1:
+            without = krippendorff_alpha(remaining)
+        quality = RaterQuality(
+            rater=name,
+            judgments=len(scores),
+            mean=float(scores.mean()),
+            deviation=float(scores.std(ddof=1)) if len(scores) > 1 else math.nan,
+            bias=float(nan_mean(difference)),
+            agreement=agreement,
+            drift=drift,
+            drift_error=error,
+            alpha_without=without,
+            seconds=median(seconds),
+            checks=count,
+            checks_passed=passed,
+            reasons=_reasons(agreement, without - alpha, passed, count),
         )
+        qualities.append(quality)
     return qualities
 
 
@@ -123,29 +122,7 @@ def fit_drift(differences: FloatArray) -> tuple[float, float]:
     return DRIFT_STEP * slope, DRIFT_STEP * error
 
 
-def count_checks(campaign: Campaign, answers: Sequence[RaterAnswer]) -> dict[str, tuple[int, int]]:
-    """Return passed and answered attention checks by rater.
-
-    A check is passed if its score is lower than that of the original by the same rater, or within
-    the expected range if there is no original answer.
-    """
-    scores: dict[tuple[str, str, str], float] = {}
-    for answer in latest_answers(answers):
-        if answer.is_complete(campaign.protocol) and campaign.protocol != "ranking":
-            scores[answer.key] = score_answer(answer, campaign)
-    counts: dict[str, tuple[int, int]] = {}
-    for (rater, name, system), score in scores.items():
-        item = campaign.items_by_id.get(name)
-        if item is None or item.kind != "check":
-            continue
-        original = scores.get((rater, item.original, system))
-        low, high = item.expected.get(system, (-math.inf, 60.0))
-        is_passed = score < original if original is not None else low <= score <= high
-        passed, total = counts.get(rater, (0, 0))
-        counts[rater] = passed + is_passed, total + 1
-    return counts
-
-
-def _median(values: FloatArray) -> float:
+def median(values: FloatArray) -> float:
+    """Return the median of the defined values; NaN without values."""
     defined = values[~np.isnan(values)]
     return float(np.median(defined)) if len(defined) else math.nan

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import compress
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
-from tertium.core.errors import DataError, UnknownNameError
+from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.errors import DataError
 from tertium.core.segment import Judgment
 from tertium.data.judgments import JudgmentSet
 
@@ -27,11 +27,10 @@ class Ratings:
     name: str
     raters: tuple[str, ...]
     systems: tuple[str, ...]
-    items: tuple[str, ...]
     judgments: tuple[Judgment, ...] = field(repr=False)
     rater: IntArray = field(repr=False)
     system: IntArray = field(repr=False)
-    item: IntArray = field(repr=False)
+    unit: IntArray = field(repr=False)
     cluster: IntArray = field(repr=False)
     scores: FloatArray = field(repr=False)
     seconds: FloatArray = field(repr=False)
@@ -41,10 +40,10 @@ class Ratings:
         cls,
         judgments: JudgmentSet,
         *,
-        seconds: Mapping[tuple[str, str, str], float] | None = None,
+        seconds: Mapping[tuple[str, str, str], float | None] | None = None,
     ) -> Ratings:
-        """Arrange judgments; `seconds` are working times by rater, system and item."""
-        entries = [entry for entry in judgments.judgments if entry.annotator]
+        """Arrange judgments; `seconds` are working times by rater, item and system."""
+        entries = tuple(entry for entry in judgments.judgments if entry.annotator)
         if not entries:
             raise DataError(
                 f"{judgments.title}: no rater names; agreement needs a column rater or annotator"
@@ -52,38 +51,36 @@ class Ratings:
         raters, rater = _number([entry.annotator for entry in entries])
         systems, system = _number([entry.system for entry in entries])
         items, item = _number([entry.item for entry in entries])
-        _, cluster = _number([_cluster_name(entry) for entry in entries])
-        times = seconds or {}
+        times = [(seconds or {}).get((e.annotator, e.item, e.system)) for e in entries]
         return cls(
             name=judgments.title,
             raters=raters,
             systems=systems,
-            items=items,
-            judgments=tuple(entries),
+            judgments=entries,
             rater=rater,
             system=system,
-            item=item,
-            cluster=cluster,
+            unit=np.unique(system * len(items) + item, return_inverse=True)[1],
+            cluster=_number([_cluster_name(entry) for entry in entries])[1],
             scores=np.array([entry.score for entry in entries], dtype=np.float64),
-            seconds=np.array([times.get((e.annotator, e.system, e.item), np.nan) for e in entries]),
+            seconds=np.array(times, dtype=np.float64),
         )
 
     def __len__(self) -> int:
         return len(self.scores)
 
-    @cached_property
-    def unit(self) -> IntArray:
-        """The number of the translation of each judgment."""
-        units: IntArray = np.unique(self.system * len(self.items) + self.item, return_inverse=True)[
-            1
-        ].reshape(-1)
-        return units
+    def arrange(self, values: ArrayLike) -> FloatArray:
+        """Return values of judgments as (raters, translations), NaN where a rater did not judge.
+
+        The last judgment of a rater about a translation counts.
+        """
+        matrix = np.full((len(self.raters), int(self.unit.max()) + 1), np.nan)
+        matrix[self.rater, self.unit] = values
+        return matrix
 
     @cached_property
     def matrix(self) -> FloatArray:
         """Scores (raters, translations), NaN where a rater did not judge; repeats are averaged."""
-        shape = (len(self.raters), int(self.unit.max()) + 1)
-        totals, counts = np.zeros((2, *shape))
+        totals, counts = np.zeros((2, len(self.raters), int(self.unit.max()) + 1))
         np.add.at(totals, (self.rater, self.unit), self.scores)
         np.add.at(counts, (self.rater, self.unit), 1.0)
         return divide(totals, counts)
@@ -100,32 +97,27 @@ class Ratings:
         """Scores as z per rater; raters who gave one value get NaN."""
         values = np.full(len(self), np.nan)
         for number in range(len(self.raters)):
-            own = self.rater == number
-            scores = self.scores[own]
+            is_rater = self.rater == number
+            scores = self.scores[is_rater]
             if len(scores) > 1 and scores.min() < scores.max():
-                values[own] = (scores - scores.mean()) / scores.std(ddof=1)
+                values[is_rater] = (scores - scores.mean()) / scores.std(ddof=1)
         return values
 
-    def select(self, mask: BoolArray) -> Ratings:
-        """Keep some judgments; the numbers of raters, systems and items stay."""
-        if not mask.any():
+    def without_raters(self, names: Sequence[str]) -> Ratings:
+        """Leave out the judgments of some raters; the numbers of raters and systems stay."""
+        rows = np.flatnonzero(~np.isin(np.array(self.raters)[self.rater], names))
+        if not len(rows):
             raise DataError(f"{self.name}: no judgments are left")
         return replace(
             self,
-            judgments=tuple(compress(self.judgments, mask)),
-            **{
-                name: getattr(self, name)[mask]
-                for name in ("rater", "system", "item", "cluster", "scores", "seconds")
-            },
+            judgments=tuple(self.judgments[row] for row in rows),
+            rater=self.rater[rows],
+            system=self.system[rows],
+            unit=np.unique(self.unit[rows], return_inverse=True)[1],
+            cluster=self.cluster[rows],
+            scores=self.scores[rows],
+            seconds=self.seconds[rows],
         )
-
-    def without_raters(self, names: Sequence[str]) -> Ratings:
-        """Leave out the judgments of some raters."""
-        for name in names:
-            if name not in self.raters:
-                raise UnknownNameError("rater", name, self.raters)
-        numbers = [self.raters.index(name) for name in names]
-        return self.select(~np.isin(self.rater, numbers))
 
 
 def _cluster_name(judgment: Judgment) -> str:

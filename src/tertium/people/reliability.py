@@ -1,7 +1,8 @@
 """Reliability of raters: Krippendorff's alpha, ICC, correlations, kappa and span agreement.
 
-Each statistic is a formula of sums over translations, so a bootstrap sample is a weighted sum.
-Ratings are (raters, units), NaN where a rater did not judge.
+Each statistic is a function of weights: how often each translation counts, (samples, units). With
+weights of 1 it gives the value, with those of bootstrap samples the interval. Ratings are
+(raters, units), NaN where a rater did not judge.
 
     alpha     1 - observed / expected disagreement; squared differences (interval) or squared
               differences of mid-ranks (ordinal)
@@ -16,25 +17,28 @@ Ratings are (raters, units), NaN where a rater did not judge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray, divide
-from tertium.core.resampling import draw_group_counts
-from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
+from tertium.core.resampling import draw_group_counts, percentile_interval
+from tertium.core.spans import ErrorAnnotations
 from tertium.meta.correlation import ranks
 from tertium.meta.pairwise import kendall_b
-from tertium.meta.replicates import kendall_b_replicate
-from tertium.meta.span_scores import count_characters, f1_from_totals, match_spans
+from tertium.meta.replicates import kendall_b_replicate, pearson_replicate
+from tertium.meta.span_scores import Count, count_characters, f1_from_totals, match_spans
+from tertium.people.rating_tables import Ratings
 
-Reduce = Callable[[FloatArray], FloatArray]  # sums (..., k) -> (...)
+Measure = Callable[[FloatArray], FloatArray]  # weights (samples, units) -> (samples,)
+PairMeasure = Callable[[FloatArray, FloatArray], Measure]  # of two raters
 MIN_SHARED = 3  # translations for a correlation of two raters
 MAX_KENDALL_UNITS = 1500  # shared translations, whose pairs are resampled
 MAX_KENDALL_PAIRS = 15  # of raters, for an interval
 SEVERITY_LEVELS = {"neutral": 0, "bad": 1, "minor": 1, "major": 2, "critical": 3}
+CEILING = "ceiling of metrics"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,33 +60,78 @@ class Resampler:
     resamples: int
     rng: np.random.Generator
 
-    def weights(self) -> FloatArray:
-        """Return how often each unit was drawn, (resamples, units)."""
-        return draw_group_counts(self.clusters, self.resamples, self.rng)
+    def summarize(
+        self, name: str, measure: Measure, count: int, *, has_interval: bool = True
+    ) -> Statistic:
+        """Return the value of a statistic, with its interval if there are several documents."""
+        low = high = math.nan
+        value = float(measure(np.ones((1, len(self.clusters))))[0])
+        if has_interval and not math.isnan(value) and len(np.unique(self.clusters)) > 1:
+            weights = draw_group_counts(self.clusters, self.resamples, self.rng)
+            low, high = np.squeeze(percentile_interval(measure(weights)[:, None]))
+        return Statistic(name=name, value=value, low=float(low), high=float(high), count=count)
 
-    def summarize(self, name: str, sums: FloatArray, reduce: Reduce, count: int) -> Statistic:
-        """Return a statistic of sums over units (units, k), with its interval."""
-        value = float(reduce(sums.sum(axis=0)))
-        if math.isnan(value) or len(np.unique(self.clusters)) < 2:
-            return Statistic(name=name, value=value, count=count)
-        samples = reduce(self.weights() @ sums)
-        low, high = quantiles(samples)
-        return Statistic(name=name, value=value, low=low, high=high, count=count)
+    def average_pairs(
+        self, name: str, ratings: FloatArray, measure: PairMeasure, *, has_interval: bool = True
+    ) -> Statistic:
+        """Return the mean of a statistic over pairs of raters, by their shared translations."""
+        pairs = [*rater_pairs(ratings)]
+        if not pairs:
+            return Statistic(name=name, value=math.nan)
+        measures = [(measure(ratings[a, units], ratings[b, units]), units) for a, b, units in pairs]
+
+        def average(weights: FloatArray) -> FloatArray:
+            values = np.stack([get(weights[:, units]) for get, units in measures])
+            counts = np.stack([weights[:, units].sum(axis=1) for _, units in measures])
+            counts[np.isnan(values)] = 0.0
+            return divide((np.nan_to_num(values) * counts).sum(axis=0), counts.sum(axis=0))
+
+        count = sum(len(units) for _, _, units in pairs)
+        return self.summarize(name, average, count, has_interval=has_interval)
 
 
-def quantiles(samples: FloatArray) -> tuple[float, float]:
-    """Return the bounds of a 95 % interval; NaN without samples."""
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
-        return math.nan, math.nan
-    low, high = np.quantile(defined, [0.025, 0.975])
-    return float(low), float(high)
+def measure_agreement(
+    ratings: Ratings, resamples: int, rng: np.random.Generator
+) -> list[Statistic]:
+    """Return all agreement statistics that the judgments allow."""
+    matrix = ratings.matrix
+    counts = (~np.isnan(matrix)).sum(axis=0)
+    shared = int((counts >= 2).sum())
+    if not shared:
+        return []
+    resampler = Resampler(clusters=ratings.unit_clusters, resamples=resamples, rng=rng)
+    sums, rank_sums = rating_sums(matrix), rating_sums(matrix, ordinal=True)
+    alphas = [
+        resampler.summarize("alpha, interval", lambda w: alpha_from_sums(w @ sums), shared),
+        resampler.summarize("alpha, ordinal", lambda w: alpha_from_sums(w @ rank_sums), shared),
+    ]
+    icc = resampler.summarize("ICC(1)", lambda w: icc_from_sums(w @ sums), shared)
+    statistics = [
+        *alphas,
+        icc,
+        resampler.average_pairs("Pearson", matrix, measure_pearson),
+        kendall_statistic(matrix, resampler),
+        *error_statistics(ratings, resampler),
+    ]
+    raters = float(counts[counts > 0].mean())
+    value, low, high = (_ceiling(bound, raters) for bound in (icc.value, icc.low, icc.high))
+    return [*statistics, Statistic(name=CEILING, value=value, low=low, high=high, count=shared)]
 
 
-def alpha_sums(ratings: FloatArray, *, ordinal: bool = False) -> FloatArray:
-    """Return the sums of Krippendorff's alpha for each unit, (units, 4)."""
-    is_pairable = (~np.isnan(ratings)).sum(axis=0) >= 2
-    values = np.where(is_pairable, ratings, np.nan)
+def _ceiling(reliability: float, raters: float) -> float:
+    """Return the highest correlation that a metric can expect with the mean of the raters."""
+    if not 0 < reliability <= 1:
+        return math.nan
+    return math.sqrt(spearman_brown(reliability, raters))
+
+
+def rating_sums(ratings: FloatArray, *, ordinal: bool = False) -> FloatArray:
+    """Return sums over the ratings of each unit with two or more ratings, (units, 7).
+
+    They are 1, n, n^2, sum, sum of squares, sum^2 / n, and the mean squared difference times n.
+    """
+    is_shared = (~np.isnan(ratings)).sum(axis=0) >= 2
+    values = np.where(is_shared, ratings, np.nan)
     if ordinal:
         values = ranks(values.reshape(-1)).reshape(values.shape)
     present = ~np.isnan(values)
@@ -90,14 +139,14 @@ def alpha_sums(ratings: FloatArray, *, ordinal: bool = False) -> FloatArray:
     filled = np.where(present, values - center, 0.0)  # centering keeps the sums exact
     counts = present.sum(axis=0).astype(np.float64)
     sums, squares = filled.sum(axis=0), (filled**2).sum(axis=0)
-    differences = 2 * (counts * squares - sums**2)
-    within = np.where(counts >= 2, differences / np.maximum(1, counts - 1), 0.0)
-    return np.stack([counts, sums, squares, within], axis=1)
+    within = 2 * (counts * squares - sums**2) / np.maximum(1, counts - 1)
+    unit_squares = sums**2 / np.maximum(1, counts)
+    return np.stack([is_shared, counts, counts**2, sums, squares, unit_squares, within], axis=1)
 
 
 def alpha_from_sums(totals: FloatArray) -> FloatArray:
-    """Compute alpha from the sums of units, (..., 4) -> (...); NaN if all values are equal."""
-    counts, sums, squares, within = np.moveaxis(np.asarray(totals), -1, 0)
+    """Compute alpha from the sums of units, (..., 7) -> (...); NaN if all values are equal."""
+    _, counts, _, sums, squares, _, within = np.moveaxis(np.asarray(totals), -1, 0)
     observed = divide(within, counts)
     expected = divide(2 * (counts * squares - sums**2), counts * (counts - 1))
     is_flat = expected <= 1e-12 * np.maximum(1.0, divide(squares, counts))
@@ -110,25 +159,12 @@ def krippendorff_alpha(ratings: FloatArray, *, ordinal: bool = False) -> float:
     >>> round(krippendorff_alpha(np.array([[1.0, 2, 3, 4], [1, 2, 3, 5]])), 3)
     0.937
     """
-    return float(alpha_from_sums(alpha_sums(ratings, ordinal=ordinal).sum(axis=0)))
-
-
-def icc_sums(ratings: FloatArray) -> FloatArray:
-    """Return the sums of the one-way ICC for each unit with two or more ratings, (units, 6)."""
-    is_shared = (~np.isnan(ratings)).sum(axis=0) >= 2
-    values = np.where(is_shared, ratings, np.nan)
-    present = ~np.isnan(values)
-    center = float(values[present].mean()) if present.any() else 0.0
-    filled = np.where(present, values - center, 0.0)
-    counts = present.sum(axis=0).astype(np.float64)
-    sums, squares = filled.sum(axis=0), (filled**2).sum(axis=0)
-    parts = [is_shared, counts, counts**2, sums, squares, sums**2 / np.maximum(1, counts)]
-    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
+    return float(alpha_from_sums(rating_sums(ratings, ordinal=ordinal).sum(axis=0)))
 
 
 def icc_from_sums(totals: FloatArray) -> FloatArray:
-    """Compute ICC(1), the reliability of one rater, (..., 6) -> (...)."""
-    units, counts, counts_squared, sums, squares, unit_squares = np.moveaxis(
+    """Compute ICC(1), the reliability of one rater, (..., 7) -> (...)."""
+    units, counts, counts_squared, sums, squares, unit_squares, _ = np.moveaxis(
         np.asarray(totals), -1, 0
     )
     between = divide(unit_squares - divide(sums**2, counts), units - 1)
@@ -146,108 +182,41 @@ def spearman_brown(reliability: float, raters: float) -> float:
     return raters * reliability / (1 + (raters - 1) * reliability)
 
 
-def rater_pairs(ratings: FloatArray) -> Iterator[tuple[int, int, IntArray]]:
+def rater_pairs(
+    ratings: FloatArray, minimum: int = MIN_SHARED
+) -> Iterator[tuple[int, int, IntArray]]:
     """Yield pairs of raters with the units that both judged."""
+    present = ~np.isnan(ratings)
     for a, b in combinations(range(len(ratings)), 2):
-        shared = np.flatnonzero(~np.isnan(ratings[a]) & ~np.isnan(ratings[b]))
-        if len(shared) >= MIN_SHARED:
+        shared = np.flatnonzero(present[a] & present[b])
+        if len(shared) >= minimum:
             yield a, b, shared
 
 
-def pearson_statistic(ratings: FloatArray, resampler: Resampler) -> Statistic:
-    """Compute Pearson's r of two raters, averaged over pairs."""
-    blocks = []
-    for a, b, shared in rater_pairs(ratings):
-        sums = np.zeros((ratings.shape[1], 6))
-        x, y = (ratings[r, shared] - ratings[r, shared].mean() for r in (a, b))
-        sums[shared] = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
-        blocks.append(sums)
-    if not blocks:
-        return Statistic(name="Pearson", value=math.nan)
-    count = int(sum(block[:, 0].sum() for block in blocks))
-    return resampler.summarize("Pearson", np.concatenate(blocks, axis=1), _mean_pearson, count)
+def measure_pearson(left: FloatArray, right: FloatArray) -> Measure:
+    replicate = pearson_replicate(left[None], right[None, None])
+    return lambda weights: replicate(weights)[:, 0]
 
 
-def _mean_pearson(totals: FloatArray) -> FloatArray:
-    parts = totals.reshape(*totals.shape[:-1], -1, 6)
-    n, x, y, xx, yy, xy = np.moveaxis(parts, -1, 0)
-    spread = (n * xx - x * x) * (n * yy - y * y)
-    r = divide(n * xy - x * y, np.sqrt(np.maximum(spread, 0.0)))
-    return _weighted_average(r, n)
-
-
-def _weighted_average(values: FloatArray, weights: FloatArray) -> FloatArray:
-    is_defined = ~np.isnan(values)
-    total = (np.where(is_defined, values, 0.0) * weights).sum(axis=-1)
-    return divide(total, np.where(is_defined, weights, 0.0).sum(axis=-1))
+def _measure_kendall(left: FloatArray, right: FloatArray) -> Measure:
+    if len(left) > MAX_KENDALL_UNITS:
+        return lambda _: np.array([float(kendall_b(left, right))])
+    replicate = kendall_b_replicate(left[None], right[None, None])
+    return lambda weights: replicate(weights)[:, 0]
 
 
 def kendall_statistic(ratings: FloatArray, resampler: Resampler) -> Statistic:
-    """Compute Kendall's tau-b of two raters, averaged over pairs."""
-    pairs = [*rater_pairs(ratings)]
-    if not pairs:
-        return Statistic(name="Kendall", value=math.nan)
-    sizes = np.array([len(shared) for _, _, shared in pairs], dtype=np.float64)
-    values = np.array([float(kendall_b(ratings[a, s], ratings[b, s])) for a, b, s in pairs])
-    value, count = float(_weighted_average(values, sizes)), int(sizes.sum())
-    is_small = len(pairs) <= MAX_KENDALL_PAIRS and sizes.max() <= MAX_KENDALL_UNITS
-    if not is_small or math.isnan(value):
-        return Statistic(name="Kendall", value=value, count=count)
-    weights = resampler.weights()
-    samples = np.stack(
-        [
-            kendall_b_replicate(ratings[a, s][None], ratings[b, s][None, None])(weights[:, s])[:, 0]
-            for a, b, s in pairs
-        ],
-        axis=-1,
-    )
-    averages = _weighted_average(samples, np.broadcast_to(sizes, samples.shape))
-    low, high = quantiles(averages)
-    return Statistic(name="Kendall", value=value, low=low, high=high, count=count)
+    """Compute Kendall's tau-b of two raters, averaged over pairs; large data get no interval."""
+    sizes = [len(shared) for _, _, shared in rater_pairs(ratings)]
+    is_small = len(sizes) <= MAX_KENDALL_PAIRS and max(sizes, default=0) <= MAX_KENDALL_UNITS
+    return resampler.average_pairs("Kendall", ratings, _measure_kendall, has_interval=is_small)
 
 
-def worst_severities(annotations: Sequence[ErrorAnnotations | None]) -> IntArray:
-    """Return the level of the worst error of each translation, 0 without errors, -1 if unknown."""
-    levels = []
-    for marks in annotations:
-        if marks is None:
-            levels.append(-1)
-            continue
-        errors: list[Span | UnlocatedError] = [*marks.spans, *marks.missing]
-        levels.append(max((SEVERITY_LEVELS[error.severity] for error in errors), default=0))
-    return np.array(levels, dtype=np.int64)
-
-
-def kappa_statistic(levels: FloatArray, resampler: Resampler) -> Statistic:
-    """Compute Cohen's kappa of two raters, averaged over pairs.
-
-    `levels` are severity levels (raters, units), NaN where a rater did not judge.
-    """
-    name = "kappa of worst severity"
-    pairs = [*rater_pairs(levels)]
-    if not pairs:
-        return Statistic(name=name, value=math.nan)
-    value = float(_mean_kappa(levels, pairs, np.ones((1, levels.shape[1])))[0])
-    count = sum(len(shared) for _, _, shared in pairs)
-    if math.isnan(value) or len(np.unique(resampler.clusters)) < 2:
-        return Statistic(name=name, value=value, count=count)
-    low, high = quantiles(_mean_kappa(levels, pairs, resampler.weights()))
-    return Statistic(name=name, value=value, low=low, high=high, count=count)
-
-
-def _mean_kappa(
-    levels: FloatArray, pairs: Sequence[tuple[int, int, IntArray]], weights: FloatArray
-) -> FloatArray:
-    """Return the mean of kappa over pairs of raters for each sample of units, (samples,)."""
+def measure_kappa(left: FloatArray, right: FloatArray) -> Measure:
+    """Return Cohen's kappa of the severity levels of two raters."""
     size = len(set(SEVERITY_LEVELS.values()))
-    kappas, counts = [], []
-    for a, b, shared in pairs:
-        first, second = (levels[rater, shared].astype(np.int64) for rater in (a, b))
-        cells = np.eye(size * size)[first * size + second]
-        tables = (weights[:, shared] @ cells).reshape(-1, size, size)
-        kappas.append(cohen_kappa(tables))
-        counts.append(tables.sum(axis=(-1, -2)))
-    return _weighted_average(np.stack(kappas, axis=-1), np.stack(counts, axis=-1))
+    cells = np.eye(size * size)[(left * size + right).astype(np.int64)]
+    return lambda weights: cohen_kappa((weights @ cells).reshape(-1, size, size))
 
 
 def cohen_kappa(tables: FloatArray) -> FloatArray:
@@ -265,40 +234,41 @@ def cohen_kappa(tables: FloatArray) -> FloatArray:
     return divide(observed - expected, np.where(expected > 1 - 1e-12, 0.0, 1 - expected))
 
 
-def span_sums(
-    marks: Sequence[Sequence[ErrorAnnotations | None]], lengths: Sequence[int], *, by_spans: bool
-) -> FloatArray:
-    """Return credit and sizes of pairs of raters for each unit, (units, 3).
-
-    `marks` are the annotations of each rater and unit, None where a rater did not judge.
-    """
-    sums = np.zeros((len(lengths), 3))
-    count = match_spans if by_spans else count_characters
-    for a, b in combinations(range(len(marks)), 2):
-        shared = [
-            n
-            for n, (left, right) in enumerate(zip(marks[a], marks[b], strict=True))
-            if left is not None and right is not None
-        ]
-        if shared:
-            sides = [[_spans(marks[rater][n]) for n in shared] for rater in (a, b)]
-            sums[shared] += count(sides[0], sides[1], [lengths[n] for n in shared])
-    return sums
+def worst_severity(annotations: ErrorAnnotations | None) -> float:
+    """Return the level of the worst error, 0 without errors, NaN if errors were not marked."""
+    if annotations is None:
+        return math.nan
+    return max((SEVERITY_LEVELS[error.severity] for error in annotations.errors), default=0)
 
 
-def _spans(marks: ErrorAnnotations | None) -> tuple[Span, ...]:
-    return () if marks is None else marks.spans
-
-
-def span_statistics(
-    marks: Sequence[Sequence[ErrorAnnotations | None]],
-    lengths: Sequence[int],
-    resampler: Resampler,
-) -> list[Statistic]:
-    """Compute F1 between raters, by characters and by spans."""
+def error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]:
+    """Return the agreement of marked errors; empty if no errors are marked."""
+    levels = ratings.arrange([worst_severity(j.error_annotations) for j in ratings.judgments])
+    pairs = [*rater_pairs(levels, minimum=1)]
+    if not pairs:
+        return []
+    spans = [j.error_annotations.spans if j.error_annotations else () for j in ratings.judgments]
+    lengths = np.array([len(j.segment.hypothesis) for j in ratings.judgments])
+    methods: dict[str, Count] = {
+        "F1 of characters": count_characters,
+        "F1 of spans, partial credit": match_spans,
+    }
+    kappa = resampler.average_pairs("kappa of worst severity", levels, measure_kappa)
     statistics = []
-    for name, by_spans in (("F1 of characters", False), ("F1 of spans, partial credit", True)):
-        sums = span_sums(marks, lengths, by_spans=by_spans)
-        count = sum(any(m[n] is not None for m in marks) for n in range(len(lengths)))
-        statistics.append(resampler.summarize(name, sums, f1_from_totals, count))
-    return statistics
+    rows = ratings.arrange(np.arange(len(ratings)))
+    count = int((~np.isnan(levels)).any(axis=0).sum())
+    for name, count_credit in methods.items() if lengths.any() else ():
+        sums = np.zeros((levels.shape[1], 3))
+        for a, b, shared in pairs:
+            left, right = rows[a, shared].astype(int), rows[b, shared].astype(int)
+            sums[shared] += count_credit(
+                [spans[n] for n in left],
+                [spans[n] for n in right],
+                np.maximum(lengths[left], lengths[right]).tolist(),
+            )
+        statistics.append(resampler.summarize(name, _measure_f1(sums), count))
+    return [*statistics, kappa]
+
+
+def _measure_f1(sums: FloatArray) -> Measure:
+    return lambda weights: f1_from_totals(weights @ sums)

@@ -39,7 +39,7 @@ from tertium.people.events import (
     parse_rater_event,
     read_event_id,
 )
-from tertium.people.rater_answers import judgment_rows
+from tertium.people.rater_answers import ScoredAnswers
 from tertium.people.state import CampaignState, blind_names
 from tertium.people.views import describe_campaign, describe_states, describe_task
 
@@ -215,7 +215,7 @@ class AnnotationServer:
     def _export_lines(self) -> str:
         with self.state.lock:
             answers = self.state.answers()
-        rows = [*judgment_rows(answers, self.campaign)]
+        rows = [*ScoredAnswers(self.campaign, answers).rows()]
         if not self.state.is_unblinded:
             names = blind_names(self.campaign)
             rows = [{**row, "system": names[row["system"]]} for row in rows]

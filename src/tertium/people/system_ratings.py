@@ -15,15 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, IntArray, divide
-from tertium.core.resampling import assign_clusters, draw_group_counts
-from tertium.core.spans import MQM_WEIGHTS, Span, UnlocatedError, error_weight
+from tertium.core.arrays import FloatArray, divide
+from tertium.core.resampling import (
+    assign_clusters,
+    draw_group_counts,
+    iterate_blocks,
+    percentile_interval,
+)
+from tertium.core.spans import MQM_WEIGHTS, error_weight
+from tertium.meta.pairwise import kendall_b
 from tertium.people.rating_tables import Ratings
-from tertium.people.reliability import quantiles
 from tertium.text.perturbations import units
 
-BLOCK_NUMBERS = 1 << 22  # weights in memory at a time
 PER_WORDS = 1000
+ERROR_WEIGHTS = {"bad": 1.0, **MQM_WEIGHTS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,74 +61,70 @@ def score_systems(
     ratings: Ratings, *, resamples: int, rng: np.random.Generator, alpha: float = 0.05
 ) -> tuple[list[SystemScore], FloatArray]:
     """Return the systems from best to worst, and p-values of all pairs in that order."""
-    once = np.ones((1, len(ratings)))
-    count = len(ratings.systems)
-    means = _system_means(ratings.scores, ratings.system, once, count)[0]
-    standardized = _system_means(ratings.standardized, ratings.system, once, count)[0]
-    samples = _resample_means(ratings, resamples, rng)
-    samples[:, _count_clusters(ratings) < 2] = np.nan  # one document has no interval
-    p_values = bootstrap_p_values(samples)
-    order = sorted(range(count), key=lambda n: -np.nan_to_num(means[n], nan=-np.inf))
-    p_values = p_values[np.ix_(order, order)]
+    means = system_ratios(ratings, ratings.scores)
+    standardized = system_ratios(ratings, ratings.standardized)
+    samples = _resample_ratios(ratings, ratings.scores, 1.0, resamples, rng)
+    documents = np.unique(np.stack([ratings.system, ratings.cluster]), axis=1)[0]
+    samples[:, np.bincount(documents, minlength=len(means)) < 2] = np.nan  # no interval
+    order = np.argsort(-means, kind="stable")  # systems without judgments go last
+    order = order[~np.isnan(means[order])]
+    p_values = bootstrap_p_values(samples[:, order])
     clusters = assign_clusters(p_values, alpha)
-    bounds = [quantiles(samples[:, n]) for n in range(count)]
-    counts = Counter(ratings.system.tolist())
+    lows, highs = percentile_interval(samples)
     scores = [
         SystemScore(
-            system=ratings.systems[n],
-            mean=float(means[n]),
-            low=bounds[n][0],
-            high=bounds[n][1],
-            standardized=float(standardized[n]),
-            judgments=counts[n],
-            cluster=clusters[place],
+            system=ratings.systems[number],
+            mean=float(means[number]),
+            low=float(lows[number]),
+            high=float(highs[number]),
+            standardized=float(standardized[number]),
+            judgments=int((ratings.system == number).sum()),
+            cluster=cluster,
         )
-        for place, n in enumerate(order)
-        if counts[n]
+        for number, cluster in zip(order, clusters, strict=True)
     ]
-    return scores, p_values[: len(scores), : len(scores)]
+    return scores, p_values
 
 
-def _count_clusters(ratings: Ratings) -> IntArray:
-    """Return the number of documents in which each system was judged."""
-    pairs = np.unique(np.stack([ratings.system, ratings.cluster]), axis=1)
-    return np.bincount(pairs[0], minlength=len(ratings.systems))
-
-
-def _system_means(
-    values: FloatArray, system: IntArray, weights: FloatArray, count: int
+def system_ratios(
+    ratings: Ratings,
+    values: FloatArray,
+    sizes: FloatArray | float = 1.0,
+    weights: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Return weighted means by system for rows of weights (samples, judgments)."""
-    is_known = ~np.isnan(values)
-    indicator = np.zeros((len(values), count))
-    indicator[np.arange(len(values)), system] = is_known
-    return divide((weights * np.nan_to_num(values)) @ indicator, weights @ indicator)
+    """Return sum of values / sum of sizes by system, for rows of weights (..., judgments)."""
+    is_defined = ~np.isnan(values)
+    indicator = ratings.system[:, None] == np.arange(len(ratings.systems))
+    totals = (weights * np.nan_to_num(values)) @ indicator
+    return divide(totals, (weights * (is_defined * sizes)) @ indicator)
 
 
-def _resample_means(ratings: Ratings, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Return the means of bootstrap samples, (resamples, systems)."""
-    rows = max(1, BLOCK_NUMBERS // max(1, len(ratings)))
+def _resample_ratios(
+    ratings: Ratings,
+    values: FloatArray,
+    sizes: FloatArray | float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the ratios of bootstrap samples, (resamples, systems)."""
     blocks = []
-    for start in range(0, resamples, rows):
-        size = min(rows, resamples - start)
-        drawn = draw_group_counts(ratings.cluster, size, rng)
+    for block in iterate_blocks(resamples, len(ratings)):
+        count = block.stop - block.start
+        drawn = draw_group_counts(ratings.cluster, count, rng)
         if len(np.unique(ratings.rater)) > 1:
-            drawn = drawn * draw_group_counts(ratings.rater, size, rng)
-        blocks.append(_system_means(ratings.scores, ratings.system, drawn, len(ratings.systems)))
+            drawn = drawn * draw_group_counts(ratings.rater, count, rng)
+        blocks.append(system_ratios(ratings, values, sizes, drawn))
     return np.concatenate(blocks)
 
 
 def bootstrap_p_values(samples: FloatArray) -> FloatArray:
     """Return two-sided p-values of differences between the columns of samples."""
-    count = samples.shape[1]
-    p_values = np.ones((count, count))
-    for a in range(count):
-        for b in range(a + 1, count):
-            difference = samples[:, a] - samples[:, b]
-            difference = difference[~np.isnan(difference)]
-            total = 1 + len(difference)  # p is 1 without samples
-            tail = 1 + min((difference <= 0).sum(), (difference >= 0).sum())
-            p_values[a, b] = p_values[b, a] = min(1.0, 2 * tail / total)
+    p_values = np.ones((samples.shape[1], samples.shape[1]))
+    for number, column in enumerate(samples.T):
+        differences = samples - column[:, None]
+        totals = 1 + (~np.isnan(differences)).sum(axis=0)  # p is 1 without samples
+        tails = 1 + np.minimum((differences <= 0).sum(axis=0), (differences >= 0).sum(axis=0))
+        p_values[number] = np.minimum(1.0, 2 * tails / totals)
     return p_values
 
 
@@ -132,7 +133,6 @@ def make_scorecards(
     *,
     resamples: int,
     rng: np.random.Generator,
-    weights: Mapping[str, float] = MQM_WEIGHTS,
     pass_mark: float | None = None,
 ) -> list[Scorecard]:
     """Return MQM points per 1,000 words of the source for each system, best first.
@@ -140,65 +140,40 @@ def make_scorecards(
     Words are counted once per judgment, so several raters are averaged. A system passes if its
     points are at most `pass_mark`. Without annotations or texts the list is empty.
     """
-    rows = [
-        n
-        for n, entry in enumerate(ratings.judgments)
-        if entry.error_annotations is not None
-        and (entry.segment.source or entry.segment.hypothesis)
-    ]
-    if not rows:
+    points, words = np.zeros((2, len(ratings)))
+    errors: dict[str, Counter[str]] = {}
+    for n, entry in enumerate(ratings.judgments):
+        text = entry.segment.source or entry.segment.hypothesis
+        if entry.error_annotations is None or not text:
+            continue
+        marked = entry.error_annotations.errors
+        points[n] = sum(error_weight(e.severity, e.category, ERROR_WEIGHTS) for e in marked)
+        words[n] = len(units(text))
+        errors.setdefault(entry.system, Counter()).update(e.severity for e in marked)
+    if not errors:
         return []
-    annotated = ratings.select(np.isin(np.arange(len(ratings)), rows))
-    points, words = np.zeros((2, len(annotated)))
-    errors: dict[int, Counter[str]] = {}
-    for n, entry in enumerate(annotated.judgments):
-        marks = entry.error_annotations
-        assert marks is not None
-        own: list[Span | UnlocatedError] = [*marks.spans, *marks.missing]
-        points[n] = sum(error_weight(e.severity, e.category, {"bad": 1.0, **weights}) for e in own)
-        words[n] = len(units(entry.segment.source or entry.segment.hypothesis))
-        errors.setdefault(int(annotated.system[n]), Counter()).update(e.severity for e in own)
-    samples = _resample_rates(annotated, points, words, resamples, rng)
+    points *= PER_WORDS
+    rates = system_ratios(ratings, points, words)
+    lows, highs = percentile_interval(_resample_ratios(ratings, points, words, resamples, rng))
     cards = []
-    for number in np.unique(annotated.system):
-        own_rows = annotated.system == number
-        total = float(words[own_rows].sum())
-        rate = PER_WORDS * float(points[own_rows].sum()) / max(1.0, total)
-        low, high = quantiles(samples[:, number])
-        cards.append(
-            Scorecard(
-                system=annotated.systems[number],
-                words=int(total),
-                points=rate,
-                errors=dict(errors[int(number)]),
-                low=low,
-                high=high,
-                passed=None if pass_mark is None else rate <= pass_mark,
-            )
+    for system, counts in errors.items():
+        number = ratings.systems.index(system)
+        rate = float(rates[number])
+        card = Scorecard(
+            system=system,
+            words=int(words[ratings.system == number].sum()),
+            points=rate,
+            errors=dict(counts),
+            low=float(lows[number]),
+            high=float(highs[number]),
+            passed=None if pass_mark is None else rate <= pass_mark,
         )
+        cards.append(card)
     return sorted(cards, key=lambda card: card.points)
-
-
-def _resample_rates(
-    ratings: Ratings,
-    points: FloatArray,
-    words: FloatArray,
-    resamples: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    drawn = draw_group_counts(ratings.cluster, resamples, rng)
-    if len(np.unique(ratings.rater)) > 1:
-        drawn = drawn * draw_group_counts(ratings.rater, resamples, rng)
-    indicator = np.zeros((len(ratings), len(ratings.systems)))
-    indicator[np.arange(len(ratings)), ratings.system] = 1.0
-    return PER_WORDS * divide((drawn * points) @ indicator, (drawn * words) @ indicator)
 
 
 def rank_agreement(first: Sequence[SystemScore], second: Sequence[SystemScore]) -> float:
     """Return Kendall's tau of two orders of the same systems, NaN for fewer than two."""
     places = {score.system: n for n, score in enumerate(second)}
     order = [places[score.system] for score in first if score.system in places]
-    pairs = [(a, b) for n, a in enumerate(order) for b in order[n + 1 :]]
-    if not pairs:
-        return math.nan
-    return float(np.mean([1.0 if a < b else -1.0 for a, b in pairs]))
+    return float(kendall_b(range(len(order)), order))
