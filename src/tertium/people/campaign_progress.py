@@ -36,7 +36,7 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
         if total > passed and total >= 2 * passed:
             row["suspicions"].append(f"failed {total - passed} of {total} attention checks")
     alpha = None
-    if scored.judged:
+    if scored.answers:
         ratings = Ratings.from_judgments(scored.judgments(), seconds=scored.seconds())
         usual = median(ratings.seconds)
         for quality in describe_raters(ratings, min_shared=MIN_OVERLAP):
@@ -79,7 +79,7 @@ def _rounded(value: float, decimals: int) -> float | None:
 def _describe_systems(scored: ScoredAnswers) -> list[dict[str, Any]]:
     """Return the mean score of each system, best first."""
     scores: dict[str, list[float]] = {system: [] for system in scored.campaign.systems}
-    for answer in scored.judged:
+    for answer in scored.answers:
         scores[answer.system].append(scored.scores[answer.key])
     means = []
     for system, values in scores.items():

@@ -139,13 +139,13 @@ def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
-    `judged` are those about items, without attention checks and tutorials; `excluded_counts` counts
+    `answers` are those about items, without attention checks and tutorials; `excluded_counts` counts
     the other answers by reason.
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
         self.campaign = campaign
-        self.judged: list[RaterAnswer] = []
+        self.answers: list[RaterAnswer] = []
         self.excluded_counts: Counter[str] = Counter()
         complete = []
         for answer in latest_answers(answers):
@@ -155,7 +155,7 @@ class ScoredAnswers:
             if check_answer(answer, campaign).kind != "item":
                 self.excluded_counts[NOT_COUNTED] += 1
             elif is_complete:
-                self.judged.append(answer)
+                self.answers.append(answer)
             else:
                 self.excluded_counts[SKIPPED if answer.skipped else NO_ANSWER] += 1
         self.scores = _score_answers(complete, campaign)
@@ -163,9 +163,9 @@ class ScoredAnswers:
     def judgments(self) -> JudgmentSet:
         """Return the judgments in order of time."""
         campaign, judgments = self.campaign, []
-        if not self.judged:
+        if not self.answers:
             raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
-        for answer in sorted(self.judged, key=lambda answer: answer.time):
+        for answer in sorted(self.answers, key=lambda answer: answer.time):
             item = campaign.items_by_id[answer.item]
             segment = Segment(
                 item.outputs[answer.system],
@@ -180,12 +180,12 @@ class ScoredAnswers:
 
     def seconds(self) -> dict[Key, float | None]:
         """Return the working times by rater, item and system."""
-        return {answer.key: answer.seconds for answer in self.judged}
+        return {answer.key: answer.seconds for answer in self.answers}
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each judgment."""
         campaign = self.campaign
-        for answer in self.judged:
+        for answer in self.answers:
             item = campaign.items_by_id[answer.item]
             row: dict[str, Any] = {
                 **_without_blanks(lp=campaign.lp, document=item.document),
