@@ -139,8 +139,8 @@ def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
-    `answers` are those about items, without attention checks and tutorials; `excluded_counts` counts
-    the other answers by reason.
+    `answers` are those about items, without attention checks and tutorials. `excluded_counts`
+    counts the other answers by reason.
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
