@@ -39,6 +39,7 @@ from tertium.evaluation.comparison import scale_name
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.metrics import Metric, load_metric
+from tertium.metrics.base.capabilities import find_inputs
 
 FILE = Path(__file__).parents[1] / "src" / "tertium" / "evaluation" / "differences.json"
 SETS = ("da/wmt20", "da/wmt21", "da/wmt22", "esa/wmt24", "mqm/news20", "mqm/news21", "mqm/ted21")
@@ -141,7 +142,7 @@ def score(metric: Metric, dataset: ModernSet | TaskSet, segments: int) -> dict[s
     return {
         "set": dataset.name,
         "metric": metric.spec,
-        "inputs": metric.find_inputs(texts),
+        "inputs": find_inputs(metric, texts),
         "learned": list(metric.model_ids),
         "segments": len(texts) // len(systems),
         "people": dataset.human_scores,

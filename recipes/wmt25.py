@@ -54,6 +54,7 @@ from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.metrics import load_metric
+from tertium.metrics.base.scorer import format_signature
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs/evidence/wmt25.json"
@@ -443,7 +444,7 @@ def main() -> None:
         with runtime(device=args.device):
             scores = [all_scores(one, args.scores) for one in pairs]
             segments = pairs[0].segments[:1]
-            signatures = {name: load_metric(name).signature(segments) for name in SCORED}
+            signatures = {name: format_signature(load_metric(name), segments) for name in SCORED}
         measured = measure(pairs, scores)
         store(
             {

@@ -13,6 +13,7 @@ from tertium.core.scores import ScoreMatrix, Scores
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.meteor_metric import METEOR
 
@@ -136,7 +137,7 @@ def test_words_in_different_unicode_forms_are_counted() -> None:
         ("a cat", "a cat", 0),
     ):
         segment = Segment(hypothesis, references=("x", reference))
-        warnings = BLEU().warnings([segment, segment])
+        warnings = count_flags(BLEU().flags([segment, segment]))
         kind = "words of the reference in another Unicode form"
         assert warnings == ({kind: 2 * count} if count else {})
 
@@ -150,10 +151,10 @@ def test_texts_that_a_tokenizer_cut_are_counted() -> None:
         Segment("狗 叫 。", references=("A dog barks ...",)),
         Segment(".", references=("Un chien aboie ?",)),
     ]
-    assert BLEU().warnings(segments) == {kinds[0]: 3, kinds[1]: 1}
+    assert count_flags(BLEU().flags(segments)) == {kinds[0]: 3, kinds[1]: 1}
     for metric in (BLEU(tokenize="none"), METEOR(normalise=False)):
-        assert not {*kinds} & {*metric.warnings(segments[:2])}  # cut as intended
-    assert {*kinds} <= {*METEOR().warnings(segments)}
+        assert not {*kinds} & {*count_flags(metric.flags(segments[:2]))}  # cut as intended
+    assert {*kinds} <= {*count_flags(METEOR().flags(segments))}
 
 
 def test_files_have_a_row_per_segment(tmp_path: Path) -> None:

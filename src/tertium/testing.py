@@ -23,6 +23,7 @@ from tertium.core.errors import TertiumError
 from tertium.core.registry import METRICS
 from tertium.core.segment import Segment, attach_context
 from tertium.core.specs import build_dataclass, split_spec
+from tertium.metrics.base.capabilities import Explains, can_mark_errors, reads_context
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
@@ -45,7 +46,7 @@ def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE_SEG
     >>> check_metric("chrf")
     """
     tested = load_metric(metric) if isinstance(metric, str) else metric
-    if tested.reads_context:
+    if reads_context(tested):
         segments = attach_context(segments, ["document"] * len(segments))
     for check in METRIC_CHECKS:
         try:
@@ -90,7 +91,7 @@ def check_duplicates(metric: Metric, segments: Sequence[Segment]) -> None:
 
 def check_context_independence(metric: Metric, segments: Sequence[Segment]) -> None:
     """Scores do not depend on the document context, unless the metric `reads_context`."""
-    if not metric.reads_context:
+    if not reads_context(metric):
         in_document = attach_context(segments, ["document"] * len(segments))
         np.testing.assert_array_equal(
             _segment_scores(metric, in_document), _segment_scores(metric, segments)
@@ -99,7 +100,7 @@ def check_context_independence(metric: Metric, segments: Sequence[Segment]) -> N
 
 def check_error_spans(metric: Metric, segments: Sequence[Segment]) -> None:
     """Error spans do not depend on other segments; a metric without them raises an error."""
-    if not metric.can_mark_errors:
+    if not can_mark_errors(metric):
         assert _error_message(lambda: metric.mark_errors(segments)) is not None, "no error raised"
         return
     single = [metric.mark_errors([segment])[0] for segment in segments]
@@ -146,8 +147,9 @@ def check_dataclass(metric: Metric, segments: Sequence[Segment]) -> None:
     assert metric.__dataclass_params__.frozen, "it is not frozen"  # type: ignore[attr-defined]
     for field in dataclasses.fields(metric):  # type: ignore[arg-type]
         assert field.kw_only, f"{field.name} is positional: use kw_only=True"
-    is_bibtex = metric.citation.startswith("@")
-    assert is_bibtex or not metric.citation, "`citation` must be a BibTeX entry, or be omitted"
+    citation = getattr(metric, "citation", "")
+    is_bibtex = not citation or citation.startswith("@")
+    assert is_bibtex, "`citation` must be a BibTeX entry, or be omitted"
 
 
 def check_signature(metric: Metric, segments: Sequence[Segment]) -> None:
@@ -191,7 +193,7 @@ def check_empty_hypotheses(metric: Metric, segments: Sequence[Segment]) -> None:
 
 def check_explanation(metric: Metric, segments: Sequence[Segment]) -> None:
     """An explanation has the score of the metric and converts to JSON, or raises an error."""
-    if not metric.can_explain:
+    if not isinstance(metric, Explains):
         message = _error_message(lambda: metric.explain(segments[0]))
         assert f"{metric.name} cannot explain its scores" in (message or "no error raised")
         return

@@ -27,6 +27,7 @@ from tertium.core.errors import DataError, MissingInputError, MissingResourceErr
 from tertium.core.registry import METRICS
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
+from tertium.metrics.base.scorer import format_signature
 from tertium.testing import METRIC_CHECKS, check_metric, check_perfect_beats_unrelated
 
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
@@ -135,7 +136,7 @@ def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None
     metric = COMET(model=str(folder))
     name, digest = metric.model_ids[0].split("@")
     assert (name, [*map(len, digest.split("+"))]) == ("comet", [8, 8])
-    assert f"|weights:tiny-comet-da@{digest}|" in metric.signature(SEGMENTS)
+    assert f"|weights:tiny-comet-da@{digest}|" in format_signature(metric, SEGMENTS)
     weights = load_file(copy / "model.safetensors")
     weights["estimator.ff.6.bias"] += 1
     save_file(weights, copy / "model.safetensors")
@@ -162,10 +163,10 @@ def test_signature_and_scores_follow_the_settings(copy: Path) -> None:
 
 def test_signature_names_reference_reduction(folder: Path, tmp_path: Path) -> None:
     several = [Segment("the cat", "a cat", ("the cat sat", "a dog"))]
-    assert "|refs:mean|" in COMET(model=str(folder), references="mean").signature(several)
-    assert "|refs:" not in COMET(model=str(folder), references="mean").signature(SEGMENTS)
+    assert "|refs:mean|" in format_signature(COMET(model=str(folder), references="mean"), several)
+    assert "|refs:" not in format_signature(COMET(model=str(folder), references="mean"), SEGMENTS)
     kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
-    assert "|refs:" not in COMET(model=str(kiwi), references="mean").signature(several)
+    assert "|refs:" not in format_signature(COMET(model=str(kiwi), references="mean"), several)
 
 
 @pytest.mark.parametrize(("kind", "cut"), [("regression_metric", 1), ("unified_metric", 2)])

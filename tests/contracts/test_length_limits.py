@@ -19,6 +19,7 @@ from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
@@ -81,19 +82,19 @@ def test_text_of_five_thousand_words_gets_a_score(
             pytest.skip(str(error))
         assert np.isfinite(values).all()
         assert (name in UNTRUNCATED) != any(
-            loaded.warnings(segments).get(key) for key in TRUNCATION_WARNINGS
+            count_flags(loaded.flags(segments)).get(key) for key in TRUNCATION_WARNINGS
         )
 
 
 @pytest.mark.parametrize("spec", ENCODER_METRICS)
 def test_truncation_is_counted(spec: str) -> None:
-    assert load_metric(spec).warnings([LONG])["truncated text"] == 1
+    assert count_flags(load_metric(spec).flags([LONG]))["truncated text"] == 1
 
 
 def test_ranker_counts_truncation_of_its_metrics() -> None:
-    counts = load_ranker("pairwise").warnings([LONG, Segment("", None, ("a",))])
+    counts = count_flags(load_ranker("pairwise").flags([LONG, Segment("", None, ("a",))]))
     assert counts == {"empty hypothesis": 1, "truncated text": 1}
-    assert load_ranker("rte-r").warnings([LONG])["text truncated for parsing"] == 1
+    assert count_flags(load_ranker("rte-r").flags([LONG]))["text truncated for parsing"] == 1
 
 
 @pytest.mark.parametrize("spec", ["glove", "use"])
@@ -113,5 +114,7 @@ def test_windows_stop_at_the_limit() -> None:
 def test_out_of_vocabulary_text_is_counted(spec: str) -> None:
     unknown = Segment("x" * 5_000, "Hallo.", ("y" * 5_000,))
     warning = "text of unknown pieces only"
-    assert load_metric(spec).warnings([unknown])[warning] == 1
-    assert warning not in load_metric(spec).warnings([Segment("a cat", "Hallo.", ("a cat",))])
+    assert count_flags(load_metric(spec).flags([unknown]))[warning] == 1
+    assert warning not in count_flags(
+        load_metric(spec).flags([Segment("a cat", "Hallo.", ("a cat",))])
+    )

@@ -45,6 +45,8 @@ from tertium.data.record_files import read_records
 from tertium.encoders import vector_cache
 from tertium.encoders.vector_cache import clear_memory
 from tertium.evaluation.rows import score_rows
+from tertium.metrics.base.scorer import format_signature
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.version import __version__
 
 ROWS = example_rows()
@@ -402,7 +404,9 @@ def test_warnings_are_per_row(tmp_path: Path) -> None:
         91: "empty hypothesis",
     }
     segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in rows]
-    assert dict(summary.metrics["chrf"].warnings) == tertium.load_metric("chrf").warnings(segments)
+    assert dict(summary.metrics["chrf"].warnings) == count_flags(
+        tertium.load_metric("chrf").flags(segments)
+    )
 
 
 def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
@@ -415,7 +419,7 @@ def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
     assert tally.mean == pytest.approx(scores.mean(), rel=1e-12)
     assert (tally.low, tally.high) == (scores.min(), scores.max())
     segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in ROWS]
-    assert tally.signature_text() == tertium.load_metric("chrf").signature(segments)
+    assert tally.signature_text() == format_signature(tertium.load_metric("chrf"), segments)
     stored = json.loads((tmp_path / "out" / "_summary.json").read_text())
     assert stored["metrics"]["chrf"]["mean"] == tally.mean
 

@@ -16,6 +16,7 @@ import pytest
 from tertium.core.segment import Segment
 from tertium.encoders import Encoder
 from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.embedding.bertscore import BERTScore
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -88,13 +89,13 @@ def test_texts_in_an_unknown_script_are_counted(e5: Encoder) -> None:
     metric = BERTScore(encoder="e5", against="source")
     known = Segment("The cat sleeps.", "猫在睡觉。")
     tibetan = Segment("The cat sleeps.", "བྱི་ལ་ཉལ་འདུག")
-    assert not metric.warnings([known])
-    assert metric.warnings([known, tibetan]) == {
+    assert not count_flags(metric.flags([known]))
+    assert count_flags(metric.flags([known, tibetan])) == {
         "language unknown to e5": 1,
         "language without a mean": 1,
     }
     tibetan_metric = BERTScore(encoder="e5", against="source", lp="bo-en")
-    assert tibetan_metric.warnings([known, tibetan]) == {
+    assert count_flags(tibetan_metric.flags([known, tibetan])) == {
         "language unknown to e5": 2,
         "language without a mean": 2,
     }

@@ -23,6 +23,7 @@ from tests.laws.trial import Subject, missing_resource, subjects
 
 from tertium.core.errors import TertiumError
 from tertium.core.segment import Segment
+from tertium.metrics.base.capabilities import can_mark_errors, predict_uncertainty
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
@@ -145,8 +146,8 @@ def describe_scores(metric: Metric, segments: Sequence[Segment]) -> dict[str, An
         message = str(error).replace(str(bundled_models_folder()), "MODELS")
         return {"error": f"{type(error).__name__}: {message}"}
     kinds = kinds_by_segment(scores.flags, len(segments))
-    spans = metric.mark_errors(segments) if metric.can_mark_errors else [()] * len(segments)
-    uncertainty = metric.uncertainty(scores.segments, segments)
+    spans = metric.mark_errors(segments) if can_mark_errors(metric) else [()] * len(segments)
+    uncertainty = predict_uncertainty(metric, scores.segments, segments)
     rows = []
     for number, score in enumerate(scores.segments.tolist()):
         row: dict[str, Any] = {"score": score}

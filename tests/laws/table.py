@@ -15,6 +15,7 @@ from tests.laws.trial import LawViolation, Subject, Trial
 
 from tertium.core.errors import MissingInputError, TertiumError
 from tertium.data.testset import TestSet
+from tertium.metrics.base.capabilities import Explains
 
 Check = Callable[[Trial], int]
 Applies = Callable[[Subject], bool]
@@ -76,7 +77,7 @@ def is_ranker(subject: Subject) -> bool:
 
 
 def explains(subject: Subject) -> bool:
-    return is_metric(subject) and subject.metric.can_explain
+    return is_metric(subject) and isinstance(subject.metric, Explains)
 
 
 LAWS: tuple[Law, ...] = (

@@ -28,6 +28,8 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.scoring import score
 from tertium.evaluation.system_scores import Evaluation
+from tertium.metrics.base import metric as metric_module
+from tertium.metrics.base.capabilities import reads_context
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
@@ -210,17 +212,17 @@ def reuse_command_scores() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reuse_scores(rows: Rows | None) -> Iterator[None]:
-    score = Metric.compute_statistics
+    score = metric_module._checked_statistics
 
     def score_new_segments(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
-        if rows is None or metric.reads_corpus or metric.reads_context:
+        if rows is None or metric.reads_corpus or reads_context(metric):
             return score(metric, segments)
         keys = [(metric.spec, segment) for segment in segments]
         if new := [segment for _, segment in dict.fromkeys(k for k in keys if k not in rows)]:
             rows.update(zip(((metric.spec, s) for s in new), score(metric, new), strict=True))
         return np.stack([rows[key] for key in keys])
 
-    with mock.patch.object(Metric, "compute_statistics", score_new_segments):
+    with mock.patch.object(metric_module, "_checked_statistics", score_new_segments):
         yield
 
 

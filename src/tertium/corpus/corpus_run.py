@@ -37,8 +37,10 @@ from tertium.corpus.summary import BAD, CorpusSummary, Tally
 from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.evaluation.rows import Row, score_rows
+from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.judge.judge_metric import Judge
 from tertium.metrics.judge.usage import Usage, check_set, share_usage
 from tertium.models.trained_model import TrainedModel
@@ -178,7 +180,9 @@ def score_corpus(
 def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> None:
     """Score one row, so that a metric that cannot run fails before the work."""
     for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
-        reads_cache = not metric.required_embeddings([example])
+        reads_cache = not (
+            isinstance(metric, ReadsEmbeddings) and metric.required_embeddings([example])
+        )
         with runtime(cache=current_runtime().cache and reads_cache):
             score_rows([Row(segment=example)], [metric], with_spans=spans)
 
@@ -234,7 +238,7 @@ def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
                 "stream: read weights from a file (bertscore:idf=true,idf_texts=FILE), use another "
                 "metric (bleu for nist, bertscore, sss), or use `tertium score` for one test set"
             )
-    if spans and not any(metric.can_mark_errors for metric in metrics):
+    if spans and not any(map(can_mark_errors, metrics)):
         listed = ", ".join(metric.spec for metric in metrics)
         raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
 
@@ -292,6 +296,6 @@ def _describe(
         "longest": job.longest,
         "part_rows": part_rows,
         "spans": job.spans,
-        **{f"metric {metric.spec}": metric.signature([job.example]) for metric in metrics},
+        **{f"metric {metric.spec}": format_signature(metric, [job.example]) for metric in metrics},
         **inputs,
     }

@@ -17,6 +17,7 @@ from tertium.core.segment import Segment
 from tertium.evaluation.rows import RowScores
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.base.text_warnings import TRUNCATED_TEXT
 from tertium.version import __version__
 
@@ -47,7 +48,7 @@ class MetricTally:
             total=math.fsum(valid),
             extremes=(min(valid), max(valid)) if valid else (),
             warnings={kind: int(mask.sum()) for kind, mask in scores.flags.items()},
-            signature=scores.metric.signature([*examples.values()]) if examples else "",
+            signature=format_signature(scores.metric, [*examples.values()]) if examples else "",
             usage=dict(scores.usage),
             errors=dict(Counter(kind for row in kinds for kind in row)),
         )

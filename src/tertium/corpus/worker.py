@@ -44,6 +44,7 @@ from tertium.corpus.run_state import RunState
 from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
+from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.usage import Usage, track_usage
@@ -245,7 +246,7 @@ def score_columns(scores: RowScores, *, with_spans: bool) -> dict[str, Any]:
         spec: pa.array(scores.values, pa.float64(), from_pandas=True),
         spec + WARNINGS_SUFFIX: pa.array(warnings, pa.string()),
     }
-    if with_spans and scores.metric.can_mark_errors:
+    if with_spans and can_mark_errors(scores.metric):
         texts = [
             json.dumps([span.as_dict() for span in spans], ensure_ascii=False)
             for spans in scores.spans

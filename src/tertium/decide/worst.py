@@ -38,6 +38,7 @@ from tertium.evaluation.rows import (
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.evaluation.system_scores import distinct_labels
 from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
+from tertium.metrics.base.capabilities import can_mark_errors, predict_uncertainty
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 
@@ -306,7 +307,7 @@ def _risk(
         segments = [rows[n].segment for n in indices]
         metric = metric_for_pair(scores.metric.spec, lp, [s.hypothesis for s in segments])
         values = scores.values[indices]
-        deviation = metric.uncertainty(values, segments)
+        deviation = predict_uncertainty(metric, values, segments)
         if deviation is None:
             return None
         chances[indices] = _normal_tail((values - limit) / deviation)
@@ -378,7 +379,7 @@ def _mark_errors(
 ) -> dict[int, tuple[Span, ...]]:
     """Return the errors that the metrics mark in the chosen rows, by row."""
     marks: dict[int, tuple[Span, ...]] = dict.fromkeys(chosen, ())
-    specs = [metric.spec for metric in metrics if metric.can_mark_errors]
+    specs = [metric.spec for metric in metrics if can_mark_errors(metric)]
     if not specs:
         return marks
     for scored in score_rows([rows[n] for n in chosen], specs, with_spans=True):

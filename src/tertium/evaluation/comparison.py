@@ -52,6 +52,7 @@ from tertium.meta.difference_scales import (
     NOT_INTO_ENGLISH,
     DifferenceScale,
 )
+from tertium.metrics.base.capabilities import find_inputs, scale_spec
 from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
@@ -109,7 +110,7 @@ def scale_name(metric: Metric) -> str:
     """Return the spec under which the scales of a metric are stored, whatever inputs it reads."""
     if getattr(type(metric), "against", "") == "auto":
         metric = replace_fields(metric, {"against": "auto"})
-    return metric.scale_spec
+    return scale_spec(metric)
 
 
 def find_metric_scales(spec: str) -> list[DifferenceScale]:
@@ -148,20 +149,20 @@ def describe_missing_scales(evaluation: Evaluation) -> dict[str, str]:
     """Return a sentence for each metric without a scale only because of the inputs it read."""
     sentences: dict[str, str] = {}
     for metric in evaluation.metrics:
-        if reason := describe_scale_inputs(metric, find_inputs(evaluation, metric)):
+        if reason := describe_scale_inputs(metric, find_metric_inputs(evaluation, metric)):
             sentences[metric] = (
                 f"{evaluation.names[metric]} read {reason}: human agreement is not shown"
             )
     return sentences
 
 
-def find_inputs(evaluation: Evaluation, spec: str) -> str:
+def find_metric_inputs(evaluation: Evaluation, spec: str) -> str:
     """Return the inputs that a metric read; empty if the metric cannot be loaded."""
     try:
         metric = load_metric(spec)
     except TertiumError:
         return ""
-    return metric.find_inputs(evaluation.testset.segments(evaluation.systems[0]))
+    return find_inputs(metric, evaluation.testset.segments(evaluation.systems[0]))
 
 
 def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
@@ -178,7 +179,7 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
         if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores)
     }
     matches = {
-        metric: find_scale(metric, direction, find_inputs(evaluation, metric))
+        metric: find_scale(metric, direction, find_metric_inputs(evaluation, metric))
         for metric in evaluation.metrics
         if metric not in unsegmented and not describe_tokenizers(evaluation.testset, [metric])
     }

@@ -26,8 +26,10 @@ from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.system_scores import Evaluation, as_numbers
+from tertium.metrics.base.capabilities import can_mark_errors, span_note
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import flag_empty
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +187,7 @@ def _mark(entry: MarkedTranslation) -> list[MarkedLine]:
 
 def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> MarkedErrors:
     """Mark errors with each metric that marks error spans."""
-    return MarkedErrors(_mark_all(evaluation, m) for m in metrics if m.can_mark_errors)
+    return MarkedErrors(_mark_all(evaluation, m) for m in metrics if can_mark_errors(m))
 
 
 def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
@@ -202,7 +204,11 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
             missing=(EMPTY_TRANSLATION,) if is_empty else (),
         )
         for (system, (n, item)), segment, spans, is_empty in zip(
-            places, segments, metric.mark_errors(segments), metric.flag_empty(segments), strict=True
+            places,
+            segments,
+            metric.mark_errors(segments),
+            flag_empty(metric, segments),
+            strict=True,
         )
     )
     return MarkedTranslations(
@@ -211,7 +217,7 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
         translations=translations,
         decimals=metric.decimals,
         sign=1.0 if metric.higher_is_better else -1.0,
-        note=metric.span_note,
+        note=span_note(metric),
     )
 
 

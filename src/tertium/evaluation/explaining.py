@@ -11,10 +11,12 @@ from tertium.core.registry import RANKERS
 from tertium.core.segment import Segment
 from tertium.core.specs import split_spec
 from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
+from tertium.metrics.base.capabilities import Explains, can_mark_errors, span_note
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE, Metric
 from tertium.metrics.base.ranker import Ranker, as_ranker
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.models.checkpoint import has_bundled_models
 from tertium.text.language_identification import seem_english
 
@@ -57,7 +59,7 @@ def explain(
         chances = explained.win_probabilities.chances if explained.win_probabilities else ()
         is_compared = all(isfinite(chance) for row in chances for chance in row)
         not_compared = () if is_compared else (NOT_COMPARED,)
-        return replace(explained, warnings=(*ranker.warnings(segments), *not_compared))
+        return replace(explained, warnings=(*count_flags(ranker.flags(segments)), *not_compared))
     if isinstance(metric, Ranker) or (isinstance(metric, str) and split_spec(metric)[0] in RANKERS):
         name = metric if isinstance(metric, str) else metric.name
         raise UsageError(f"{name} compares translations: give two or more (repeat -t)")
@@ -66,25 +68,25 @@ def explain(
     with explain_missing(scorer.name):
         explained = add_error_spans(_explain(scorer, translation), scorer, translation)
         no_score = () if isfinite(explained.score) else (NO_SCORE,)
-        return replace(explained, warnings=(*scorer.warnings([translation]), *no_score))
+        return replace(explained, warnings=(*count_flags(scorer.flags([translation])), *no_score))
 
 
 def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment) -> Explanation:
     """Add the error spans that the metric marks, if it marks any; none in an empty text."""
-    if not scorer.can_mark_errors or explained.errors:
+    if not can_mark_errors(scorer) or explained.errors:
         return explained
     spans = scorer.mark_errors([translation])[0]
     marked_text = MarkedText(
         hypothesis=translation.hypothesis,
         source=translation.source,
         spans=spans,
-        note=scorer.span_note,
+        note=span_note(scorer),
     )
     return replace(explained, marked_text=marked_text)
 
 
 def _explain(scorer: Metric, translation: Segment) -> Explanation:
-    if scorer.can_explain or not scorer.can_mark_errors:
+    if isinstance(scorer, Explains) or not can_mark_errors(scorer):
         return scorer.explain(translation)
     return Explanation(metric=scorer.spec, score=float(scorer.score([translation]).segments[0]))
 

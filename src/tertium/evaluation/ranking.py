@@ -28,6 +28,7 @@ from tertium.evaluation.system_scores import (
 )
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
+from tertium.metrics.base.text_warnings import count_flags
 
 DECIMALS = 4  # of win probabilities
 NOT_COMPARED = "translation not compared because its score is not a number"  # a warning
@@ -202,7 +203,7 @@ def rank(
     signature = chosen.signature(first)
     warnings: dict[str, dict[str, int]] = {}
     for system in matrix.systems:
-        for kind, count in chosen.warnings(testset.segments(system)).items():
+        for kind, count in count_flags(chosen.flags(testset.segments(system))).items():
             warnings.setdefault(kind, {})[system] = count
         if not_compared := int(np.isnan(matrix[system]).sum()):
             warnings.setdefault(NOT_COMPARED, {})[system] = not_compared
@@ -263,7 +264,7 @@ def rerank(
                     "each list, or choose another ranker or metric"
                 )
     rates = chosen.win_rates([entry.segments for entry in lists])
-    warnings = chosen.warnings([segment for entry in lists for segment in entry.segments])
+    warnings = count_flags(chosen.flags([segment for entry in lists for segment in entry.segments]))
     not_compared = sum(int(np.isnan(own).sum()) for own in rates if len(own) > 1)
     if not_compared:
         warnings = {**warnings, NOT_COMPARED: not_compared}

@@ -26,8 +26,16 @@ from tertium.data.records import LP_NAMES, record_from_segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
 from tertium.evaluation.system_scores import as_numbers
+from tertium.metrics.base.capabilities import CountsUsage, can_mark_errors
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import NO_SCORE, Metric, share_encoding
+from tertium.metrics.base.metric import (
+    NO_SCORE,
+    Metric,
+    compute_statistics,
+    make_scores,
+    reduce_rows,
+    share_encoding,
+)
 from tertium.metrics.base.text_warnings import (
     LANGUAGE_UNKNOWN,
     OUT_OF_VOCABULARY_TEXT,
@@ -240,11 +248,12 @@ def _score_rows(
         systems = _group_by_system(rows, places)
         with explain_missing(metric.name):
             statistics = _compute_statistics(metric, segments, systems, incomplete)
-            values[places] = metric.reduce_segments(statistics)
+            values[places] = reduce_rows(metric, statistics)
             flags[NO_SCORE][places] = ~np.isfinite(values[places])
-            usage.update(metric.usage(statistics))
+            if isinstance(metric, CountsUsage):
+                usage.update(metric.usage(statistics))
             scores, pair_flags = _make_scores(metric, segments, statistics, systems, incomplete)
-            if with_spans and metric.can_mark_errors:
+            if with_spans and can_mark_errors(metric):
                 for n, spans in zip(places, metric.mark_errors(segments), strict=True):
                     marked[n] = spans
         for kind, pair_mask in pair_flags.items():
@@ -280,15 +289,15 @@ def _compute_statistics(
 ) -> FloatArray:
     """Compute the statistics of segments, (n, k); check complete outputs system by system."""
     if incomplete != "error":
-        return metric.compute_statistics(segments)
+        return compute_statistics(metric, segments)
     outputs = {system: [segments[n] for n in places] for system, places in systems.items()}
     for output in outputs.values():
         metric.check(output)
     if not metric.reads_corpus:
-        return metric.compute_statistics(segments)
+        return compute_statistics(metric, segments)
     statistics = np.zeros((len(segments), len(metric.columns)))
     for system, places in systems.items():
-        statistics[places] = metric.compute_statistics(outputs[system])
+        statistics[places] = compute_statistics(metric, outputs[system])
     return statistics
 
 
@@ -303,13 +312,13 @@ def _make_scores(
     if incomplete == "checked":
         return {}, metric.flags(segments)
     if incomplete == "skip":
-        joint = metric.make_scores(segments, statistics)
+        joint = make_scores(metric, segments, statistics)
         return {system: joint.subset(places) for system, places in systems.items()}, joint.flags
     scores: dict[str, Scores] = {}
     flags: dict[str, BoolArray] = {}
     for system, places in systems.items():
         output = [segments[n] for n in places]
-        scores[system] = metric.make_scores(output, statistics[places])
+        scores[system] = make_scores(metric, output, statistics[places])
         for kind, mask in scores[system].flags.items():
             flags.setdefault(kind, np.zeros(len(segments), dtype=np.bool_))[places] = mask
     return scores, flags

@@ -16,6 +16,7 @@ from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import InputFiles, WriteBack
+from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeServer
 
@@ -180,7 +181,7 @@ def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKin
         "scores": FileKind(Evaluation, SCORE_FILES),
         "results": FileKind(Evaluation, RESULT_FILES),
     }
-    if any(metric.can_mark_errors for metric in metrics):
+    if any(map(can_mark_errors, metrics)):
         from tertium.evaluation.error_marking import MarkedErrors
 
         kinds["spans"] = FileKind(MarkedErrors, SPAN_FILES)

@@ -91,7 +91,7 @@ def list_citations(
     tertium list citations bleu
     tertium list citations chrf meteor pairwise > metrics.bib
     """
-    citations = {metric: resolve_spec(metric)[1].citation for metric in metrics}
+    citations = {metric: getattr(resolve_spec(metric)[1], "citation", "") for metric in metrics}
     for metric, citation in citations.items():
         if not citation:
             logger.warning("%s names no paper to cite", metric)

@@ -28,6 +28,7 @@ from tertium.evaluation.rows import find_scorable_by_all
 from tertium.evaluation.system_scores import distinct_labels
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.metrics.base.text_warnings import count_flags
 
 logger = logging.getLogger(__name__)
 
@@ -263,7 +264,7 @@ def _score_margins(
                     metric.spec,
                     missing,
                 )
-            for kind, count in metric.warnings(segments[0::2]).items():
+            for kind, count in count_flags(metric.flags(segments[0::2])).items():
                 warnings.setdefault(kind, {})[name] = count
     return margins, warnings
 

@@ -32,6 +32,7 @@ from tertium.meta.decisions import (
 )
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, run_protocol
+from tertium.metrics.base.capabilities import find_inputs, predict_uncertainty
 from tertium.metrics.base.metric import Metric
 
 
@@ -146,7 +147,7 @@ def evaluate_decisions(
         for index, name in enumerate(aligned.metrics):
             metric = scored.get(name)
             scores = aligned.scores[index]
-            deviation = None if metric is None else metric.uncertainty(scores, segments)
+            deviation = None if metric is None else predict_uncertainty(metric, scores, segments)
             decisions.append(
                 _decide(aligned, index, deviation, min_good_score, name in inputs.negated_metrics)
             )
@@ -266,7 +267,7 @@ def fit_difference_scales(
     read_inputs: dict[str, str] = {}
     for metric in inputs.metrics:
         segments = [[s for _, s in own.translations()] for own in inputs.human_data.values()]
-        input_kinds = {metric.find_inputs(own) for own in segments}
+        input_kinds = {find_inputs(metric, own) for own in segments}
         read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
     scales = fit_scales(inputs.sets, learned)
     return DifferenceScales(

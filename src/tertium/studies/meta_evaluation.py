@@ -20,6 +20,7 @@ from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import STATISTICS, Level, Task, resolve_statistic, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import format_signature
 from tertium.studies.scatter_charts import check_panels, make_scatter_charts
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class AgreementStudy(MetaInputs, Result):
         if self.diagnostics:
             sections += self.diagnostics.sections()
         segments = [[*data.texts().values()] for data in self.human_data.values()]
-        signatures = [m.signature(own) for m in self.metrics for own in segments if own]
+        signatures = [format_signature(m, own) for m in self.metrics for own in segments if own]
         if signatures:
             sections.append(Section("Signatures", [[*dict.fromkeys(signatures)]]))
         return sections

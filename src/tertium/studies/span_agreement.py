@@ -45,6 +45,7 @@ from tertium.meta.span_scores import (
     micro,
     split_by_rater,
 )
+from tertium.metrics.base.capabilities import can_mark_errors, span_note
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 
@@ -247,7 +248,7 @@ def compare_spans(
     if not loaded and not files:
         raise UsageError("no metric to evaluate: give files of error spans or -m METRICS")
     for metric in loaded:
-        if not metric.can_mark_errors:
+        if not can_mark_errors(metric):
             raise UsageError(f"{metric.spec} does not mark error spans: choose a metric that does")
     results: list[SpanResult] = []
     p_values: dict[str, FloatArray] = {}
@@ -281,8 +282,8 @@ def _warn_without_spans(
 ) -> None:
     """Warn about metrics that marked nothing and could mark more."""
     for metric, spans in zip(metrics, marked, strict=True):
-        if metric.span_note and not any(spans):
-            logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, metric.span_note)
+        if (note := span_note(metric)) and not any(spans):
+            logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, note)
 
 
 def _files_by_metric(spans: Sequence[PathLike], loaded: Sequence[str]) -> dict[str, list[PathLike]]:

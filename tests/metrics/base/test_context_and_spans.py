@@ -14,7 +14,8 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, MissingInputError, UsageError
 from tertium.core.segment import Segment, attach_context
 from tertium.core.spans import Span
-from tertium.metrics.base.metric import NOTHING, SegmentMetric
+from tertium.metrics.base.capabilities import can_mark_errors
+from tertium.metrics.base.metric import NOTHING, SegmentMetric, distinct_segments
 from tertium.testing import check_context_independence, check_error_spans
 
 
@@ -63,13 +64,13 @@ PLACED = attach_context(TEXTS, ["talk"] * 3)
 
 def test_a_metric_that_does_not_read_context_scores_equal_texts_equally() -> None:
     assert Counting().score(PLACED).segments[:2].tolist() == [2.0, 2.0]
-    assert len(Counting().deduplicate(PLACED)[0]) == 2
+    assert len(distinct_segments(PLACED)[0]) == 2
 
 
 def test_metric_that_reads_context_scores_each_position() -> None:
     assert Reading().score(PLACED).segments.tolist() == [2.0, 102.0, 203.0]
     twice = [*PLACED, *attach_context(TEXTS, ["talk"] * 3)]
-    distinct, rows = Reading().deduplicate(twice)
+    distinct, rows = distinct_segments(twice, with_context=True)
     assert (len(distinct), rows) == (3, [0, 1, 2, 0, 1, 2])
     with pytest.raises(MissingInputError, match="needs the document, and segment 1 has none"):
         Reading().score(TEXTS)
@@ -87,8 +88,8 @@ def test_equal_segments_are_marked_once() -> None:
     marked = Marking().mark_errors([Segment("axb"), Segment("ok"), Segment("axb")])
     assert marked == [(Span(1, 2, severity="major"),), (), (Span(1, 2, severity="major"),)]
     assert Marking.calls == [2]
-    assert Marking().can_mark_errors
-    assert not Counting().can_mark_errors
+    assert can_mark_errors(Marking())
+    assert not can_mark_errors(Counting())
 
 
 def test_metrics_without_error_spans_raise() -> None:

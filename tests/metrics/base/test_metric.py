@@ -9,9 +9,11 @@ from tertium.core.segment import Segment
 from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import score
+from tertium.metrics.base.capabilities import Explains
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.text_warnings import flag_not_english
+from tertium.metrics.base.scorer import flag_empty
+from tertium.metrics.base.text_warnings import count_flags, flag_not_english
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.output.page.explained_segments import render_explanation
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
@@ -48,7 +50,7 @@ def test_metrics_explain_an_empty_translation_by_its_score(spec: str) -> None:
     segments = [Segment(text, None, (REFERENCE,)) for text in ("\u200b", "x", "Bananas swim.")]
     empty, *others = metric.score(segments).segments
     assert empty <= min(others)
-    if metric.can_explain:
+    if isinstance(metric, Explains):
         explanation = metric.explain(segments[0])
         assert explanation.errors == (EMPTY_TRANSLATION,)
         assert explanation.score == empty
@@ -58,17 +60,18 @@ def test_metrics_explain_an_empty_translation_by_its_score(spec: str) -> None:
 def test_empty_translation_of_an_empty_text_is_right() -> None:
     """The references decide; without references or for a source-only metric, the source does."""
     metric = load_metric("tertium-multi")
-    assert metric.flag_empty(
+    assert flag_empty(
+        metric,
         [
             Segment("", SOURCE, (" ",)),
             Segment("", SOURCE, (" ", REFERENCE)),
             Segment("", "\u3000", (REFERENCE,)),
             Segment("", "\u3000"),
             Segment("", SOURCE),
-        ]
+        ],
     ).tolist() == [False, True, True, False, True]
     source_only = load_metric("tertium-multi", against="source")
-    assert source_only.flag_empty([Segment("", SOURCE, (" ",))]).all()
+    assert flag_empty(source_only, [Segment("", SOURCE, (" ",))]).all()
     assert metric.score([Segment("", None, ("",))]).segments.tolist() == [1.0]
 
 
@@ -93,7 +96,7 @@ def test_counted_warnings_are_located() -> None:
     hypotheses = [icelandic] * 9 + [refusal] + [icelandic] * 10
     segments = [Segment(text, SOURCE) for text in hypotheses]
     metric = load_metric("tertium-multi")
-    assert metric.warnings(segments)[WRONG_LANGUAGE_WARNING] == 1
+    assert count_flags(metric.flags(segments))[WRONG_LANGUAGE_WARNING] == 1
     located = metric.flags(segments)[WRONG_LANGUAGE_WARNING].tolist()
     assert located == [text == refusal for text in hypotheses]
 
@@ -103,7 +106,7 @@ def test_language_warnings_of_short_texts_are_located() -> None:
     references = [f"{word} ist nicht hier" for word in "Hund Katze Maus Vogel Fisch".split()] * 8
     segments = [Segment(text, None, (text,)) for text in references]
     metric = load_metric("esim")
-    counted = metric.warnings(segments)
+    counted = count_flags(metric.flags(segments))
     assert counted["language unknown to minilm"] == len(segments)
     assert metric.flags(segments)["language unknown to minilm"].all()
 

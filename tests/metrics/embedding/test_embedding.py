@@ -13,6 +13,7 @@ import pytest
 from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics import load_metric
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.calibrated_metric import CalibratedMetric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore
@@ -156,13 +157,15 @@ def test_metrics_for_english_count_references_in_other_languages(spec: str) -> N
     german = ("Die Katze sitzt auf der Matte.", "Wir gehen heute Abend ins Kino.")
     english = ("The cat sits on the mat.", "We are going to the cinema tonight.")
     foreign = [Segment(text, references=(text,)) for text in german]
-    assert metric.warnings(foreign) == {kind: 2}
+    assert count_flags(metric.flags(foreign)) == {kind: 2}
     ours = [Segment(text, references=(text,)) for text in english]
-    assert metric.warnings(ours) == {}
+    assert count_flags(metric.flags(ours)) == {}
     clearly = "Die Katze sitzt seit heute Morgen auf der Matte vor der Tür."
-    assert metric.warnings([*ours * 5, Segment(clearly, references=(clearly,))]) == {kind: 1}
+    assert count_flags(metric.flags([*ours * 5, Segment(clearly, references=(clearly,))])) == {
+        kind: 1
+    }
     if spec.startswith("meteor"):
-        assert load_metric(spec, language="de").warnings(foreign) == {}
+        assert count_flags(load_metric(spec, language="de").flags(foreign)) == {}
 
 
 def test_signature_counts_truncated_texts() -> None:
@@ -254,8 +257,10 @@ def test_mixed_language_text_is_counted() -> None:
 
 def test_unsupported_language_is_detected_from_the_text() -> None:
     metric = SSS(encoder="use", against="source")
-    assert metric.warnings([Segment(LONG_ENGLISH, LONG_FINNISH)]) == {"language unknown to use": 1}
-    assert not metric.warnings([Segment(LONG_ENGLISH, LONG_GERMAN)])
+    assert count_flags(metric.flags([Segment(LONG_ENGLISH, LONG_FINNISH)])) == {
+        "language unknown to use": 1
+    }
+    assert not count_flags(metric.flags([Segment(LONG_ENGLISH, LONG_GERMAN)]))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from tertium.core.errors import UsageError
 from tertium.core.segment import Segment
 from tertium.encoders.weight_files import find_installed_weights
+from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.sentsim import SentSim
 from tertium.metrics.embedding.smd import SMD
@@ -94,7 +95,7 @@ def test_signature_shows_the_bounds() -> None:
     segment = Segment("the cat", "die Katze", ("the cat sat",))
 
     def norm(**fields: Any) -> str:
-        signature = SentSim(**fields).signature([segment])
+        signature = format_signature(SentSim(**fields), [segment])
         return next(part for part in signature.split("|") if part.startswith("norm:"))
 
     assert norm() == "norm:fixed"

@@ -17,6 +17,7 @@ from tertium.core.segment import Judgment, Segment
 from tertium.evaluation.training import train
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled import head_adaptation as adaptation
+from tertium.metrics.bundled.adapted_multi import AdaptedMulti
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 pytest.importorskip("torch")
@@ -100,6 +101,7 @@ def test_adapted_scale_keeps_the_order_and_has_the_units_of_human_scores(tmp_pat
     assert scores.segments.min() >= 20
     assert scores.segments.max() > 60
     again = load_metric(str(tmp_path / "mine"))
+    assert isinstance(again, AdaptedMulti)
     assert again.score(segments).segments.tolist() == scores.segments.tolist()
     assert again.score(segments[:1]).segments[0] == scores.segments[0]
     assert again.score([Segment("", segments[0].source, segments[0].references)]).system == 20

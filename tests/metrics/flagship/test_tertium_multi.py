@@ -19,7 +19,9 @@ from tertium.core.runtime import runtime
 from tertium.core.schema import read_dataclass
 from tertium.core.segment import Segment
 from tertium.encoders.vector_cache import clear_memory
+from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, build_rows
 from tertium.metrics.bundled.row_features import row_features
@@ -269,7 +271,7 @@ def test_model_without_tags_cannot_mark_errors(
         "tertium.metrics.bundled.calibrated_metric.load_bundled_model",
         lambda _: BundledModel(folder),
     )
-    assert not metric.can_mark_errors
+    assert not can_mark_errors(metric)
     with pytest.raises(UsageError, match="cannot mark errors: its weights have no tags"):
         metric.mark_errors([Segment(GOOD, SOURCE)])
 
@@ -279,7 +281,7 @@ def test_long_texts_and_unsupported_languages_are_counted(metric: TertiumMulti) 
     windowed = metric.score([Segment("der Zug " * 400, SOURCE), short]).warnings
     assert windowed["long text, read in windows"] == 1
     assert "truncated text" not in windowed
-    cut = metric.warnings([Segment("der Zug " * 2500, SOURCE), short])
+    cut = count_flags(metric.flags([Segment("der Zug " * 2500, SOURCE), short]))
     assert cut["truncated text"] == 1
     assert "long text, read in windows" not in cut
     kind = f"language unknown to {MODEL}"

@@ -15,7 +15,7 @@ from tertium.core.errors import DataError, MissingResourceError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.paraphrase_table import load_paraphrases
-from tertium.metrics.lexical import meteor as module
+from tertium.metrics.lexical import meteor_metric as module
 from tertium.metrics.lexical.meteor_metric import COLUMNS, METEOR, meteor_statistics, word_senses
 from tertium.text.meteor_alignment import align
 from tertium.text.meteor_search import Match

@@ -18,7 +18,8 @@ from tests.gallery import ALL, BLANKS
 from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.lexical import bleu, chrf
+from tertium.metrics.base.text_warnings import count_flags
+from tertium.metrics.lexical import bleu_metric, chrf_metric
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.chrf_metric import CHRF
 from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_statistics
@@ -51,7 +52,7 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         lowercase=st.booleans(),
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
-    st.sampled_from([0, bleu.MIN_ARRAY_SEGMENTS]),  # segments from which on arrays are used
+    st.sampled_from([0, bleu_metric.MIN_ARRAY_SEGMENTS]),  # segments from which on arrays are used
 )
 def test_bleu_equals_sacrebleu_to_the_last_bit(
     segments: list[Segment], metric: BLEU, many: int
@@ -67,7 +68,7 @@ def test_bleu_equals_sacrebleu_to_the_last_bit(
             effective_order=effective,
         )
 
-    with mock.patch.object(bleu, "MIN_ARRAY_SEGMENTS", many):
+    with mock.patch.object(bleu_metric, "MIN_ARRAY_SEGMENTS", many):
         scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
     hypotheses = [s.hypothesis for s in segments]
@@ -90,7 +91,7 @@ def test_bleu_equals_sacrebleu_to_the_last_bit(
         whitespace=st.booleans(),
         eps_smoothing=st.booleans(),
     ),
-    st.sampled_from([-1, chrf.SHORT_CHARACTERS]),  # characters up to which arrays are not used
+    st.sampled_from([-1, chrf_metric.SHORT_CHARACTERS]),  # longest text without arrays
 )
 def test_chrf_equals_sacrebleu_to_the_last_bit(
     segments: list[Segment], metric: CHRF, short: int
@@ -103,7 +104,7 @@ def test_chrf_equals_sacrebleu_to_the_last_bit(
         whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
     )
-    with mock.patch.object(chrf, "SHORT_CHARACTERS", short):
+    with mock.patch.object(chrf_metric, "SHORT_CHARACTERS", short):
         scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
@@ -168,9 +169,9 @@ def test_bleu_statistics_of_pairs_equal_sacrebleu(
     with (
         mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
         mock.patch.object(ngram_overlap, "KEY_BITS", key),
-        mock.patch.object(bleu, "BLOCK_SEGMENTS", block),
+        mock.patch.object(bleu_metric, "BLOCK_SEGMENTS", block),
     ):
-        counted = bleu.count_pairs(sacre, pairs, "")
+        counted = bleu_metric.count_pairs(sacre, pairs, "")
     assert counted.tolist() == sacrebleu_statistics(sacre, pairs, "").tolist()
 
 
@@ -204,7 +205,7 @@ def test_chrf_statistics_equal_sacrebleu(
     with (
         mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
         mock.patch.object(ngram_overlap, "KEY_BITS", key),
-        mock.patch.object(chrf, "SHORT_CHARACTERS", -1),  # always use arrays
+        mock.patch.object(chrf_metric, "SHORT_CHARACTERS", -1),  # always use arrays
     ):
         counted = metric.statistics(segments)
     assert (
@@ -277,7 +278,7 @@ def test_unsegmented_references_are_counted(spec: str, count: int) -> None:
         "the word 東京 and no more",
         "이 기차는 간다",
     )
-    warnings = load_metric(spec).warnings([Segment("a", None, (text,)) for text in texts])
+    warnings = count_flags(load_metric(spec).flags([Segment("a", None, (text,)) for text in texts]))
     assert warnings.get("no blanks to split words at", 0) == count
 
 

@@ -19,6 +19,7 @@ from tertium.evaluation.ranking import rank
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
+from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.pairwise.features import PairwiseFeatures
 from tertium.metrics.pairwise.neural_ranker import Pairwise
 from tertium.metrics.pairwise.ranker_options import PairwiseOptions
@@ -448,7 +449,7 @@ def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
     segments = [Segment("a b", None, ("a c",))]
     for spec in ("bleu:tokenize=zh", "chrf"):
         ours, theirs = load_ranker(spec), load_metric(spec)
-        assert ours.signature(segments) == f"by score|metric:{theirs.signature(segments)}"
+        assert ours.signature(segments) == f"by score|metric:{format_signature(theirs, segments)}"
 
 
 def test_what_is_missing_is_asked_for_in_the_name_of_the_metric() -> None:

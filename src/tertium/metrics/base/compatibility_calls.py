@@ -15,6 +15,7 @@ from tertium.core.frames import is_frame, is_missing, unwrap_arrow_column
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment, check_texts
 from tertium.core.spans import Span
+from tertium.metrics.base.capabilities import can_mark_errors
 
 Layout = Literal["auto", "streams", "segments"]
 Texts = Iterable[str]
@@ -59,10 +60,6 @@ class Prediction(dict[str, Any]):
 
 class CompatibilityCalls:
     """Mixin of `Metric` with the calls of other toolkits."""
-
-    @property
-    def can_mark_errors(self) -> bool:
-        raise NotImplementedError
 
     def score(self, segments: Sequence[Segment]) -> Scores:
         raise NotImplementedError
@@ -113,7 +110,7 @@ class CompatibilityCalls:
 
         Takes the arguments of COMET's `predict`, or a pandas, polars or Arrow table with these
         columns. The result has `scores` (a list) and `system_score`, and `metadata.error_spans` if
-        the metric has `can_mark_errors`.
+        the metric marks errors.
 
         >>> from tertium.metrics import load_metric
         >>> load_metric("ter").predict([{"mt": "a b", "ref": "a c"}])
@@ -126,7 +123,7 @@ class CompatibilityCalls:
         segments = [segment_from_record(lowercase_known_columns(row), where) for where, row in rows]
         scores = self.score(segments)
         prediction = Prediction(scores=scores.segments.tolist(), system_score=scores.system)
-        if self.can_mark_errors:
+        if can_mark_errors(self):  # type: ignore[arg-type]
             spans = _error_spans(segments, self.mark_errors(segments))
             prediction["metadata"] = Prediction(error_spans=spans)
         return prediction

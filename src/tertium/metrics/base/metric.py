@@ -19,9 +19,26 @@ from tertium.core.extras import explain_missing
 from tertium.core.scores import Scores
 from tertium.core.segment import Context, Segment
 from tertium.core.spans import Span, check_span_bounds
+from tertium.metrics.base.capabilities import (
+    AdjustsScores,
+    CountsUsage,
+    DescribesScores,
+    DescribesTotals,
+    Explains,
+    MarksErrors,
+    ReadsEmbeddings,
+    ScoresSentences,
+    reads_context,
+    worst_score,
+)
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
 from tertium.metrics.base.explanation import Explanation, explain_empty_translation
-from tertium.metrics.base.scorer import Scorer
+from tertium.metrics.base.scorer import (
+    Scorer,
+    flag_empty,
+    format_signature,
+    reads_source_only,
+)
 from tertium.metrics.base.text_warnings import merge_flags
 
 if TYPE_CHECKING:
@@ -41,49 +58,23 @@ class Metric(CompatibilityCalls, Scorer):
         scores.system, scores.segments
 
     The main methods are `score` (segments to `Scores`), `explain` (why one segment has its score,
-    if `can_explain`) and `mark_errors` (error spans, if `can_mark_errors`). The calls
+    if the metric `Explains`) and `mark_errors` (error spans, if it `MarksErrors`). The calls
     `corpus_score`, `sentence_score`, `predict` and `compute` accept plain texts.
 
     To write a metric, implement `columns`, `statistics` and `reduce`, or subclass `SegmentMetric`.
     The statistics of a segment must not depend on other segments unless `reads_corpus` is true.
 
     Class attributes: `higher_is_better` (default True), `decimals` (shown in tables, default 4) and
-    `reads_context` (whether the metric reads the surrounding document, default False).
+    `citation` (optional, a BibTeX entry). `metrics.base.capabilities` has the optional members.
     """
 
     higher_is_better: ClassVar[bool] = True
     decimals: ClassVar[int] = 4
-    reads_context: ClassVar[bool] = False
 
     @property
     def reads_corpus(self) -> bool:
         """Whether the statistics of a segment depend on the references of other segments."""
         return False
-
-    @property
-    def worst_score(self) -> float | None:
-        """The bound of the scores, which empty translations get; None if the formula decides.
-
-        The first statistic must then be the score. Published metrics keep their formula.
-        """
-        return None
-
-    @property
-    def scale_spec(self) -> str:
-        """Spec of the metric with the same scores on which a difference scale may be fitted."""
-        return self.spec
-
-    def find_inputs(self, segments: Sequence[Segment]) -> str:
-        """Return what the scores of segments depend on, besides the translations.
-
-        This is "source", "reference" or "source+reference": the required inputs or, if the metric
-        requires none, all that the segments have.
-        """
-        has_source = any(segment.source is not None for segment in segments)
-        has_reference = any(segment.references for segment in segments)
-        if required := self.required_inputs:
-            has_source, has_reference = "source" in required, "references" in required
-        return "+".join(["source"] * has_source + ["reference"] * has_reference)
 
     @property
     def model_ids(self) -> tuple[str, ...]:
@@ -103,10 +94,6 @@ class Metric(CompatibilityCalls, Scorer):
     def reduce(self, totals: FloatArray) -> FloatArray:
         """Turn sums of statistics into scores, (..., k) -> (...)."""
 
-    def reduce_segments(self, statistics: FloatArray) -> FloatArray:
-        """Turn single rows into segment scores; by default the same formula as `reduce`."""
-        return self.reduce(statistics)
-
     def score(self, segments: Sequence[Segment]) -> Scores:
         """Check the segments and score them; returns `Scores` with segment and system scores.
 
@@ -117,130 +104,36 @@ class Metric(CompatibilityCalls, Scorer):
         """
         self.check(segments)
         with explain_missing(self.name):
-            return self.make_scores(segments, self.compute_statistics(segments))
-
-    def compute_statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """Compute `statistics` once per distinct segment, unless the metric reads the corpus."""
-        if self.reads_corpus:
-            return self._checked_statistics(segments)
-        distinct, rows = self.deduplicate(segments)
-        return self._checked_statistics(distinct)[rows]
-
-    def _checked_statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """Call `statistics` and check the shape and type of the result."""
-        rows = np.asarray(self.statistics(segments))
-        expected = (len(segments), len(self.columns))
-        if rows.shape != expected or rows.dtype.kind not in "fiu":
-            raise PluginError(
-                f"{self.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
-                f"numbers of shape {expected}, one row per segment in order"
-            )
-        is_huge = np.isfinite(rows) & (np.abs(rows) > MAX_ABS_SCORE)
-        if is_huge.any():
-            raise PluginError(
-                f"{self.name}: a segment has the statistic {rows[is_huge][0]:g}: expected at most "
-                f"{MAX_ABS_SCORE:g}, so that sums stay finite"
-            )
-        return self._apply_worst_score(rows, segments)
-
-    def _apply_worst_score(self, rows: FloatArray, segments: Sequence[Segment]) -> FloatArray:
-        """Bound the scores in the first column by `worst_score`, which empty translations get."""
-        worst = self.worst_score
-        if worst is None:
-            return rows
-        bounded = rows.astype(np.float64)
-        limit = np.maximum if self.higher_is_better else np.minimum
-        bounded[:, 0] = np.where(self.flag_empty(segments), worst, limit(rows[:, 0], worst))
-        return bounded
-
-    def deduplicate(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
-        """Return the distinct segments and, for each input segment, its index among them."""
-        places: dict[tuple[Segment, Context | None], int] = {}
-        distinct: list[Segment] = []
-        rows = []
-        for segment in segments:
-            key = (segment, segment.context if self.reads_context else None)
-            rows.append(places.setdefault(key, len(places)))
-            if rows[-1] == len(distinct):
-                distinct.append(segment)
-        return distinct, rows
-
-    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
-        """Wrap statistics computed for these segments in a `Scores` object."""
-        is_undefined = np.asarray(~np.isfinite(statistics).all(axis=1), dtype=np.bool_)
-        flags = merge_flags([self.flags(segments), {NO_SCORE: is_undefined}])
-        return Scores(
-            metric=self.spec,
-            name=self.label,
-            statistics=statistics,
-            reduce=self.reduce,
-            reduce_segments=self.reduce_segments,
-            signature=self.signature(segments),
-            columns=self.columns,
-            flags={kind: mask for kind, mask in flags.items() if mask.any()},
-            higher_is_better=self.higher_is_better,
-            decimals=self.decimals,
-            verbose=self.verbose(statistics.sum(axis=0)),
-            usage=self.usage(statistics),
-        )
-
-    def usage(self, statistics: FloatArray) -> dict[str, float]:
-        """Return tokens and cost of the answers behind these rows, if the metric buys answers."""
-        return {}
-
-    def required_embeddings(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
-        """List the embeddings it will read: pairs of an encoder and "tokens" or "sentences"."""
-        return []
-
-    @property
-    def can_explain(self) -> bool:
-        """Whether `explain_segment` is implemented, so that `explain` works."""
-        return type(self).explain_segment is not Metric.explain_segment
-
-    def explain_segment(self, segment: Segment) -> Explanation:
-        """Explain the score of a valid segment that is not empty; implement this to explain."""
-        raise UsageError(
-            f"{self.name} cannot explain its scores: choose a metric whose `can_explain` is true, "
-            "such as bertscore"
-        )
+            return make_scores(self, segments, compute_statistics(self, segments))
 
     def explain(self, segment: Segment) -> Explanation:
-        """Explain the score of one segment; raises `UsageError` unless `can_explain`."""
-        if self.can_explain:
-            self.check([segment])
-        if not (self.can_explain and self.flag_empty([segment])[0]):
+        """Explain the score of one segment; raises `UsageError` unless the metric `Explains`."""
+        if not isinstance(self, Explains):
+            raise UsageError(
+                f"{self.name} cannot explain its scores: choose a metric that can, such as "
+                "bertscore"
+            )
+        self.check([segment])
+        if not flag_empty(self, [segment])[0]:
             return self.explain_segment(segment)
         score = float(self.score([segment]).segments[0])
-        side: Side = "source" if self._reads_source_only or not segment.references else "reference"
+        is_source = reads_source_only(self) or not segment.references
+        side: Side = "source" if is_source else "reference"
         texts = [texts[0] for texts in segment.comparison_texts(side)]
-        values = self.describe_score(score, segment)
+        values = {"score": score}
+        if isinstance(self, DescribesScores):
+            values = self.describe_score(score, segment)
         return explain_empty_translation(self.spec, values, side, texts)
 
-    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
-        """Return a score and the predictions that follow from it alone, such as a percentile."""
-        return {"score": score}
-
-    @property
-    def can_mark_errors(self) -> bool:
-        """Whether `spans` is implemented, so that `mark_errors` works."""
-        return type(self).spans is not Metric.spans
-
-    @property
-    def span_note(self) -> str:
-        """What `spans` leaves out, for readers of marked errors; empty if it leaves out nothing."""
-        return ""
-
-    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Predict the error spans of each segment, in text order; implement this to mark errors."""
-        raise UsageError(
-            f"{self.name} does not predict error spans: choose a metric whose `can_mark_errors` "
-            "is true"
-        )
-
     def mark_errors(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Predict and validate error spans, once per distinct segment; needs `can_mark_errors`."""
+        """Predict and check error spans; raises `UsageError` unless the metric `MarksErrors`."""
+        if not isinstance(self, MarksErrors):
+            raise UsageError(
+                f"{self.name} does not predict error spans: choose a metric that marks errors, "
+                "such as tertium-multi"
+            )
         self.check(segments)
-        distinct, rows = self.deduplicate(segments)
+        distinct, rows = distinct_segments(segments, with_context=reads_context(self))
         with explain_missing(self.name):
             spans = self.spans(distinct)
         for segment, marked in zip(distinct, spans, strict=True):
@@ -248,15 +141,93 @@ class Metric(CompatibilityCalls, Scorer):
             check_span_bounds(marked, segment.source or "", "source", self.name)
         return [spans[row] for row in rows]
 
-    def uncertainty(
-        self, scores: FloatArray, segments: Sequence[Segment] = ()
-    ) -> FloatArray | None:
-        """Return the standard deviation of human scores around these scores, or None if unknown."""
-        return None
 
-    def verbose(self, totals: FloatArray) -> str:
-        """Describe the components of a system score, e.g. BLEU's precisions; may be empty."""
-        return ""
+def compute_statistics(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+    """Compute `statistics` once per distinct segment, unless the metric reads the corpus."""
+    if metric.reads_corpus:
+        return _checked_statistics(metric, segments)
+    distinct, rows = distinct_segments(segments, with_context=reads_context(metric))
+    return _checked_statistics(metric, distinct)[rows]
+
+
+def _checked_statistics(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+    """Call `statistics` and check the shape and type of the result."""
+    rows = np.asarray(metric.statistics(segments))
+    expected = (len(segments), len(metric.columns))
+    if rows.shape != expected or rows.dtype.kind not in "fiu":
+        raise PluginError(
+            f"{metric.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
+            f"numbers of shape {expected}, one row per segment in order"
+        )
+    is_huge = np.isfinite(rows) & (np.abs(rows) > MAX_ABS_SCORE)
+    if is_huge.any():
+        raise PluginError(
+            f"{metric.name}: a segment has the statistic {rows[is_huge][0]:g}: expected at most "
+            f"{MAX_ABS_SCORE:g}, so that sums stay finite"
+        )
+    return _bound_scores(metric, rows, segments)
+
+
+def _bound_scores(metric: Metric, rows: FloatArray, segments: Sequence[Segment]) -> FloatArray:
+    """Bound the scores in the first column by the worst score, which empty translations get."""
+    worst = worst_score(metric)
+    if worst is None:
+        return rows
+    bounded = rows.astype(np.float64)
+    limit = np.maximum if metric.higher_is_better else np.minimum
+    bounded[:, 0] = np.where(flag_empty(metric, segments), worst, limit(rows[:, 0], worst))
+    return bounded
+
+
+def distinct_segments(
+    segments: Sequence[Segment], *, with_context: bool = False
+) -> tuple[list[Segment], list[int]]:
+    """Return the distinct segments and, for each input segment, its index among them."""
+    places: dict[tuple[Segment, Context | None], int] = {}
+    distinct: list[Segment] = []
+    rows = []
+    for segment in segments:
+        key = (segment, segment.context if with_context else None)
+        rows.append(places.setdefault(key, len(places)))
+        if rows[-1] == len(distinct):
+            distinct.append(segment)
+    return distinct, rows
+
+
+def make_scores(metric: Metric, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+    """Wrap statistics computed for these segments in a `Scores` object."""
+    is_undefined = np.asarray(~np.isfinite(statistics).all(axis=1), dtype=np.bool_)
+    flags = merge_flags([metric.flags(segments), {NO_SCORE: is_undefined}])
+    totals = statistics.sum(axis=0)
+    scores = Scores(
+        metric=metric.spec,
+        name=metric.label,
+        statistics=statistics,
+        reduce=metric.reduce,
+        reduce_segments=metric.reduce_segments if isinstance(metric, ScoresSentences) else None,
+        signature=format_signature(metric, segments),
+        columns=metric.columns,
+        flags={kind: mask for kind, mask in flags.items() if mask.any()},
+        higher_is_better=metric.higher_is_better,
+        decimals=metric.decimals,
+        verbose=metric.verbose(totals) if isinstance(metric, DescribesTotals) else "",
+        usage=metric.usage(statistics) if isinstance(metric, CountsUsage) else {},
+    )
+    if isinstance(metric, AdjustsScores):
+        return metric.adjust_scores(scores, segments)
+    return scores
+
+
+def reduce_rows(metric: Metric, statistics: FloatArray) -> FloatArray:
+    """Turn single rows of statistics into segment scores, (n, k) -> (n,)."""
+    if isinstance(metric, ScoresSentences):
+        return metric.reduce_segments(statistics)
+    return metric.reduce(statistics)
+
+
+def score_segments(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+    """Return the scores of checked segments, (n,), without warnings and signature."""
+    return reduce_rows(metric, compute_statistics(metric, segments))
 
 
 class SegmentMetric(Metric):
@@ -362,7 +333,8 @@ def share_encoding(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Itera
     for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
         metric.check(segments)
         with explain_missing(metric.name):
-            requests += metric.required_embeddings(segments)
+            if isinstance(metric, ReadsEmbeddings):
+                requests += metric.required_embeddings(segments)
     if not requests:
         yield
         return

@@ -40,7 +40,12 @@ from tertium.metrics.base.loading import (
     replace_fields,
 )
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.scorer import Scorer
+from tertium.metrics.base.scorer import (
+    Scorer,
+    check_segment_types,
+    flag_empty,
+    format_signature,
+)
 from tertium.metrics.base.text_warnings import Flags
 from tertium.models.checkpoint import read_config
 
@@ -68,7 +73,7 @@ class Ranker(Scorer):
         Both translations of a pair must have the same source and references.
         """
         for side in (left, right):
-            self.check_segment_types(side)
+            check_segment_types(self.name, side)
         if len(left) != len(right):
             raise LengthError(f"{len(left)} left translations, but {len(right)} right ones")
         for number, (a, b) in enumerate(zip(left, right, strict=True), start=1):
@@ -96,9 +101,16 @@ class Ranker(Scorer):
                 f"{self.name}: prefer_pairs returned {kind}: expected probabilities (0 to 1 or "
                 f"NaN) of shape ({len(left)},), one per pair in order"
             )
-        empty = self.flag_empty(segments)
+        empty = self._flag_empty(segments)
         decided = (1.0 + empty[right] - empty[left]) / 2  # an empty translation always loses
         return np.where(empty[left] | empty[right], decided, chances.astype(np.float64, copy=False))
+
+    def _flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
+        return flag_empty(self, segments)
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        """Return the string to publish with win rates."""
+        return format_signature(self, segments)
 
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """Compute the mean win probability of each translation against the others of its group.
@@ -193,14 +205,14 @@ class ScoreRanker(Ranker):
     def check(self, segments: Sequence[Segment]) -> None:
         self.metric.check(segments)
 
-    def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
+    def _flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
         return np.zeros(len(segments), dtype=np.bool_)  # their scores decide
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         return self.metric.flags(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
-        return f"{self.title}|metric:{self.metric.signature(segments)}"
+        return f"{self.title}|metric:{format_signature(self.metric, segments)}"
 
 
 def load_ranker(spec: str | Path, **fields: Any) -> Ranker:

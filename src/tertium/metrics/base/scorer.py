@@ -7,7 +7,7 @@ A scorer is a frozen keyword-only dataclass. Its constructor arguments are its c
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Self
 
@@ -16,9 +16,9 @@ from tertium.core.errors import DataError, MissingInputError, PluginError, Usage
 from tertium.core.segment import Segment
 from tertium.core.specs import check_ranges, check_types, format_spec
 from tertium.data.testset import TestSet
+from tertium.metrics.base.capabilities import HasSettings
 from tertium.metrics.base.text_warnings import (
     Flags,
-    count_flags,
     flag_distorting_texts,
     flag_empty_translations,
 )
@@ -41,7 +41,6 @@ class Scorer(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
         instance = super().__new__(cls)  # raises for abstract classes
@@ -62,90 +61,87 @@ class Scorer(ABC):
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Raise if there are no segments or one lacks a required input; name the first one."""
-        self.check_segment_types(segments)
+        check_segment_types(self.name, segments)
         if not segments:
             raise DataError(f"{self.name}: no segments to score")
-        self.check_required_inputs(segments)
-
-    def check_segment_types(self, segments: Sequence[Segment]) -> None:
-        """Raise unless `segments` is a sequence of `Segment` objects."""
-        if isinstance(segments, TestSet):
-            raise UsageError(
-                f"{self.name} expects segments, got a test set: pass testset.segments(system), "
-                "or pass the test set to tertium.score"
-            )
-        if not isinstance(segments, Sequence):
-            is_single = isinstance(segments, Segment)
-            hint = "wrap it in [...]" if is_single else "predict accepts a data frame or records"
-            raise UsageError(
-                f"{self.name} expects a list of segments, got {short_repr(segments)}: {hint}"
-            )
-        if not all(isinstance(segment, Segment) for segment in segments):
-            other = next(s for s in segments if not isinstance(s, Segment))
-            raise UsageError(
-                f"{self.name} expects segments, got {short_repr(other)}: pass "
-                'Segment("a translation", references=["a reference"]), or texts to corpus_score'
-            )
-
-    def check_required_inputs(self, segments: Sequence[Segment]) -> None:
-        """Raise for the first segment that lacks a required input."""
-        required = self.required_inputs
-        if not {*required} <= {*HOW_TO_PROVIDE}:
-            raise PluginError(
-                f"{self.name}: required_inputs is {short_repr(required)}: expected a set with "
-                f"any of {', '.join(HOW_TO_PROVIDE)}"
-            )
-        for number, segment in enumerate(segments, start=1):
-            if "references" in required and not segment.references:
-                raise MissingInputError(
-                    f"{self.spec} needs references, and segment {number} has none: "
-                    f"{HOW_TO_PROVIDE['references']}; or choose a metric that reads only "
-                    "the source (`tertium list` shows the inputs of each)"
-                )
-            if "source" in required and segment.source is None:
-                raise MissingInputError(
-                    f"{self.spec} needs the source, and segment {number} has none: "
-                    f"{HOW_TO_PROVIDE['source']}"
-                )
-            if "context" in required and segment.context is None:
-                raise MissingInputError(
-                    f"{self.name} needs the document, and segment {number} has none: "
-                    f"{HOW_TO_PROVIDE['context']}"
-                )
-
-    def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
-        """Flag blank translations of texts that are not blank, (n,).
-
-        These texts are the references; the source, if references are missing or not read.
-        """
-        return flag_empty_translations(segments, source_only=self._reads_source_only)
-
-    @property
-    def _reads_source_only(self) -> bool:
-        return self.required_inputs == {"source"}
+        _check_required_inputs(self, segments)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         """Flag segments with conditions that affect how to read the score, by kind of warning."""
         return flag_distorting_texts(segments)
-
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Count the flagged segments of each kind; only counts above zero."""
-        return count_flags(self.flags(segments))
 
     @property
     def spec(self) -> str:
         """Spec string that rebuilds this object: `load_metric(metric.spec) == metric`."""
         return format_spec(self.name, self)
 
-    def signature(self, segments: Sequence[Segment]) -> str:
-        """Return the string to publish with a score: `BLEU|nrefs:1|case:mixed|...|version:0.1`."""
-        parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
-        parts["version"] = __version__
-        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
 
-    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        """Return this class's part of the signature; keys and values contain no pipe or colon."""
-        return {}
+def check_segment_types(name: str, segments: Sequence[Segment]) -> None:
+    """Raise unless `segments` is a sequence of `Segment` objects."""
+    if isinstance(segments, TestSet):
+        raise UsageError(
+            f"{name} expects segments, got a test set: pass testset.segments(system), "
+            "or pass the test set to tertium.score"
+        )
+    if not isinstance(segments, Sequence):
+        is_single = isinstance(segments, Segment)
+        hint = "wrap it in [...]" if is_single else "predict accepts a data frame or records"
+        raise UsageError(f"{name} expects a list of segments, got {short_repr(segments)}: {hint}")
+    if not all(isinstance(segment, Segment) for segment in segments):
+        other = next(s for s in segments if not isinstance(s, Segment))
+        raise UsageError(
+            f"{name} expects segments, got {short_repr(other)}: pass "
+            'Segment("a translation", references=["a reference"]), or texts to corpus_score'
+        )
+
+
+def _check_required_inputs(scorer: Scorer, segments: Sequence[Segment]) -> None:
+    """Raise for the first segment that lacks a required input."""
+    required = scorer.required_inputs
+    if not {*required} <= {*HOW_TO_PROVIDE}:
+        raise PluginError(
+            f"{scorer.name}: required_inputs is {short_repr(required)}: expected a set with "
+            f"any of {', '.join(HOW_TO_PROVIDE)}"
+        )
+    for number, segment in enumerate(segments, start=1):
+        if "references" in required and not segment.references:
+            raise MissingInputError(
+                f"{scorer.spec} needs references, and segment {number} has none: "
+                f"{HOW_TO_PROVIDE['references']}; or choose a metric that reads only "
+                "the source (`tertium list` shows the inputs of each)"
+            )
+        if "source" in required and segment.source is None:
+            raise MissingInputError(
+                f"{scorer.spec} needs the source, and segment {number} has none: "
+                f"{HOW_TO_PROVIDE['source']}"
+            )
+        if "context" in required and segment.context is None:
+            raise MissingInputError(
+                f"{scorer.name} needs the document, and segment {number} has none: "
+                f"{HOW_TO_PROVIDE['context']}"
+            )
+
+
+def flag_empty(scorer: Scorer, segments: Sequence[Segment]) -> BoolArray:
+    """Flag blank translations of texts that are not blank, (n,).
+
+    These texts are the references; the source, if references are missing or not read.
+    """
+    return flag_empty_translations(segments, source_only=reads_source_only(scorer))
+
+
+def reads_source_only(scorer: Scorer) -> bool:
+    """Whether a scorer reads the source and no reference."""
+    return scorer.required_inputs == {"source"}
+
+
+def format_signature(scorer: Scorer, segments: Sequence[Segment]) -> str:
+    """Return the string to publish with a score: `BLEU|nrefs:1|case:mixed|...|version:0.1`."""
+    parts = {"nrefs": count_references(segments)}
+    if isinstance(scorer, HasSettings):
+        parts |= scorer.signature_fields(segments)
+    parts["version"] = __version__
+    return "|".join([scorer.label, *(f"{key}:{value}" for key, value in parts.items())])
 
 
 def _check_class(cls: type[Scorer]) -> None:

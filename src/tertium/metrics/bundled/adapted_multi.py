@@ -16,6 +16,7 @@ from tertium.core.schema import Rule, Sha256
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.data.train_test_overlap import number_shared_texts
+from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
 from tertium.metrics.base.text_warnings import Flags
@@ -149,7 +150,7 @@ class AdaptedMulti(Trainable):
 
     @property
     def can_mark_errors(self) -> bool:
-        return self.base.can_mark_errors
+        return can_mark_errors(self.base)
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Return the error spans of tertium-multi; adapting does not change them."""

@@ -23,6 +23,7 @@ from tertium.encoders.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.greedy_matching import compare_pieces
 from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, reduce_references
+from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english
 from tertium.metrics.bundled.bundled_model import (
     BundledModel,
@@ -208,7 +209,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         self.check(segments)
         prepared = self.prepare(segments)
         scores = self.reduce_rows(prepared, self.calibrate(prepared, "mqm"))
-        return expected_mqm_points(np.where(self.flag_empty(segments), self.worst_score, scores))
+        return expected_mqm_points(np.where(flag_empty(self, segments), self.worst_score, scores))
 
     def human_scale(self, mode: Against = "reference") -> HumanScale:
         """Return the scale of the scores in an input mode."""

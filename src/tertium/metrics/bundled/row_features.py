@@ -16,6 +16,7 @@ import numpy as np
 from tertium.core.arrays import FloatArray
 from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import score_segments
 from tertium.metrics.bundled.input_rows import REFERENCE, SOURCE, Row, reference_or_source
 from tertium.text.language_identification import has_translatable_words
 from tertium.text.scripts import UNSPACED_SCRIPTS, is_unspaced_script, script_share
@@ -99,7 +100,7 @@ def _chrf(rows: Sequence[Row], side: int) -> FloatArray:
     """Return the chrF of hypotheses against their source (side 1) or reference (2), 0 to 1."""
     chrf = load_metric("chrf")
     segments = [Segment(row[0], None, (row[side] or "",)) for row in rows]
-    return chrf.reduce_segments(chrf.compute_statistics(segments)) / 100 if rows else np.zeros(0)
+    return score_segments(chrf, segments) / 100 if rows else np.zeros(0)
 
 
 def _copied_share(rows: Sequence[Row]) -> FloatArray:

@@ -22,6 +22,7 @@ from tertium.core.spans import Span
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.metrics.base.metric import NOTHING
 from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags, flag_compared, flag_texts
 from tertium.metrics.bundled.calibrated_metric import CalibratedMetric, Pieces, PreparedRows
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
@@ -178,7 +179,7 @@ class TertiumMulti(CalibratedMetric):
     def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
         """Return score, uncertainty, percentile and no-error probability of each segment."""
         self.check(segments)
-        prepared, is_empty = self.prepare(segments), self.flag_empty(segments)
+        prepared, is_empty = self.prepare(segments), flag_empty(self, segments)
         columns = self.calibrate(prepared, self.scale), self.no_error_probabilities(prepared)
         score, no_error = (
             np.where(is_empty, 0.0, self.reduce_rows(prepared, column)) for column in columns

@@ -25,8 +25,9 @@ from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.core.specs import Range
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, distinct_segments
 from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
@@ -182,10 +183,9 @@ class Judge(Metric):
         if self.against == "auto":
             check_same_inputs(self.name, segments)
 
-    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
-        """Wrap statistics in `Scores`, without a system score if too few answers are valid."""
-        scores = super().make_scores(segments, statistics)
-        has_score = statistics[:, COLUMNS.index("segments")] > 0
+    def adjust_scores(self, scores: Scores, segments: Sequence[Segment]) -> Scores:
+        """Withhold the system score if too few answers are valid."""
+        has_score = scores.statistics[:, COLUMNS.index("segments")] > 0
         is_asked = np.array([_needs_answer(segment) for segment in segments], dtype=bool)
         answered = int((has_score & is_asked).sum())
         if check_set(self.spec, self.min_coverage, answered, int(is_asked.sum())):
@@ -298,7 +298,7 @@ class Judge(Metric):
     def plan(self, segments: Sequence[Segment]) -> RequestPlan:
         """Count the requests that scoring would send, and estimate their tokens."""
         self.check(segments)
-        distinct, _ = self.deduplicate(segments)
+        distinct, _ = distinct_segments(segments)
         questions = {q.key: q for s in distinct for q in self._questions(s)}
         cached = self._stored_answers(questions)
         messages = [q.messages for key, q in questions.items() if key not in cached]
@@ -412,7 +412,7 @@ class Judge(Metric):
     ) -> SegmentResult:
         if not keys:
             empty = StoredAnswer("", "", 0, 0)
-            is_worst = bool(self.flag_empty([segment])[0])
+            is_worst = bool(flag_empty(self, [segment])[0])
             score = self._protocol.worst_score if is_worst else self._protocol.best_score
             fixed = PassResult(score=score, errors=(), unplaced=0, reason="", answer=empty)
             return SegmentResult(passes=(fixed,), failures=())

@@ -33,6 +33,7 @@ from tertium.metrics.base.greedy_matching import cosine, find_best_matches
 from tertium.metrics.base.lexical_features import NgramInformation, nist_components, tokenize_13a
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.pairwise.sentence_vectors import SOURCE, sentence_vectors
 from tertium.version import __version__
 
@@ -118,7 +119,7 @@ class PairwiseFeatures:
         if encoder := part_encoder(part):
             return load_encoder(encoder).weights_hash
         metric = _metric(part)
-        return f"{metric.signature(())} {part_model_ids(part)}" if metric else ""
+        return f"{format_signature(metric, ())} {part_model_ids(part)}" if metric else ""
 
 
 def part_model_ids(part: str) -> str:

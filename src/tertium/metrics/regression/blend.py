@@ -31,6 +31,7 @@ from tertium.core.specs import Range
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder
+from tertium.metrics.base.capabilities import Explains, ReadsEmbeddings, reads_context, scale_spec
 from tertium.metrics.base.explanation import (
     SCALE_BOUNDS,
     Contribution,
@@ -38,7 +39,8 @@ from tertium.metrics.base.explanation import (
     FeatureAttribution,
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, share_encoding
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, score_segments, share_encoding
+from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags, merge_flags
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.ridge_regression import (
@@ -367,12 +369,8 @@ class Blend(Trainable):
         return any(part.reads_corpus for part in self.parts)
 
     @property
-    def reads_context(self) -> bool:  # type: ignore[override]
-        return any(part.reads_context for part in self.parts)
-
-    @property
-    def worst_score(self) -> float:
-        return self.fitted.min_target
+    def reads_context(self) -> bool:
+        return any(map(reads_context, self.parts))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -384,7 +382,12 @@ class Blend(Trainable):
         return (*own, *(model for part in self.parts for model in part.model_ids))
 
     def required_embeddings(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
-        return [need for part in self.parts for need in part.required_embeddings(segments)]
+        return [
+            need
+            for part in self.parts
+            if isinstance(part, ReadsEmbeddings)
+            for need in part.required_embeddings(segments)
+        ]
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
@@ -413,18 +416,16 @@ class Blend(Trainable):
         values = self.part_scores(segments)
         scores = self.fitted.predict(values)
         has_score = ~np.isnan(scores)  # without a score, a segment has no weight in sums
+        worst = self.fitted.min_target
+        scores = np.where(flag_empty(self, segments), worst, np.maximum(scores, worst))
         return np.column_stack([np.where(has_score, scores, 0.0), has_score, np.isnan(values)])
-
-    def _apply_worst_score(self, rows: FloatArray, segments: Sequence[Segment]) -> FloatArray:
-        bounded = super()._apply_worst_score(rows, segments)
-        bounded[:, 0] *= bounded[:, 1]
-        return bounded
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         return divide(totals[..., 0], totals[..., 1])
 
-    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
-        scores = super().make_scores(segments, statistics)
+    def adjust_scores(self, scores: Scores, segments: Sequence[Segment]) -> Scores:
+        """Flag segments without a score, and those scored without a metric."""
+        statistics = scores.statistics
         has_score = statistics[:, 1] > 0
         added = {NO_SCORE: ~has_score}
         for part, is_missing in zip(self.parts, statistics[:, 2:].T, strict=True):
@@ -451,7 +452,7 @@ class Blend(Trainable):
                 rows.append((f"no score of {part.spec}", part.label, own, own))
                 continue
             rows.append((part.spec, part.label, value, own))
-            if part.can_explain:
+            if isinstance(part, Explains):
                 reasons += part.explain(segment).reasons
         if beyond := score - (blend.bias + math.fsum(contributions)):
             rows.append((SCALE_BOUNDS, SCALE_BOUNDS, beyond, beyond))
@@ -550,7 +551,7 @@ def orientation(parts: Sequence[Metric]) -> FloatArray:
 def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatArray:
     """Return the oriented scores of metrics, (n, metrics); NaN for a missing score."""
     with share_encoding(parts, segments):
-        columns = [part.reduce_segments(part.compute_statistics(segments)) for part in parts]
+        columns = [score_segments(part, segments) for part in parts]
     return np.column_stack(columns) * orientation(parts)
 
 
@@ -570,8 +571,7 @@ def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatA
         for part in parts:
             if part.spec not in scores:
                 part.check(judgment_set.segments)
-                statistics = part.compute_statistics(judgment_set.segments)
-                scores[part.spec] = part.reduce_segments(statistics)
+                scores[part.spec] = score_segments(part, judgment_set.segments)
         rows.append(np.column_stack([scores[part.spec] for part in parts]))
     return np.concatenate(rows) * orientation(parts)
 
@@ -593,7 +593,7 @@ def read_constants() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
 
 def find_constants(part: Metric) -> tuple[float, float]:
     constants = read_constants()
-    own = constants["specs"].get(part.scale_spec) or constants["labels"].get(part.label)
+    own = constants["specs"].get(scale_spec(part)) or constants["labels"].get(part.label)
     if own is None:
         supported = ", ".join([*constants["specs"], *map(str.lower, constants["labels"])])
         raise UsageError(

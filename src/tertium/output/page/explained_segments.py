@@ -11,6 +11,7 @@ from tertium.core.runtime import track_progress
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import add_error_spans
+from tertium.metrics.base.capabilities import Explains
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -43,7 +44,7 @@ def render_explanation(explanation: Explanation) -> Markup:
 def check_explainer(metric: str | Metric) -> Metric:
     """Load the metric that explains segments; refuse one that cannot."""
     loaded = metric if isinstance(metric, Metric) else load_metric(metric)
-    if not loaded.can_explain:
+    if not isinstance(loaded, Explains):
         raise UsageError(
             f"--explain-with {loaded.spec}: it cannot explain its scores; choose a metric such as "
             "rte-r, tertium-multi or judge:model=NAME"
@@ -59,8 +60,9 @@ def explain_items(
     explainer: Metric | None = None,
 ) -> list[SegmentExplanation]:
     """Explain selected segments with `explainer`, else all metrics that can."""
-    explainers = [metric for metric in metrics if metric.can_explain]
-    explainers = explainers if explainer is None else [explainer]
+    explainers = [explainer] if explainer is not None else []
+    if explainer is None:
+        explainers = [metric for metric in metrics if isinstance(metric, Explains)]
     items = select_items_to_explain(grid, count) if explainers else []
     segments = {system: testset.segments(system) for system in testset.systems} if items else {}
     groups = {item: [segments[system][item] for system in grid.systems] for item in items}

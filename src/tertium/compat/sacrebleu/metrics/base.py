@@ -12,8 +12,10 @@ from sacrebleu.metrics.base import Metric, Score, Signature
 from tertium.core.errors import UsageError
 from tertium.core.frames import is_missing
 from tertium.core.segment import check_texts
+from tertium.metrics.base.capabilities import HasSettings
 from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments
 from tertium.metrics.base.metric import Metric as TertiumMetric
+from tertium.metrics.base.metric import compute_statistics
 from tertium.version import __version__
 
 __all__ = ["CountingMetric", "Metric", "Score", "Signature", "Streams"]
@@ -34,7 +36,7 @@ class CountingMetric(Metric):
         if not hasattr(self, "num_refs"):
             raise UsageError("score something first: the signature counts the references")
         signature: Signature = super().get_signature()
-        fields = self.metric.signature_fields(())
+        fields = self.metric.signature_fields(()) if isinstance(self.metric, HasSettings) else {}
         omitted = {key: fields[key] for key in ("order", "beta") if key in fields}
         signature.info |= {**omitted, "tertium": __version__}
         signature._abbr |= {key: key for key in (*omitted, "tertium")}
@@ -72,7 +74,7 @@ class CountingMetric(Metric):
             raise UsageError("no references: give streams, or references=... to the constructor")
         segments = make_segments(hypotheses, streams, layout="streams")
         self.metric.check(segments)
-        rows = self.metric.compute_statistics(segments).tolist()
+        rows = compute_statistics(self.metric, segments).tolist()
         tokenized = sum(segment.hypothesis.endswith(" .") for segment in segments)
         if tokenized >= TOKENIZED_WARNING_COUNT and not self._force:
             logger.warning(
