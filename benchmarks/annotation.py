@@ -28,7 +28,7 @@ from tertium.data.record_files import read_records
 from tertium.meta.correlation import spearman
 from tertium.people.power import Design, compute_power, effective_document_size
 from tertium.people.sampling import METHODS, choose_segments
-from tertium.people.system_ratings import assign_clusters
+from tertium.core.resampling import assign_clusters
 from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,

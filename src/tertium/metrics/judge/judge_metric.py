@@ -190,7 +190,7 @@ class Judge(Metric):
         answered = int((has_score & is_asked).sum())
         if check_set(self.spec, self.min_coverage, answered, int(is_asked.sum())):
             return scores
-        return replace(scores, reduce=_withhold_score)
+        return replace(scores, reduce=_withhold_score, reduce_segments=self.reduce)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         parameters = self._parameters
