@@ -21,14 +21,13 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
-from tertium.core.resampling import make_rng
+from tertium.core.resampling import assign_clusters, make_rng
 from tertium.core.spans import error_weight
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
 from tertium.meta.correlation import spearman
 from tertium.people.power import Design, compute_power, effective_document_size
 from tertium.people.sampling import METHODS, choose_segments
-from tertium.core.resampling import assign_clusters
 from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,
