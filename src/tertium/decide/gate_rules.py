@@ -17,6 +17,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import describe_scale_inputs, find_direction, find_scale
 from tertium.evaluation.metric_choice import target_texts
 from tertium.evaluation.system_scores import MetricDict
+from tertium.metrics.base.capabilities import find_inputs
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
@@ -142,7 +143,7 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     bins, and from 0 (one half), the share is interpolated.
     """
     direction = find_direction(target_texts(testset))
-    inputs = metric.find_inputs(testset.segments(next(iter(testset.systems))))
+    inputs = find_inputs(metric, testset.segments(next(iter(testset.systems))))
     scale = find_scale(metric.spec, direction, inputs)
     if scale is None:
         reason = describe_scale_inputs(metric.spec, inputs)

@@ -205,7 +205,7 @@ def apply_route(
     undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
     candidates = len(undecided)
     savings = []
-    drift = {}
+    drift: dict[str, dict[str, Drift]] = {}
     for stage in route.stages:
         count = len(undecided)
         if not count:
