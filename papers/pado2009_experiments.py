@@ -9,12 +9,12 @@ import numpy as np
 
 from papers.experiments import Comparisons
 from papers.table import Figure
+from papers.tie_aware import tie_aware_spearman
 from tertium.core.arrays import BoolArray, divide
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import win_ratio
 from tertium.meta.pairwise import consistency
-from tertium.meta.systems import tie_aware_spearman
 from tertium.metrics.regression.linear_metric import Regression
 
 RANDOM_DRAWS = 200

@@ -436,7 +436,7 @@ def test_json_file_has_exclusion_counts(files, capsys, tmp_path):
             ["--scores", "{good}", "--lps", "de-en", "ru-en"],
             "human.tsv; available: de-en, fi-en",
         ),
-        (["--scores", "{good}", "--statistic", "tie-aware"], "tie_rate"),
+        (["--scores", "{good}", "--statistic", "tie-aware"], "unknown statistic 'tie-aware'"),
         (["--scores", "{good}", "--threshold", "9"], "was removed: use threshold= in Python"),
         (["--scores", "{good}", "--statistic", "kendall", "kendall"], "kendall is given twice"),
         (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),

@@ -153,15 +153,6 @@ def soft_pairwise_accuracy(human, metric, signs):
     return 1 - sum(gaps) / len(gaps) if gaps else math.nan
 
 
-def tie_aware_scores(scores, epsilon):
-    shares = []
-    for row in scores:
-        is_judged = [n for n, value in enumerate(row) if not math.isnan(value)]
-        near = sum(np.nanmax(scores[:, n]) - row[n] <= epsilon for n in is_judged)
-        shares.append(near / len(is_judged) if is_judged else math.nan)
-    return shares
-
-
 def perm_both_spa(human, first, second, swaps, signs):
     """SPA of each mixture less that of its opposite, one swap after the other."""
     a, b = stats.zscore(first, axis=None), stats.zscore(second, axis=None)

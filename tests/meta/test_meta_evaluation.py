@@ -131,13 +131,10 @@ def test_negative_seed_error():
         MetaEvaluation([make_set("de-en")], seed=-1).run([Task(sets=("de-en",))])
 
 
-@pytest.mark.parametrize("kind", ["accuracy", "tie-aware"])
-def test_metric_without_scores_does_not_affect_others(kind):
-    systems = {"level": "system", "resamples": 0, "test": "none"}
+def test_metric_without_scores_does_not_affect_others():
     complete, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
-    sets = ("de-en", "fi-en") if kind == "accuracy" else ("fi-en",)
-    rate = {"tie_rate": 0.5} if kind == "tie-aware" else {}
-    task = Task(sets=sets, statistic=kind, **systems, **rate)
+    sets = ("de-en", "fi-en")
+    task = Task(sets=sets, statistic="accuracy", level="system", resamples=0, test="none")
     values = MetaEvaluation([complete, part]).run([task]).tasks[0].values
     assert np.isfinite(values[:2]).all()
     assert np.isnan(values[2])
@@ -158,8 +155,6 @@ SCORE_TASKS = [
     ("pearson", {"grouping": "item"}),
     ("pearson", {"grouping": "system"}),
     ("pearson", {"level": "system"}),
-    ("pearson", {"over": "systems"}),
-    ("pearson", {"grouping": "item", "over": "systems"}),
     ("spearman", {}),
     ("spearman", {"grouping": "system"}),
     ("spearman", {"level": "system"}),
@@ -171,7 +166,7 @@ SCORE_TASKS = [
     ("acc-eq", {"grouping": "none"}),
     ("acc-eq", {"grouping": "system", "test": "bootstrap"}),
     ("acc-eq*", {}),
-    ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
+    ("acc-eq*", {"test": "bootstrap"}),
     ("acc-eq*", {"test": "perm-both", "resamples": 20}),
     ("darr", {}),
     ("darr17", {}),
@@ -179,7 +174,6 @@ SCORE_TASKS = [
     ("accuracy", {}),
     ("accuracy", {"test": "bootstrap"}),
     ("spa", {}),
-    ("tie-aware", {"tie_rate": 0.4}),
 ]
 
 
@@ -350,7 +344,6 @@ def test_invalid_evaluation():
         ({"statistic": "darr", "grouping": "item"}, "does not support grouping=item: choose none"),
         ({"statistic": "spearman", "test": "williams"}, "does not support test=williams"),
         ({"grouping": "item", "test": "williams"}, "does not support test=williams"),
-        ({"level": "system", "over": "segments"}, "does not support over=segments"),
         ({"sets": ("a", "b")}, "one set at a time"),
         ({"sets": ()}, "at least one judged set"),
         ({"resamples": -1}, "from 0 to 1,000,000"),
@@ -359,7 +352,7 @@ def test_invalid_evaluation():
             {"confidence_level": "0.9"},
             "confidence_level must be a number between 0 and 1, got '0.9'",
         ),
-        ({"statistic": "tie-aware"}, "give tie_rate= in Python"),
+        ({"statistic": "tie-aware"}, "unknown statistic 'tie-aware'"),
     ],
 )
 def test_incompatible_task_options(choices, message):
@@ -369,7 +362,7 @@ def test_incompatible_task_options(choices, message):
 
 def test_every_statistic_has_a_default_task():
     for name in STATISTICS:
-        task = Task(sets=("a",), statistic=name, tie_rate=0.5)
+        task = Task(sets=("a",), statistic=name)
         assert task.test in task.kind.tests
         assert task.name.startswith(f"a {name}")
     with pytest.raises(UnknownNameError, match="unknown option 'sample'"):

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 from tests.meta import slow_loops
 
 from tertium.core.errors import DataError, LengthError, UsageError
-from tertium.meta import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.systems import find_tie_epsilon, permutation_p_values, tie_aware_scores
+from tertium.meta import soft_pairwise_accuracy, system_accuracy
+from tertium.meta.systems import permutation_p_values
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 vectors = arrays(float, (3, 6), elements=few_values)
@@ -104,45 +104,3 @@ def test_permutation_p_values_equal_the_exact_ones():
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     rows = np.array([[1.0, 2, 3], [-1, 2, 3], [1, 2, -3]])
     assert permutation_p_values(rows, signs).tolist() == [1 / 8, 2 / 8, 5 / 8]
-
-
-def test_ties_in_first_place_by_hand():
-    scores = np.array([[5.0, 4, 3, 9], [5, 3, 3, 1], [1, 4, 2, 8]])
-    # Leads over the second are 0, 0, 0, 1.
-    assert find_tie_epsilon(scores, 0.75) == 0.0
-    assert find_tie_epsilon(scores, 0.76) == 1.0
-    assert find_tie_epsilon(scores, 0.0) == 0.0
-    # Within 1 of the best: A everywhere; B on items 1, 2 and 3; C on 2, 3 and 4.
-    assert tie_aware_scores(scores, 1.0).tolist() == [1.0, 3 / 4, 3 / 4]
-    assert tie_aware_scores(scores, 0.0).tolist() == [1.0, 2 / 4, 1 / 4]
-
-
-@given(arrays(float, (4, 6), elements=few_values), st.sampled_from([0.0, 0.5, 1.0, 5.0]))
-def test_tie_aware_scores_equal_the_loop(scores, epsilon):
-    assert_allclose(tie_aware_scores(scores, epsilon), slow_loops.tie_aware_scores(scores, epsilon))
-
-
-@given(arrays(float, (4, 9), elements=st.floats(0, 1)), st.floats(0, 1))
-def test_epsilon_is_the_smallest_that_reaches_the_rate(scores, rate):
-    epsilon = find_tie_epsilon(scores, rate)
-    ordered = np.sort(scores, axis=0)
-    leads = ordered[-1] - ordered[-2]
-    assert np.mean(leads <= epsilon) >= rate - 1e-9
-    if epsilon > 0:
-        assert np.mean(leads < epsilon) < rate
-
-
-def test_tie_aware_spearman_by_hand():
-    metric = np.array([[0.9, 0.9, 0.9], [0.8, 0.8, 0.1], [0.1, 0.1, 0.85]])
-    # Epsilon .1 ties A with B twice and with C once: shares 1, 2/3, 1/3.
-    result = tie_aware_spearman([3, 2, 1], metric, tie_rate=1.0)
-    assert float(result) == pytest.approx(1.0)
-    assert float(result.epsilon) == pytest.approx(0.1)
-    assert float(tie_aware_spearman([1, 2, 3], metric, tie_rate=1.0)) == pytest.approx(-1.0)
-
-
-def test_tie_aware_faults():
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        find_tie_epsilon([[1, 2], [2, 1]], 1.5)
-    with pytest.raises(DataError, match="two scored systems"):
-        find_tie_epsilon([[1.0, 2.0]], 0.5)

@@ -27,7 +27,6 @@ REMOVED_OPTIONS = {
     "meta --diagnostics": "use `tertium meta diagnostics`",
     "meta --confidence-level": "intervals are those of 95 % (confidence_level= in Python)",
     "meta --threshold": "use threshold= in Python",
-    "meta --tie-rate": "use tie_rate= in Python",
     "meta --over": "use over= in Python",
     "meta disagreement --examples": "use --count",
     "meta disagreement --share": "use share= in Python",

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tertium.meta.pairwise import kendall_wmt14 as kendall_wmt14
     from tertium.meta.systems import soft_pairwise_accuracy as soft_pairwise_accuracy
     from tertium.meta.systems import system_accuracy as system_accuracy
-    from tertium.meta.systems import tie_aware_spearman as tie_aware_spearman
     from tertium.meta.tasks import Task as Task
     from tertium.meta.tasks import tasks_for as tasks_for
 
@@ -33,7 +32,7 @@ _PUBLIC_NAMES = {  # module: its public names, imported on first use
     "correlation": "pearson spearman",
     "metric_agreement": "MetaEvaluation",
     "pairwise": "consistency darr kendall_b kendall_strict kendall_wmt13 kendall_wmt14",
-    "systems": "soft_pairwise_accuracy system_accuracy tie_aware_spearman",
+    "systems": "soft_pairwise_accuracy system_accuracy",
     "tasks": "Task tasks_for",
 }
 _MODULE_BY_NAME = {name: home for home, names in _PUBLIC_NAMES.items() for name in names.split()}

@@ -13,15 +13,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray, divide
+from tertium.core.arrays import Float32Array, FloatArray, divide
 from tertium.core.errors import DataError
 from tertium.core.resampling import draw_heads, p_value
-from tertium.meta import pairwise, replicates
+from tertium.meta import pairwise
 from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
-    Measurement,
     Replicate,
     average_groups,
     make_layout,
@@ -34,7 +33,7 @@ from tertium.meta.pairwise import (
     pair_blocks,
     preference_signs,
 )
-from tertium.meta.significance import perm_both_any, smallest_p_of_swaps, zero_p
+from tertium.meta.replicates import SharedCells, quadratic_form, shared_cells_replicate
 
 
 def acc_eq(
@@ -65,19 +64,23 @@ def acc_eq_calibrated(
     return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
 
 
+def accuracy_values(layout: Layout, epsilon: FloatArray) -> FloatArray:
+    """Return acc_eq of each group with one epsilon per metric, (metrics, groups)."""
+    return pairwise.accuracy(count_groups(layout, epsilon=epsilon))
+
+
 def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     """Compute acc_eq with one epsilon per metric, averaged over groups."""
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
-    judged_counts = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
-    averaged = average_groups(layout, pairwise.accuracy(counts))
     used = counts[..., :MISSING].sum(axis=-1)  # (metrics, groups)
-    undefined = int((judged_counts > 0).sum()) - (used > 0).sum(axis=-1)
+    judged_counts = counts.sum(axis=-1).max(axis=0, initial=0)  # the same for all metrics
+    groups = int((judged_counts > 0).sum())
     return Agreement(
-        value=averaged.value,
+        value=average_groups(layout, pairwise.accuracy(counts)).value,
         judged_count=int(judged_counts.sum()),
         used=used.sum(axis=-1).astype(np.int64).reshape(layout.shape),
-        groups=int((judged_counts > 0).sum()),
-        undefined=undefined.reshape(layout.shape),
+        groups=groups,
+        undefined=(groups - (used > 0).sum(axis=-1)).reshape(layout.shape),
         epsilon=epsilon.reshape(layout.shape),
     )
 
@@ -87,25 +90,28 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
 
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
-    sizes, ties, gains = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
-    weights = _pair_weights(layout.human, metric)
-    equal_weights = len(np.unique(weights)) < 2
+    sizes, ties, weights = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
+    group_weights = _pair_weights(layout.human, metric)
+    is_uniform = len(np.unique(group_weights)) < 2
     for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
         human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
         difference = metric.T[i] - metric.T[j]
         scores = preference_signs(difference)
-        decided = (scores & 1).view(bool)  # neither tied nor unknown
-        changes = decided & ((human == scores) | (human == 0))
+        is_decided = (scores & 1).view(bool)  # neither tied nor unknown
+        changes = is_decided & ((human == scores) | (human == 0))
         sizes.append(np.abs(difference[changes]))
         ties.append(human[changes] == 0)
-        if not equal_weights:
-            own = np.broadcast_to(weights, changes.shape)[changes]
-            gains.append(np.where(ties[-1], own, -own))
-    if equal_weights:
-        sums = _accumulate_equal_weights(np.concatenate(sizes), np.concatenate(ties))
-    else:
-        sums = _accumulate_weighted(np.concatenate(sizes), np.concatenate(gains))
-    return _best_threshold(*sums)
+        if not is_uniform:
+            weights.append(np.broadcast_to(group_weights, changes.shape)[changes])
+    all_sizes, all_ties = np.concatenate(sizes), np.concatenate(ties)
+    if is_uniform:
+        # Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
+        keys = np.sort((all_sizes.view(np.uint64) << np.uint64(1)) | all_ties)
+        ordered = (keys >> np.uint64(1)).view(np.float64)
+        return _best_threshold(ordered, 2.0 * (keys & np.uint64(1)) - 1.0)
+    order = np.argsort(all_sizes)
+    gains = np.where(all_ties, 1.0, -1.0) * np.concatenate(weights)
+    return _best_threshold(all_sizes[order], gains[order])
 
 
 def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
@@ -114,22 +120,8 @@ def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
     return divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
 
 
-def _accumulate_equal_weights(sizes: FloatArray, ties: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Sort the differences and accumulate the gains when all pairs have the same weight.
-
-    Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
-    """
-    keys = np.sort((sizes.view(np.uint64) << np.uint64(1)) | ties)
-    gains = 2.0 * (keys & np.uint64(1)) - 1.0
-    return (keys >> np.uint64(1)).view(np.float64), np.cumsum(gains)
-
-
-def _accumulate_weighted(sizes: FloatArray, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-    order = np.argsort(sizes)
-    return sizes[order], np.cumsum(gains[order])
-
-
-def _best_threshold(ordered: FloatArray, running: FloatArray) -> float:
+def _best_threshold(ordered: FloatArray, gains: FloatArray) -> float:
+    running = np.cumsum(gains)
     ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
     if not len(ends) or running[ends].max() <= 1e-9:
         return 0.0
@@ -141,27 +133,25 @@ def _best_threshold(ordered: FloatArray, running: FloatArray) -> float:
 def accuracy_replicate(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:
     """Return the replicate of accuracy over all pairs of cells; `epsilon` is (metrics,)."""
 
-    def shares(points: replicates.SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
+    def shares(points: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
         below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
         for metric, scores in zip(points.metrics, points.scores, strict=True):
-            matrix = _same_outcome(points.human, scores, float(epsilon[metric]))
-            yield divide(replicates.quadratic_form(matrix, drawn), below)
+            matrix = partial(_same_outcome, points.human, scores, float(epsilon[metric]))
+            yield divide(quadratic_form(matrix, drawn), below)
 
-    return replicates.shared_cells_replicate(human, metrics, shares)
+    return shared_cells_replicate(human, metrics, shares)
 
 
-def _same_outcome(human: FloatArray, scores: FloatArray, epsilon: float) -> replicates.PairMatrix:
+def _same_outcome(
+    human: FloatArray, scores: FloatArray, epsilon: float, rows: slice
+) -> Float32Array:
     """Return 1 where metric and human scores agree on a pair of distinct cells, else 0."""
-
-    def matrix(rows: slice) -> Float32Array:
-        difference = scores[rows, None] - scores
-        signs = np.where(np.abs(difference) <= epsilon, 0.0, np.sign(difference))
-        human_signs = np.sign(human[rows, None] - human)
-        right: Float32Array = (human_signs == signs).astype(np.float32)
-        right[np.arange(len(right)), np.arange(len(human))[rows]] = 0.0
-        return right
-
-    return matrix
+    difference = scores[rows, None] - scores
+    signs = np.where(np.abs(difference) <= epsilon, 0.0, np.sign(difference))
+    human_signs = np.sign(human[rows, None] - human)
+    right: Float32Array = (human_signs == signs).astype(np.float32)
+    right[np.arange(len(right)), np.arange(len(human))[rows]] = 0.0
+    return right
 
 
 def accuracy_pair_test(
@@ -185,12 +175,11 @@ def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, Fl
     wins = np.zeros((len(sizes), metrics, metrics))
     for i, j in pair_blocks(n, groups * metrics):
         human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        signs = np.stack(
-            [
-                preference_signs(scores.T[i] - scores.T[j], float(epsilon))
-                for scores, epsilon in zip(layout.metrics, epsilons, strict=True)
-            ]
-        )  # (metrics, block, groups)
+        metric_signs = [
+            preference_signs(scores.T[i] - scores.T[j], float(own_epsilon))
+            for scores, own_epsilon in zip(layout.metrics, epsilons, strict=True)
+        ]
+        signs = np.stack(metric_signs)  # (metrics, block, groups)
         is_known = (human != UNKNOWN) & (signs != UNKNOWN)
         right, wrong = (signs == human) & is_known, (signs != human) & is_known
         for k in range(len(sizes)):
@@ -225,37 +214,3 @@ def coin_p_values(
         observed = float(weights @ wins[:, i, j])
         result[i, j] = p_value(int(np.sum(heads @ weights >= observed - 1e-9)), resamples)
     return result
-
-
-def measure_accuracy(
-    human: FloatArray, scores: FloatArray, grouping: Grouping, *, calibrated: bool
-) -> Measurement:
-    """Measure acc_eq, or acc_eq* if `calibrated`, for a task."""
-    function = partial(acc_eq_calibrated if calibrated else acc_eq, grouping=grouping)
-    agreement = function(human, scores)
-    epsilon = np.asarray(agreement.epsilon)
-    laid_out = make_layout(human, scores, grouping)
-    judged_counts = (~np.isnan(laid_out.human)).sum(axis=-1)
-    is_exact = (
-        len(np.unique(judged_counts[judged_counts > 1])) < 2
-    )  # groups of one size: nothing is sampled
-
-    def group_values(layout: Layout) -> FloatArray:
-        return pairwise.accuracy(count_groups(layout, epsilon=epsilon))
-
-    def pool(human: FloatArray, metrics: FloatArray) -> Replicate:
-        return accuracy_replicate(human, metrics, epsilon)
-
-    return Measurement(
-        agreement=agreement,
-        replicate=replicates.grouped_replicate(human, scores, grouping, pool, group_values),
-        strata=(human.shape[1],),
-        tests={
-            "pairs": partial(accuracy_pair_test, laid_out, epsilon),
-            "perm-both": partial(perm_both_any, human, scores, function),
-        },
-        smallest_p={
-            "perm-both": smallest_p_of_swaps(human),
-            **({"pairs": zero_p} if is_exact else {}),
-        },
-    )

@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike
 
 from tertium.core.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, nan_mean
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.resampling import can_enumerate
 
 Grouping = Literal["none", "item", "system"]
 Replicate = Callable[[FloatArray], FloatArray]  # weights (resamples, units) to (resamples, metrics)
 TestFunction = Callable[..., FloatArray]  # (resamples, rng) to p-values (metrics, metrics)
-SmallestP = Callable[[int], float]  # resamples to the smallest possible p-value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,19 +84,24 @@ class Measurement:
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
 
     `strata` are the numbers of units that the bootstrap draws from. `tests` maps names to functions
-    that return p-values (metrics, metrics). `smallest_p` gives the smallest possible p-value of
-    tests for which it is not 1 / (1 + resamples).
+    that return p-values (metrics, metrics). `points` is the number of judged cells, which limits
+    PERM-BOTH and Williams' test. `exact_pairs` is true if the test of pairs samples nothing.
     """
 
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
     tests: Mapping[str, TestFunction] = field(default_factory=dict)
-    smallest_p: Mapping[str, SmallestP] = field(default_factory=dict)
+    points: int = 0
+    exact_pairs: bool = False
 
     def smallest_p_value(self, test: str, resamples: int) -> float:
         """Return the smallest p-value that a test can give with this number of resamples."""
-        return self.smallest_p[test](resamples) if test in self.smallest_p else 1 / (1 + resamples)
+        if test == "perm-both" and can_enumerate(self.points, resamples):
+            return 2.0**-self.points
+        if test == "williams":
+            return 0.0 if self.points > 3 else 1.0  # it needs four points
+        return 0.0 if test == "pairs" and self.exact_pairs else 1 / (1 + resamples)
 
 
 def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none") -> Layout:
@@ -114,17 +119,15 @@ def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none
             f"human scores have shape {human_array.shape}: expected (points,) or "
             "(systems, segments)"
         )
-    if (
-        scores.shape[scores.ndim - human_array.ndim :] != human_array.shape
-        or scores.ndim < human_array.ndim
-    ):
+    extra = scores.ndim - human_array.ndim
+    if extra < 0 or scores.shape[extra:] != human_array.shape:
         raise LengthError(
             f"metric scores have shape {scores.shape}, which does not end in that of the human "
             f"scores, {human_array.shape}"
         )
     if grouping != "none" and human_array.ndim == 1:
         raise UsageError(f"grouping={grouping} needs matrices (systems, segments), got a vector")
-    shape = scores.shape[: scores.ndim - human_array.ndim]
+    shape = scores.shape[:extra]
     stack = scores.reshape((int(np.prod(shape)), *human_array.shape))
     if grouping == "item":
         return Layout(human=human_array.T, metrics=stack.transpose(0, 2, 1), shape=shape)

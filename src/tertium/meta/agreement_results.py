@@ -12,7 +12,7 @@ import numpy as np
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.charts import DotChart
 from tertium.core.notes import resampling_warnings
-from tertium.core.resampling import p_value, percentile_interval
+from tertium.core.resampling import percentile_interval
 from tertium.core.result import (
     Cell,
     Column,
@@ -27,25 +27,11 @@ from tertium.core.result import (
 from tertium.data.ratings import HUMAN_ROW_PREFIX
 from tertium.meta.agreement import Agreement
 from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
+from tertium.meta.significance import bootstrap_p_values
 from tertium.meta.tasks import Task
 
 BEST, NOT_WORSE = "** ", "* "
 MAX_CHART_SLICES = 60
-
-
-def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
-    """Return the share of resamples (plus one) in which metric i is not better than j."""
-    count = replicates.shape[1]
-    result = np.ones((count, count))
-    for i in range(count):
-        for j in range(count):
-            difference = replicates[:, i] - replicates[:, j]
-            defined = ~np.isnan(difference)
-            if i != j:
-                # equal metrics on different scales differ by rounding
-                known_count, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
-                result[i, j] = p_value(losses, known_count) if known_count else np.nan
-    return result
 
 
 def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int | None]:
@@ -456,7 +442,7 @@ class Results(Result):
             notes += self._resolution_warnings()
         if first.resamples and intervals:
             notes.append(
-                f"intervals: {first.confidence_level * 100:g} % bootstrap over {first.over}"
+                f"intervals: {first.confidence_level * 100:g} % bootstrap over {first.units}"
             )
         undefined = {task.task.label: task.undefined_note() for task in self.tasks}
         return notes + [f"{label}: {note}" for label, note in undefined.items() if note]

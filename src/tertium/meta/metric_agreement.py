@@ -10,7 +10,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -19,32 +18,28 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import make_rng
 from tertium.core.runtime import track_progress
 from tertium.meta import replicates
-from tertium.meta.accuracy import measure_accuracy
+from tertium.meta.accuracy import (
+    acc_eq,
+    acc_eq_calibrated,
+    accuracy_pair_test,
+    accuracy_replicate,
+    accuracy_values,
+)
 from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
     Measurement,
     TestFunction,
+    make_layout,
     select_judged_columns,
 )
-from tertium.meta.agreement_results import (
-    Results,
-    TaskResult,
-    bootstrap_p_values,
-    nan_p_values,
-)
+from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import pearson, pearson_values, spearman, spearman_values
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
-from tertium.meta.significance import (
-    perm_both,
-    perm_both_any,
-    smallest_p_of_swaps,
-    smallest_p_of_t,
-    williams,
-)
-from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware
+from tertium.meta.significance import bootstrap_p_values, perm_both, perm_both_any, williams
+from tertium.meta.systems import measure_accuracies, measure_spa
 from tertium.meta.tasks import Task
 
 
@@ -55,62 +50,65 @@ def measure(task: Task, sets: Sequence[AlignedScores], rng: np.random.Generator)
         return measure_accuracies(sets)
     if task.statistic == "spa":
         return measure_spa(first, rng)
-    if task.statistic == "tie-aware":
-        return measure_tie_aware(first, task)
-    if task.kind.reads == "comparisons":
+    if task.kind.reads_comparisons:
         if first.comparisons is None:
             raise DataError(
                 f"{first.name}: {task.statistic} needs human comparisons, but there are only scores"
             )
         return measure_comparisons(first.comparisons, first.scores, task.statistic)
     if task.level == "system":
-        return _measure_correlation(*first.system_columns(), task.statistic, "none")
+        return _measure_scores(*first.system_columns(), task.statistic, "none")
     human, scores = select_judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
-        year: Literal[2017, 2018] = 2018 if task.statistic == "darr" else 2017
-        return measure_darr(human, scores, year, task.threshold)
-    grouping = task.grouping or "none"
-    if task.over == "systems":
-        human, scores = select_judged_columns(first.name, human.T, np.swapaxes(scores, 1, 2))
-        grouping = _TRANSPOSED_GROUPING[grouping]
-    if task.statistic in ("acc-eq", "acc-eq*"):
-        return measure_accuracy(human, scores, grouping, calibrated=task.statistic == "acc-eq*")
-    return _measure_correlation(human, scores, task.statistic, grouping)
+        return measure_darr(
+            human, scores, 2018 if task.statistic == "darr" else 2017, task.threshold
+        )
+    return _measure_scores(human, scores, task.statistic, task.grouping or "none")
 
 
-_TRANSPOSED_GROUPING: Mapping[Grouping, Grouping] = {
-    "none": "none",
-    "item": "system",
-    "system": "item",
-}
-
-_CORRELATIONS: Mapping[
-    str, tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], replicates.Pooled]
-] = {
+# The statistic, its values by group, and its bootstrap replicate if all cells are pooled.
+_Correlation = tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], replicates.Pooled]
+_CORRELATIONS: Mapping[str, _Correlation] = {
     "pearson": (pearson, pearson_values, replicates.pearson_replicate),
     "spearman": (spearman, spearman_values, replicates.spearman_replicate),
     "kendall": (kendall_b, kendall_b_values, replicates.kendall_b_replicate),
 }
 
 
-def _measure_correlation(
+def _measure_scores(
     human: FloatArray, scores: FloatArray, statistic: str, grouping: Grouping
 ) -> Measurement:
-    function, group_values, pool = _CORRELATIONS[statistic]
-    correlate = partial(function, grouping=grouping)
-    tests: dict[str, TestFunction] = {"perm-both": partial(perm_both_any, human, scores, correlate)}
+    """Measure a correlation or acc_eq of (systems, segments) and (metrics, systems, segments)."""
+    tests: dict[str, TestFunction] = {}
+    exact_pairs = False
+    if statistic in _CORRELATIONS:
+        function, group_values, pool = _CORRELATIONS[statistic]
+        function = partial(function, grouping=grouping)
+        agreement = function(human, scores)
+    else:
+        function = partial(
+            acc_eq if statistic == "acc-eq" else acc_eq_calibrated, grouping=grouping
+        )
+        agreement = function(human, scores)
+        epsilon = np.asarray(agreement.epsilon)
+        group_values = partial(accuracy_values, epsilon=epsilon)
+        pool = partial(accuracy_replicate, epsilon=epsilon)
+        layout = make_layout(human, scores, grouping)
+        tests["pairs"] = partial(accuracy_pair_test, layout, epsilon)
+        sizes = (~np.isnan(layout.human)).sum(axis=-1)
+        exact_pairs = len(np.unique(sizes[sizes > 1])) < 2  # groups of one size: no sampling
     if statistic == "pearson" and grouping == "none":
         tests["perm-both"] = partial(perm_both, human, scores)
         tests["williams"] = lambda **_: williams(human, scores)
+    else:
+        tests["perm-both"] = partial(perm_both_any, human, scores, function)
     return Measurement(
-        agreement=correlate(human, scores),
+        agreement=agreement,
         replicate=replicates.grouped_replicate(human, scores, grouping, pool, group_values),
         strata=(human.shape[1],),
         tests=tests,
-        smallest_p={
-            "perm-both": smallest_p_of_swaps(human),
-            "williams": partial(smallest_p_of_t, human),
-        },
+        points=int((~np.isnan(human)).sum()),
+        exact_pairs=exact_pairs,
     )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,30 +90,33 @@ def permute_soft_accuracy(
     check_resamples(resamples)
     layout = make_layout(human, metrics, "system")
     count = len(layout.metrics)
-    has_scores = ~np.isnan(layout.metrics).all(axis=(1, 2))
-    scores = layout.metrics[has_scores]
-    present = ~np.isnan(layout.human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
-    errors = _Mixtures(layout.human, scores, present).errors(resamples, rng)
+    at = np.flatnonzero(~np.isnan(layout.metrics).all(axis=(1, 2)))
+    errors = _mixture_errors(layout.human, layout.metrics[at], resamples, rng)
     observed = np.full((count, count), np.nan)
     draws = np.full((resamples, count, count), np.nan, dtype=np.float32)
     own = np.diagonal(errors[0])
-    at = np.flatnonzero(has_scores)
     observed[np.ix_(at, at)] = own[None, :] - own[:, None]
     draws[np.ix_(np.arange(resamples), at, at)] = np.swapaxes(errors, 1, 2) - errors
     return PermutationTest(observed, draws)
 
 
 class _System:
-    """Standardized scores of one system (metrics, segments) with their sums, (metrics,)."""
+    """Standardized scores of one system (metrics, segments) on the segments of a mask."""
 
-    def __init__(self, scores: Float32Array) -> None:
+    def __init__(self, place: int, mask: BoolArray, standardized: Float32Array) -> None:
+        self.place, self.mask = place, mask
+        scores = standardized[:, place, mask]
         self.scores: FloatArray = scores.astype(np.float64)
-        self.sums: FloatArray = self.scores.sum(axis=1)
         self.squares: FloatArray = (self.scores * self.scores).sum(axis=1)
         self.powers = np.concatenate([scores, scores * scores])  # (2 x metrics, segments)
 
+    def swapped_sums(self, signs: Float32Array) -> Float32Array:
+        """Return sums of scores and squares with signs (systems, draws, segments) by draw."""
+        own = signs[self.place]
+        sums: Float32Array = self.powers @ (own if self.mask.all() else own[:, self.mask]).T
+        return sums
 
-@dataclass(frozen=True, eq=False)
+
 class _SystemPair:
     """Two systems on their shared segments, prepared for mixtures of metrics.
 
@@ -123,29 +125,15 @@ class _SystemPair:
     variance of a mixture.
     """
 
-    i: int
-    j: int
-    both: BoolArray
-    p: Float32Array
-    sums: FloatArray
-    power: FloatArray
-    variance: FloatArray
-
-    @classmethod
-    def of(
-        cls, i: int, j: int, both: BoolArray, human_difference: FloatArray, x: _System, y: _System
-    ) -> Self:
-        """Prepare systems x and y at indices i and j, with the human differences between them."""
-        p = _tail(
-            np.array([human_difference.sum()], np.float32),
-            np.array([human_difference @ human_difference], np.float32),
-        )
-        squares, cross = x.squares + y.squares, x.scores @ y.scores.T
+    def __init__(self, human_difference: FloatArray, x: _System, y: _System) -> None:
+        total, squares = human_difference.sum(), human_difference @ human_difference
+        self.p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
+        self.sums = x.scores.sum(axis=1) - y.scores.sum(axis=1)
+        self.power = ((x.scores - y.scores) ** 2).sum(axis=1)  # exactly 0 for equal scores
+        both_squares, cross = x.squares + y.squares, x.scores @ y.scores.T
         own = np.diagonal(cross)
         product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
-        variance = 0.5 * (squares[:, None] + squares) - 2.0 * product
-        power = ((x.scores - y.scores) ** 2).sum(axis=1)  # exactly 0 for equal scores
-        return cls(i, j, both, p, x.sums - y.sums, power, variance)
+        self.variance = 0.5 * (both_squares[:, None] + both_squares) - 2.0 * product
 
     def gaps(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
         """Return the mean |p_human - p| of all mixtures over directions, (metrics, metrics, draws).
@@ -153,78 +141,48 @@ class _SystemPair:
         The directions differ only if there is nothing to flip: p is then 1 either way, and the mean
         gap to p and to 1 - p is 1/2.
         """
-        p = self._p_values(swapped, squares)
-        gap = p - self.p
-        np.abs(gap, out=gap)
-        unknown = np.isnan(gap)
-        if unknown.any():
-            gap[unknown] = 0.5
+        difference, variance = _spread(swapped), _spread(squares)
+        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
+        variance += self.variance.astype(np.float32)[..., None]
+        # a metric mixed with itself is unchanged
+        np.einsum("mmd->md", variance)[:] = self.power[:, None]
+        p = _tail(difference, variance)  # of "the first is better"; NaN if they tie throughout
+        gap: Float32Array = np.abs(p - self.p)
+        if np.isnan(gap).any():
+            gap[np.isnan(gap)] = 0.5
             gap[np.isnan(p) & np.isnan(self.p)] = 0.0
         return gap
 
-    def _p_values(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
-        """Return p-values of "i is better than j" of all mixtures; NaN if they tie throughout."""
-        difference = _spread(swapped)
-        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
-        variance = _spread(squares)
-        variance += self.variance.astype(np.float32)[..., None]
-        np.einsum("mmd->md", variance)[:] = self.power[
-            :, None
-        ]  # a metric mixed with itself is unchanged
-        return _tail(difference, variance)
 
-
-class _Mixtures:
-    """Mixtures of standardized metrics, and the gaps between their and the human p-values."""
-
-    def __init__(self, human: FloatArray, scores: FloatArray, present: BoolArray) -> None:
-        self.z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
-        self._systems: dict[tuple[int, bytes], _System] = {}
-        self.pairs = []
-        for i, j in combinations(range(len(human)), 2):
-            both = present[i] & present[j]
-            if both.any():
-                x, y = self._system(i, both), self._system(j, both)
-                human_difference = human[i, both] - human[j, both]
-                self.pairs.append(_SystemPair.of(i, j, both, human_difference, x, y))
-        if not self.pairs:
-            raise DataError(
-                "no two systems share a segment with human scores and all metric scores"
-            )
-
-    def _system(self, place: int, mask: BoolArray) -> _System:
-        """Return a system on the masked segments; without missing scores, all pairs share one."""
-        key = place, np.packbits(mask).tobytes()
-        if key not in self._systems:
-            own = self.z[:, place] if mask.all() else self.z[:, place, mask]
-            self._systems[key] = _System(own)
-        return self._systems[key]
-
-    def errors(self, resamples: int, rng: np.random.Generator) -> Float32Array:
-        """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
-        metrics, systems, segments = self.z.shape
-        step = max(1, min(BLOCK // (systems * segments), CACHE_BLOCK // metrics**2))
-        blocks = []
-        for start in range(0, resamples, step):
-            shape = (systems, min(step, resamples - start), segments)
-            blocks.append(self._block(draw_sign_block(shape, rng)))
-        return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
-
-    def _block(self, swaps: Float32Array) -> Float32Array:
-        """Return `errors` for swaps (systems, draws, segments) of 1 and -1."""
-        metrics = len(self.z)
-        products: dict[tuple[int, bytes], Float32Array] = {}
-        total = np.zeros((metrics, metrics, swaps.shape[1]), dtype=np.float32)
-        for pair in self.pairs:
-            mask = np.packbits(pair.both).tobytes()
-            for system in (pair.i, pair.j):
-                if (system, mask) not in products:
-                    flips = swaps[system] if pair.both.all() else swaps[system][:, pair.both]
-                    products[system, mask] = self._systems[system, mask].powers @ flips.T
-            a, b = products[pair.i, mask], products[pair.j, mask]  # (2 x metrics, draws)
+def _mixture_errors(
+    human: FloatArray, scores: FloatArray, resamples: int, rng: np.random.Generator
+) -> Float32Array:
+    """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
+    present = ~np.isnan(human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
+    z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
+    systems: dict[tuple[int, bytes], _System] = {}  # without missing scores, one for each place
+    pairs = []
+    for i, j in combinations(range(len(human)), 2):
+        both = present[i] & present[j]
+        if both.any():
+            first, second = keys = [(place, both.tobytes()) for place in (i, j)]
+            systems |= {key: _System(key[0], both, z) for key in keys if key not in systems}
+            pair = _SystemPair(human[i, both] - human[j, both], systems[first], systems[second])
+            pairs.append((first, second, pair))
+    if not pairs:
+        raise DataError("no two systems share a segment with human scores and all metric scores")
+    metrics, count, segments = z.shape
+    step = max(1, min(BLOCK // (count * segments), CACHE_BLOCK // metrics**2))
+    blocks = []
+    for start in range(0, resamples, step):
+        signs = draw_sign_block((count, min(step, resamples - start), segments), rng)
+        sums = {key: system.swapped_sums(signs) for key, system in systems.items()}
+        total = np.zeros((metrics, metrics, signs.shape[1]), dtype=np.float32)
+        for first, second, pair in pairs:
+            a, b = sums[first], sums[second]  # (2 x metrics, draws)
             total += pair.gaps(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
-        total /= np.float32(len(self.pairs))
-        return total
+        blocks.append(total / np.float32(len(pairs)))
+    return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
 
 
 def _spread(swapped: Float32Array) -> Float32Array:
@@ -235,29 +193,18 @@ def _spread(swapped: Float32Array) -> Float32Array:
 
 def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
     """Return P(flips sum to at least `total`), normal, by Abramowitz and Stegun 7.1.26."""
-    z = np.maximum(variance, np.float32(0.0))
-    z *= np.float32(2.0)
-    np.sqrt(z, out=z)
     with np.errstate(divide="ignore", invalid="ignore"):
-        np.divide(total, z, out=z)
-    size = np.abs(z)
-    t = size * np.float32(0.3275911)
-    t += np.float32(1.0)
-    np.reciprocal(t, out=t)
-    p = np.full_like(t, 0.5 * _ERFC[0])
-    for coefficient in _ERFC[1:]:
+        z = total / np.sqrt(np.float32(2) * np.maximum(variance, np.float32(0)))
+    t = 1 / (1 + np.float32(0.3275911) * np.abs(z))
+    p = np.zeros_like(t)
+    for coefficient in _HALF_ERFC:
+        p += np.float32(coefficient)
         p *= t
-        p += np.float32(0.5 * coefficient)
-    p *= t
-    size *= -size
-    p *= np.exp(size, out=size)
-    np.subtract(np.float32(0.5), p, out=p)
-    np.copysign(p, z, out=p)
-    np.subtract(np.float32(0.5), p, out=p)
-    return p
+    p *= np.exp(-z * z)
+    return np.where(z < 0, 1 - p, p)
 
 
-_ERFC = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+_HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796)
 
 
 def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:

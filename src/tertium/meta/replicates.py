@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -162,36 +162,30 @@ def kendall_b_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     def taus(cells: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
         untied = WeightedRanks(cells.human).untied_weight(drawn)
         for scores in cells.scores:
-            top = quadratic_form(_same_order(cells.human, scores), drawn)
+            top = quadratic_form(partial(_same_order, cells.human, scores), drawn)
             below = np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn))
             yield np.clip(divide(top, below), -1.0, 1.0)
 
     return shared_cells_replicate(human, metrics, taus)
 
 
-def _same_order(human: FloatArray, scores: FloatArray) -> PairMatrix:
+def _same_order(human: FloatArray, scores: FloatArray, rows: slice) -> Float32Array:
     """Return +1 for a concordant pair of cells, -1 for a discordant one, 0 for a tie."""
-
-    def matrix(rows: slice) -> Float32Array:
-        product = np.sign(human[rows, None] - human) * np.sign(scores[rows, None] - scores)
-        return product.astype(np.float32)
-
-    return matrix
+    product = np.sign(human[rows, None] - human) * np.sign(scores[rows, None] - scores)
+    return product.astype(np.float32)
 
 
 def pair_matrix_replicate(agreement: FloatArray, eligible: FloatArray) -> Replicate:
     """Return w' A w / w' E w for A, E (metrics, units, units), symmetric with zero diagonals."""
 
     def replicate(weights: FloatArray) -> FloatArray:
-        top = [quadratic_form(_rows_of(a), weights) for a in agreement]
-        below = [quadratic_form(_rows_of(e), weights) for e in eligible]
-        return divide(np.stack(top, axis=1), np.stack(below, axis=1))
+        sides = [
+            np.stack([quadratic_form(one.astype(np.float32).__getitem__, weights) for one in own])
+            for own in (agreement, eligible)
+        ]
+        return divide(*sides).T
 
     return replicate
-
-
-def _rows_of(matrix: FloatArray) -> PairMatrix:
-    return lambda rows: matrix[rows].astype(np.float32)
 
 
 def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:

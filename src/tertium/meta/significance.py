@@ -1,21 +1,23 @@
-"""Significance tests between metrics: Williams' test and PERM-BOTH.
+"""Significance tests between metrics: Williams' test, PERM-BOTH and the bootstrap.
 
 Tests return one-sided p-values (metrics, metrics): entry [i, j] is small if metric i agrees
 significantly better with the human scores than metric j. Williams' test is for Pearson's r,
-PERM-BOTH for any statistic of scores. The bootstrap is in `replicates`; tests on pairs are next to
-their statistics (`accuracy`, `systems`).
+PERM-BOTH for any statistic of scores, the bootstrap for values of `replicates`. Tests on pairs are
+next to their statistics (`accuracy`, `systems`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, FloatArray
-from tertium.core.resampling import can_enumerate, check_resamples, draw_swaps
-from tertium.meta.agreement import Agreement, SmallestP, make_layout, to_float_array
+from tertium.core.resampling import can_enumerate, check_resamples, draw_swaps, p_value
+from tertium.meta.agreement import Agreement, make_layout, to_float_array
 from tertium.meta.correlation import correlate, standardize
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
@@ -71,7 +73,8 @@ def perm_both(
     products U(hX), UX and UX^2 serve all pairs of metrics.
     """
     check_resamples(resamples)
-    return run_pairwise_test(human, metrics, lambda h, m: _perm_both_block(h, m, resamples, rng))
+    test = partial(_perm_both_block, resamples=resamples, rng=rng)
+    return run_pairwise_test(human, metrics, test)
 
 
 def _perm_both_block(
@@ -83,30 +86,22 @@ def _perm_both_block(
     sums = np.concatenate([block @ columns for block in draw_swaps(n, resamples, rng)])
     products, plain, squares = np.split(sums, 3, axis=1)
     r = x @ h / n
-    result = np.ones((count, count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            mixed = [
-                _mixed_r(
-                    products[:, a] - products[:, b] + n * r[b],
-                    plain[:, a] - plain[:, b],
-                    squares[:, a] - squares[:, b] + n,
-                    n,
-                )
-                for a, b in ((i, j), (j, i))
-            ]
-            observed = float(r[i] - r[j])
-            result[i, j], result[j, i] = _tail_shares(mixed[0] - mixed[1], observed, n, resamples)
+
+    def mixed_r(a: int, b: int) -> FloatArray:
+        """Return Pearson's r of metric b with some scores of a, from sums of hm, m and m^2."""
+        product, total = products[:, a] - products[:, b] + n * r[b], plain[:, a] - plain[:, b]
+        spread = squares[:, a] - squares[:, b] + n - total**2 / n
+        spread = np.where(spread > 1e-12 * n, spread, np.nan)  # constant up to rounding
+        mixed: FloatArray = product / np.sqrt(n * spread)
+        return mixed
+
+    def test(i: int, j: int) -> tuple[float, float]:
+        return _tail_shares(mixed_r(i, j) - mixed_r(j, i), float(r[i] - r[j]), n, resamples)
+
+    result = p_values_of_pairs(count, test)
     undefined = np.isnan(r)
     result[undefined] = result[:, undefined] = np.nan
     return result
-
-
-def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
-    """Return Pearson's r of a mixture with standardized h from its sums of hm, m and m^2."""
-    spread = squares - plain**2 / n
-    spread = np.where(spread > 1e-12 * n, spread, np.nan)  # constant up to rounding
-    return product / np.sqrt(n * spread)
 
 
 def perm_both_any(
@@ -121,57 +116,47 @@ def perm_both_any(
     check_resamples(resamples)
     human_scores = to_float_array(human, "human scores")
     stack = to_float_array(metrics, "metric scores")
-    count = len(stack)
+
+    def test(i: int, j: int) -> tuple[float, float]:
+        shared = ~np.isnan(human_scores) & ~np.isnan(stack[i]) & ~np.isnan(stack[j])
+        known_scores = np.where(shared, human_scores, np.nan)
+        first, second = (_standardize_at(stack[metric], shared) for metric in (i, j))
+        values = statistic(known_scores, np.stack([first, second])).value
+        observed, points = float(values[0] - values[1]), int(shared.sum())
+        if np.isnan(observed):
+            return np.nan, np.nan
+        null = []
+        for block in draw_swaps(points, resamples, rng):
+            swap = np.zeros((len(block), *shared.shape), dtype=bool)
+            swap[:, shared] = block == 1
+            mixed = statistic(known_scores, np.where(swap, first, second)).value
+            null.append(mixed - statistic(known_scores, np.where(swap, second, first)).value)
+        return _tail_shares(np.concatenate(null), observed, points, resamples)
+
+    return p_values_of_pairs(len(stack), test)
+
+
+def p_values_of_pairs(count: int, test: Callable[[int, int], tuple[float, float]]) -> FloatArray:
+    """Return the p-values of a test that returns both directions of two metrics."""
     result = np.ones((count, count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            shared = ~np.isnan(human_scores) & ~np.isnan(stack[i]) & ~np.isnan(stack[j])
-            result[i, j], result[j, i] = _perm_pair(
-                np.where(shared, human_scores, np.nan),
-                np.stack([_standardize_at(stack[m], shared) for m in (i, j)]),
-                statistic,
-                resamples,
-                rng,
-            )
+    for i, j in combinations(range(count), 2):
+        result[i, j], result[j, i] = test(i, j)
     return result
 
 
-def _perm_pair(
-    human: FloatArray,
-    metric_pair: FloatArray,
-    statistic: Statistic,
-    resamples: int,
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    values = statistic(human, metric_pair).value
-    observed = float(values[0] - values[1])
-    if np.isnan(observed):
-        return np.nan, np.nan
-    shared, null = ~np.isnan(human), []
-    for block in draw_swaps(int(shared.sum()), resamples, rng):
-        swap = np.zeros((len(block), *human.shape), dtype=bool)
-        swap[:, shared] = block == 1
-        first = statistic(human, np.where(swap, metric_pair[0], metric_pair[1])).value
-        null.append(first - statistic(human, np.where(swap, metric_pair[1], metric_pair[0])).value)
-    return _tail_shares(np.concatenate(null), observed, int(shared.sum()), resamples)
+def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
+    """Return the share of resamples (plus one) in which metric i is not better than j."""
 
+    def test(i: int, j: int) -> tuple[float, float]:
+        difference = replicates[:, i] - replicates[:, j]
+        difference = difference[~np.isnan(difference)]
+        if not len(difference):
+            return np.nan, np.nan
+        # equal metrics on different scales differ by rounding
+        losses = [int((gain <= 1e-12).sum()) for gain in (difference, -difference)]
+        return p_value(losses[0], len(difference)), p_value(losses[1], len(difference))
 
-def smallest_p_of_swaps(human: FloatArray) -> SmallestP:
-    """Return the smallest p-value of PERM-BOTH: few points have few swaps."""
-    points = int((~np.isnan(human)).sum())
-    return lambda resamples: (
-        2.0**-points if can_enumerate(points, resamples) else 1 / (1 + resamples)
-    )
-
-
-def smallest_p_of_t(human: FloatArray, resamples: int) -> float:
-    """Return the smallest p-value of Williams' test, which needs four points."""
-    return 0.0 if (~np.isnan(human)).sum() > 3 else 1.0
-
-
-def zero_p(resamples: int) -> float:
-    """Return the smallest p-value of a test without resampling."""
-    return 0.0
+    return p_values_of_pairs(replicates.shape[1], test)
 
 
 def _tail_shares(
@@ -198,16 +183,19 @@ def run_pairwise_test(
     """Run a test on complete vectors: once if all metrics score the same points, else by pair."""
     layout = make_layout(human, metrics)
     human_scores, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
-    if len(scores) and (present == present[0]).all():
-        if present[0].sum() < 2:
-            return np.full((len(scores), len(scores)), np.nan)
-        return test(human_scores[present[0]], scores[:, present[0]])
-    result = np.ones((len(scores), len(scores)))
-    for i in range(len(scores)):
-        for j in range(i + 1, len(scores)):
-            both = present[i] & present[j]
-            block = np.full((2, 2), np.nan)
-            if both.sum() >= 2:
-                block = test(human_scores[both], scores[[i, j]][:, both])
-            result[i, j], result[j, i] = block[0, 1], block[1, 0]
-    return result
+
+    def run(chosen: list[int]) -> FloatArray:
+        """Test metrics on the points that all of them score."""
+        shared = present[chosen].all(axis=0)
+        if shared.sum() < 2:
+            return np.full((len(chosen), len(chosen)), np.nan)
+        return test(human_scores[shared], scores[chosen][:, shared])
+
+    def run_pair(i: int, j: int) -> tuple[float, float]:
+        block = run([i, j])
+        return float(block[0, 1]), float(block[1, 0])
+
+    everything = [*range(len(scores))]
+    if everything and (present == present[0]).all():
+        return run(everything)
+    return p_values_of_pairs(len(scores), run_pair)

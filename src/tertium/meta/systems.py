@@ -1,4 +1,4 @@
-"""System-level statistics: pairwise accuracy, soft pairwise accuracy, tie-aware prediction.
+"""System-level statistics: pairwise accuracy and soft pairwise accuracy.
 
 Pearson's r over systems is `correlation.pearson` on vectors of system scores.
 """
@@ -6,29 +6,19 @@ Pearson's r over systems is `correlation.pearson` on vectors of system scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import FloatArray, divide
-from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.errors import DataError, LengthError
 from tertium.core.resampling import check_resamples, draw_signs, iterate_blocks
 from tertium.meta import pairwise
-from tertium.meta.accuracy import coin_p_values, count_wins
-from tertium.meta.agreement import (
-    Agreement,
-    Measurement,
-    make_layout,
-    make_pooled_agreement,
-    to_float_array,
-)
+from tertium.meta.accuracy import coin_p_values
+from tertium.meta.agreement import Agreement, Measurement, make_layout, make_pooled_agreement
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.correlation import spearman
-from tertium.meta.replicates import pair_matrix_replicate, spearman_replicate
-from tertium.meta.significance import zero_p
-from tertium.meta.tasks import Task
+from tertium.meta.replicates import pair_matrix_replicate
 
 SPA_RESAMPLES = 1000  # permutations of the WMT shared task
 
@@ -155,69 +145,6 @@ def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArr
     return share / len(signs)
 
 
-def find_tie_epsilon(scores: ArrayLike, rate: float) -> float:
-    """Find the smallest epsilon for which ties for first place are at least as frequent as `rate`.
-
-    The second-best system ties with the best if it is at most epsilon worse.
-
-    >>> find_tie_epsilon([[9, 9, 9, 9], [8, 7, 6, 5]], rate=0.5)
-    2.0
-    """
-    if not 0.0 <= rate <= 1.0:
-        raise UsageError(f"the tie rate must be between 0 and 1, got {rate}")
-    gaps = np.sort(_first_place_margins(to_float_array(scores, "scores")))
-    gaps = gaps[~np.isnan(gaps)]
-    if not len(gaps):
-        raise DataError("no segment has two scored systems: ties for first place are undefined")
-    needed = int(np.ceil(rate * len(gaps) - 1e-9))  # the product may round above an integer
-    return float(gaps[needed - 1]) if needed else 0.0
-
-
-def tie_aware_scores(scores: ArrayLike, epsilon: float = 0.0) -> FloatArray:
-    """Return each system's share of segments where it is at most epsilon below the best.
-
-    This is the tie-aware system score of Pado et al. 2009, (systems,).
-
-    >>> tie_aware_scores([[9, 9, 9, 9], [8, 7, 6, 5]], epsilon=2)
-    array([1. , 0.5])
-    """
-    matrix = to_float_array(scores, "scores")
-    present = ~np.isnan(matrix)
-    best = np.where(present, matrix, -np.inf).max(axis=0, initial=-np.inf)
-    near = present & (best - np.where(present, matrix, 0.0) <= epsilon)
-    return divide(near.sum(axis=1), present.sum(axis=1))
-
-
-def tie_aware_spearman(
-    human_systems: ArrayLike, scores: ArrayLike, *, tie_rate: float
-) -> Agreement:
-    """Compute Spearman's rho of human system scores and tie-aware predictions (Pado et al. 2009).
-
-    `human_systems` is (systems,), `scores` (..., systems, segments). Each metric gets the epsilon
-    for which first places are tied as often as `tie_rate`.
-    """
-    stack = to_float_array(scores, "scores")
-    shape = stack.shape[:-2]
-    flat = stack.reshape((int(np.prod(shape)), *stack.shape[-2:]))
-    scored = [(~np.isnan(_first_place_margins(m))).any() for m in flat]
-    epsilons = np.array(
-        [find_tie_epsilon(m, tie_rate) if s else np.nan for m, s in zip(flat, scored, strict=True)]
-    )
-    shares = [tie_aware_scores(m, e) for m, e in zip(flat, epsilons, strict=True)]
-    result = spearman(human_systems, np.stack(shares).reshape(stack.shape[:-1]))
-    return replace(result, epsilon=epsilons.reshape(shape))
-
-
-def _first_place_margins(matrix: FloatArray) -> FloatArray:
-    """Return the margin of the best system on each segment, (segments,); NaN if it is alone."""
-    present = ~np.isnan(matrix)
-    ordered = np.sort(np.where(present, matrix, -np.inf), axis=0)
-    if len(ordered) < 2:
-        return np.full(matrix.shape[1], np.nan)
-    two = present.sum(axis=0) >= 2
-    return np.where(two, ordered[-1] - np.where(two, ordered[-2], 0.0), np.nan)
-
-
 def sign_flip_p_values(
     errors: FloatArray, *, resamples: int = 10_000, rng: np.random.Generator
 ) -> FloatArray:
@@ -250,19 +177,13 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
         right[:, block, block] = (human_signs == signs) & is_known
         eligible[:, block, block] = is_known
         start += size
-
-    def pair_test(*, resamples: int, rng: np.random.Generator) -> FloatArray:
-        wins = [count_wins(make_layout(h, m))[0].sum(axis=0) for h, m in columns]
-        total: FloatArray = np.sum(wins, axis=0)[None]
-        return coin_p_values(total, np.ones(1), resamples=resamples, rng=rng)
-
-    replicate = pair_matrix_replicate(right, eligible)
+    wins = right.reshape(metrics, -1) @ (eligible - right).reshape(metrics, -1).T / 2
     return Measurement(
         agreement=agreement,
-        replicate=replicate,
+        replicate=pair_matrix_replicate(right, eligible),
         strata=sizes,
-        tests={"pairs": pair_test},
-        smallest_p={"pairs": zero_p},
+        tests={"pairs": partial(coin_p_values, wins[None], np.ones(1))},
+        exact_pairs=True,
     )
 
 
@@ -284,16 +205,5 @@ def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement
         replicate=pair_matrix_replicate(soft, eligible),
         strata=(size,),
         tests={"pairs": partial(sign_flip_p_values, gaps)},
-        smallest_p={"pairs": zero_p},  # a plain share of flips, which may be 0
+        exact_pairs=True,  # a plain share of flips, which may be 0
     )
-
-
-def measure_tie_aware(aligned: AlignedScores, task: Task) -> Measurement:
-    assert task.tie_rate is not None
-    is_known = ~np.isnan(aligned.human_systems)
-    human, scores = aligned.human_systems[is_known], aligned.scores[:, is_known]
-    agreement = tie_aware_spearman(human, scores, tie_rate=task.tie_rate)
-    epsilons = np.asarray(agreement.epsilon)
-    shares = [tie_aware_scores(m, e) for m, e in zip(scores, epsilons, strict=True)]
-    replicate = spearman_replicate(human[None], np.stack(shares)[:, None])
-    return Measurement(agreement=agreement, replicate=replicate, strata=(len(human),))

@@ -19,7 +19,6 @@ from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 
 Level = Literal["segment", "system"]
-ResampleUnit = Literal["segments", "systems"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 
 
@@ -27,17 +26,15 @@ Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 class StatisticKind:
     """What a statistic reads and allows; the first entry of each tuple is the default.
 
-    `reads` is "scores" (a matrix of human segment scores), "comparisons", or "systems" (system
-    scores). `units` are what the bootstrap resamples at segment level. `pools` is true if several
-    sets are pooled into one value.
+    `reads_comparisons` is true for statistics of human comparisons rather than scores. `pools` is
+    true if several sets are pooled into one value.
     """
 
     title: str
     levels: tuple[Level, ...] = ("segment",)
-    reads: Literal["scores", "comparisons", "systems"] = "scores"
+    reads_comparisons: bool = False
     groupings: tuple[Grouping, ...] = ("none",)
     tests: tuple[Test, ...] = ("bootstrap",)
-    units: tuple[ResampleUnit, ...] = ("segments",)
     pools: bool = False
 
 
@@ -45,31 +42,25 @@ _LEVELS: tuple[Level, ...] = ("segment", "system")
 _SYSTEM: tuple[Level, ...] = ("system",)
 _ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _ITEM: tuple[Grouping, ...] = ("item", "none", "system")
-_UNITS: tuple[ResampleUnit, ...] = ("segments", "systems")
 _LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
 _RESAMPLED: tuple[Test, ...] = ("bootstrap", "perm-both")
 _PAIRS: tuple[Test, ...] = ("pairs", "bootstrap")
 _ACCURACY: tuple[Test, ...] = (*_PAIRS, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": StatisticKind("Pearson r", _LEVELS, groupings=_ALL, units=_UNITS, tests=_LINEAR),
-    "spearman": StatisticKind(
-        "Spearman rho", _LEVELS, groupings=_ALL, units=_UNITS, tests=_RESAMPLED
-    ),
-    "kendall": StatisticKind(
-        "Kendall tau-b", _LEVELS, groupings=_ALL, units=_UNITS, tests=_RESAMPLED
-    ),
-    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, units=_UNITS, tests=_ACCURACY),
-    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, units=_UNITS, tests=_ACCURACY),
+    "pearson": StatisticKind("Pearson r", _LEVELS, groupings=_ALL, tests=_LINEAR),
+    "spearman": StatisticKind("Spearman rho", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
+    "kendall": StatisticKind("Kendall tau-b", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
+    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, tests=_ACCURACY),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, tests=_ACCURACY),
     "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLED),
     "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLED),
-    "tau-strict": StatisticKind("tau (WMT11, 12)", reads="comparisons"),
-    "tau13": StatisticKind("tau (WMT13)", reads="comparisons"),
-    "tau14": StatisticKind("tau (WMT14)", reads="comparisons"),
-    "consistency": StatisticKind("consistency", reads="comparisons"),
-    "accuracy": StatisticKind("system accuracy", _SYSTEM, "systems", tests=_PAIRS, pools=True),
+    "tau-strict": StatisticKind("tau (WMT11, 12)", reads_comparisons=True),
+    "tau13": StatisticKind("tau (WMT13)", reads_comparisons=True),
+    "tau14": StatisticKind("tau (WMT14)", reads_comparisons=True),
+    "consistency": StatisticKind("consistency", reads_comparisons=True),
+    "accuracy": StatisticKind("system accuracy", _SYSTEM, tests=_PAIRS, pools=True),
     "spa": StatisticKind("SPA", _SYSTEM, tests=_PAIRS),
-    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM, reads="systems"),
 }
 
 # Names in papers and other tools, in the spelling that `resolve_statistic` compares.
@@ -119,10 +110,9 @@ class Task:
         Names of the judged sets; several only for a statistic that pools them.
     statistic
         Name in `STATISTICS` or an alias of it.
-    level, grouping, test, over
+    level, grouping, test
         Empty (or "auto") for the default of the statistic. With `grouping` "item" or "system",
-        the statistic is computed within each and averaged. `over` is what the bootstrap
-        resamples: "segments" or "systems" (always systems at system level).
+        the statistic is computed within each and averaged.
     resamples
         Number of resamples of the test and of the confidence interval, 0 for neither.
     confidence_level
@@ -131,8 +121,6 @@ class Task:
         Significance level.
     threshold
         Smallest difference of human scores that makes a DARR pair.
-    tie_rate
-        Share of tied first places; required by tie-aware prediction.
 
     >>> Task(sets=("de-en",)).name
     'de-en pearson segment none'
@@ -147,12 +135,10 @@ class Task:
     level: Level | Literal[""] = ""
     grouping: Grouping | Literal[""] = ""
     test: Test = "auto"
-    over: ResampleUnit | Literal[""] = ""
     resamples: int = 1000
     confidence_level: float = 0.95
     alpha: float = 0.05
     threshold: float = DARR_THRESHOLD
-    tie_rate: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistic", resolve_statistic(self.statistic))
@@ -161,7 +147,6 @@ class Task:
         system = self.level == "system"
         self._set_default("grouping", ("none",) if system else kind.groupings)
         self._set_default("test", (*self._tests, "none"))
-        self._set_default("over", ("systems",) if system else kind.units)
         self._check_numbers()
 
     def _set_default(self, option: str, allowed: tuple[str, ...]) -> None:
@@ -184,6 +169,11 @@ class Task:
         if self.statistic == "pearson" and self.grouping != "none":
             return ("bootstrap", "perm-both")  # fast PERM-BOTH and Williams need pooled points
         return self.kind.tests
+
+    @property
+    def units(self) -> str:
+        """What the bootstrap resamples: segments, or systems at system level."""
+        return f"{self.level}s"
 
     @property
     def label(self) -> str:
@@ -221,9 +211,9 @@ class Task:
         """
         return (
             f"Task(sets={self.sets!r}, statistic={self.statistic!r}, level={self.level!r}, "
-            f"by={self.grouping!r}, test={self._tests[0]!r}, over={self.over!r}, "
+            f"by={self.grouping!r}, test={self._tests[0]!r}, over={self.units!r}, "
             f"samples={self.resamples!r}, confidence=0.95, alpha=0.05, "
-            f"threshold={self.threshold!r}, tie_rate={self.tie_rate!r})"
+            f"threshold={self.threshold!r}, tie_rate=None)"
         )
 
     def _check_numbers(self) -> None:
@@ -235,11 +225,6 @@ class Task:
         for name in ("confidence_level", "alpha"):
             if not in_open_unit_interval(value := getattr(self, name)):
                 raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
-        if self.statistic == "tie-aware" and self.tie_rate is None:
-            raise UsageError(
-                "tie-aware prediction needs the share of tied first places: "
-                "give tie_rate= in Python"
-            )
         if not 0 <= self.threshold < math.inf:
             raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 

@@ -129,7 +129,7 @@ class Statistics(Significance):
     ----------
     statistic
         One or more of pearson, spearman, kendall, acc-eq, acc-eq*, darr, darr17, tau-strict, tau13,
-        tau14, consistency, accuracy, spa, tie-aware; also the names in papers, such as acc_eq, SPA,
+        tau14, consistency, accuracy, spa; also the names in papers, such as acc_eq, SPA,
         kendall-tau-b (default: pearson, or tau-strict for comparisons).
     level
         Segment, system or both (default: by statistic).

@@ -197,7 +197,7 @@ def meta_evaluate(
         Seed of resampling.
     options
         Other fields of `tertium.meta.Task`: grouping, test, over, resamples, confidence_level,
-        alpha, threshold, tie_rate.
+        alpha, threshold.
 
     Returns
     -------
