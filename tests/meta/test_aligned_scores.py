@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.errors import DataError, UnknownNameError
 from tertium.core.scores import ScoreMatrix
 from tertium.data.rankings import PairwiseJudgment, build_ranking_set
 from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, AlignedScores
@@ -158,16 +158,3 @@ def test_invalid_input():
     repeated = ScoreMatrix("m", ("A", "A"), np.ones((2, 3)), HUMAN.items)
     with pytest.raises(DataError, match="'A' occurs 2 times"):
         AlignedScores.align("x", [repeated], human=HUMAN)
-    with pytest.raises(
-        LengthError, match=r"x: human scores have shape \(1, 1\), expected \(2, 1\)"
-    ):
-        AlignedScores(
-            name="x",
-            systems=("A", "B"),
-            items=("1",),
-            metrics=(),
-            human=np.ones((1, 1)),
-            scores=np.ones((0, 2, 1)),
-            human_systems=np.ones(2),
-            system_scores=np.ones((0, 2)),
-        )

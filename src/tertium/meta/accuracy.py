@@ -107,8 +107,8 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
     if is_uniform:
         # Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
         keys = np.sort((all_sizes.view(np.uint64) << np.uint64(1)) | all_ties)
-        ordered = (keys >> np.uint64(1)).view(np.float64)
-        return _best_threshold(ordered, 2.0 * (keys & np.uint64(1)) - 1.0)
+        gains = 2.0 * (keys & np.uint64(1)).astype(np.float64) - 1.0
+        return _best_threshold((keys >> np.uint64(1)).view(np.float64), gains)
     order = np.argsort(all_sizes)
     gains = np.where(all_ties, 1.0, -1.0) * np.concatenate(weights)
     return _best_threshold(all_sizes[order], gains[order])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.charts import DotChart
-from tertium.core.notes import resampling_warnings
 from tertium.core.resampling import percentile_interval
 from tertium.core.result import (
     Cell,
@@ -26,7 +25,7 @@ from tertium.core.result import (
 )
 from tertium.data.ratings import HUMAN_ROW_PREFIX
 from tertium.meta.agreement import Agreement
-from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
+from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, AlignedScores
 from tertium.meta.significance import bootstrap_p_values
 from tertium.meta.tasks import Task
 
@@ -76,18 +75,19 @@ class MetricEstimates:
     alpha: float = 0.05
 
     @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        return percentile_interval(self.replicates, self.confidence_level)
+    def bounds(self) -> FloatArray:
+        """The bounds of the bootstrap intervals, (metrics, 2); NaN without resamples."""
+        return np.stack(percentile_interval(self.replicates, self.confidence_level), axis=1)
 
     @property
     def low(self) -> FloatArray:
-        """The lower bounds of the bootstrap intervals, (metrics,); NaN without resamples."""
-        return self._bounds[0]
+        """The lower bounds, (metrics,)."""
+        return self.bounds[:, 0]
 
     @property
     def high(self) -> FloatArray:
         """The upper bounds, (metrics,)."""
-        return self._bounds[1]
+        return self.bounds[:, 1]
 
     @cached_property
     def ranks(self) -> tuple[int | None, ...]:
@@ -107,11 +107,10 @@ class MetricEstimates:
     @property
     def not_worse(self) -> BoolArray:
         """Mask of the metrics that the best one does not beat significantly, itself included."""
-        if self.best is None:
-            return np.zeros(len(self.values), dtype=bool)
-        worse = np.isnan(self.values) | (self.p_values[self.best] < self.alpha)
-        marks: BoolArray = ~worse & self.is_tested
-        marks[self.best] = True
+        marks = ~np.isnan(self.values) & self.is_tested
+        if self.best is not None:
+            marks &= ~(self.p_values[self.best] < self.alpha)
+            marks[self.best] = True
         return marks
 
     @property
@@ -119,21 +118,20 @@ class MetricEstimates:
         """The indices of the metrics from the highest value down, NaN last."""
         return [int(n) for n in np.argsort(-self.values, kind="stable")]
 
-    @property
-    def by_metric(self) -> list[Estimate]:
-        """The estimates of each metric, in the order of `metrics`."""
-        not_worse = self.not_worse
-        return [
-            Estimate(
-                metric=metric,
-                value=float(self.values[n]),
-                interval=[float(self.low[n]), float(self.high[n])],
-                rank=self.ranks[n],
-                best=n == self.best,
-                not_significantly_worse=bool(not_worse[n]) if self.is_tested else None,
-            )
-            for n, metric in enumerate(self.metrics)
-        ]
+    def record(self, metric: int) -> dict[str, Any]:
+        """Return the estimates of a metric, in the layout of JSON."""
+        return {
+            "metric": self.metrics[metric],
+            "value": float(self.values[metric]),
+            "interval": self.bounds[metric].tolist(),
+            "rank": self.ranks[metric],
+            "best": metric == self.best,
+            "not_significantly_worse": bool(self.not_worse[metric]) if self.is_tested else None,
+        }
+
+    def p_better_than(self, metric: int) -> dict[str, float]:
+        """Return the p-values of a metric against each other one."""
+        return dict(zip(self.metrics, self.p_values[metric].tolist(), strict=True))
 
     def ceiling_notes(self) -> list[str]:
         """Return each metric's value as a share of the best human row, if there is one."""
@@ -147,42 +145,47 @@ class MetricEstimates:
         return ["share of the human ceiling: " + ", ".join(shares)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """The estimates of one metric, in the layout of JSON."""
-
-    metric: str
-    value: float
-    interval: list[float]
-    rank: int | None
-    best: bool
-    not_significantly_worse: bool | None
+Place = Callable[[Any], tuple[MetricEstimates, int]]  # from a row to estimates and a metric
 
 
-def value_columns(name: str, place: int, *, intervals: bool) -> list[Column]:
-    """Return columns of the estimate at a place of each row: its value, and bounds for files."""
+def value_columns(name: str, place: Place, *, intervals: bool) -> list[Column]:
+    """Return columns of the estimate at a place: its value, and bounds for files."""
 
-    def text(row: Sequence[Any], decimals: int) -> str:
-        own: Estimate = row[place]
-        value = format_number(own.value, decimals)
-        if np.isnan(own.value):
-            return value
+    def value(row: Any) -> float:
+        own, metric = place(row)
+        return float(own.values[metric])
+
+    def bounds(row: Any) -> tuple[float, float]:
+        own, metric = place(row)
+        return float(own.low[metric]), float(own.high[metric])
+
+    def text(row: Any, decimals: int) -> str:
+        (own, metric), rounded = place(row), format_number(value(row), decimals)
+        if np.isnan(value(row)):
+            return rounded
         if intervals:
-            low, high = (f"{bound:z.{decimals}f}" for bound in own.interval)
-            value += f" [{low}, {high}]"
-        return (BEST if own.best else NOT_WORSE if own.not_significantly_worse else "") + value
+            low, high = (f"{bound:z.{decimals}f}" for bound in bounds(row))
+            rounded += f" [{low}, {high}]"
+        if metric == own.best:
+            return BEST + rounded
+        return NOT_WORSE + rounded if own.is_tested and own.not_worse[metric] else rounded
 
-    def mark(row: Sequence[Any]) -> Emphasis:
-        return "best" if row[place].best else ""
+    def mark(row: Any) -> Emphasis:
+        own, metric = place(row)
+        return "best" if metric == own.best else ""
 
-    column = Column(name, lambda row: row[place].value, 3, text=text, mark=mark, adjustable=True)
-    bounds = bound_columns(name, lambda row: row[place].interval) if intervals else []
-    return [column, *bounds]
+    column = Column(name, value, 3, text=text, mark=mark, adjustable=True)
+    return [column, *(bound_columns(name, bounds) if intervals else [])]
 
 
-def dim_counts(counts: Sequence[int]) -> list[Cell]:
-    """Return cells of the footer that count human scores."""
-    return [Cell(f"{count:,}", count, "dim") for count in counts]
+def rank_column(name: str, ranks: Sequence[float | None], decimals: int = 0) -> Column:
+    """Return a column of the ranks of metrics; a missing rank is NaN."""
+    return Column(name, lambda metric: np.nan if ranks[metric] is None else ranks[metric], decimals)
+
+
+def dim_cells(name: str, counts: Sequence[int]) -> list[Cell]:
+    """Return the first cells of a footer: its name, and counts of human scores."""
+    return [Cell(name, name, "dim"), *(Cell(f"{count:,}", count, "dim") for count in counts)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,17 +196,22 @@ class TaskResult(MetricEstimates):
     agreement: Agreement
     smallest_p_value: float = 0.0
 
+    @property
+    def most_excluded(self) -> int:
+        """The largest number of human scores that a metric has no score for."""
+        return int(self.agreement.excluded_counts.max(initial=0))
+
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary for each metric."""
         counts = self.agreement
         return [
             {
-                "metric": own.metric,
+                "metric": metric,
                 "sets": list(self.task.sets),
                 "statistic": self.task.statistic,
                 "level": self.task.level,
                 "grouping": self.task.grouping,
-                **vars(own),
+                **self.record(n),
                 "confidence": self.task.confidence_level,
                 "judged": counts.judged_count,
                 "used": int(counts.used[n]),
@@ -212,9 +220,9 @@ class TaskResult(MetricEstimates):
                 "undefined_groups": int(counts.undefined[n]),
                 "epsilon": None if counts.epsilon is None else float(counts.epsilon[n]),
                 "test": self.task.test if self.is_tested else "none",
-                "p_better_than": dict(zip(self.metrics, self.p_values[n].tolist(), strict=True)),
+                "p_better_than": self.p_better_than(n),
             }
-            for n, own in enumerate(self.by_metric)
+            for n, metric in enumerate(self.metrics)
         ]
 
     def p_value_table(self) -> Table:
@@ -238,34 +246,42 @@ class TaskResult(MetricEstimates):
         task, groups, undefined = self.task, self.agreement.groups, self.agreement.undefined
         if self.best is None:
             return f"undefined for all metrics and not ranked: needs {task.required_data}"
-        if undefined.any():
-            names = [self.metrics[n] for n in np.flatnonzero(undefined)]
-            if groups > 1:
-                counts = undefined[undefined > 0].tolist()
-                names = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
-            listing = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            if groups > 1:
-                return f"undefined groups of {groups}: {listing}"
-            return f"undefined for {listing}: needs two or more different scores"
-        if self.agreement.judged_count == 2:
-            return f"only two {task.level}s with human scores: agreement is either perfect or none"
-        return ""
+        if not undefined.any():
+            is_pair = self.agreement.judged_count == 2
+            note = f"only two {task.level}s with human scores: agreement is either perfect or none"
+            return note if is_pair else ""
+        names = [
+            f"{self.metrics[n]} {undefined[n]}" if groups > 1 else self.metrics[n]
+            for n in np.flatnonzero(undefined)
+        ]
+        listing = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        if groups > 1:
+            return f"undefined groups of {groups}: {listing}"
+        return f"undefined for {listing}: needs two or more different scores"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Result):
     """The results of all tasks, and their averages.
 
-    `excluded_counts` and `unscored_systems` are those of `AlignedScores`, by set. `negated` are the
-    metrics where lower is better.
+    `sets` are the judged sets by name. `negated` are the metrics where lower is better.
     """
 
     metrics: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
     seed: int
-    excluded_counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
-    unscored_systems: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    sets: Mapping[str, AlignedScores] = field(repr=False)
     negated: Collection[str] = ()
+
+    @property
+    def first(self) -> Task:
+        """The first task; all have the same options of tests."""
+        return self.tasks[0].task
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the tasks test metrics."""
+        return bool(self.first.resamples) and self.first.test != "none"
 
     @cached_property
     def average(self) -> MetricEstimates:
@@ -278,15 +294,14 @@ class Results(Result):
         values = np.mean([task.values for task in self.tasks], axis=0)
         resamples = min(len(task.replicates) for task in self.tasks)
         drawn = np.mean([task.replicates[:resamples] for task in self.tasks], axis=0)
-        first = self.tasks[0].task
         tested = resamples > 0 and all(task.task.test != "none" for task in self.tasks)
         return MetricEstimates(
             metrics=self.metrics,
             values=values,
             p_values=bootstrap_p_values(drawn) if tested else nan_p_values(len(values)),
             replicates=drawn,
-            confidence_level=first.confidence_level,
-            alpha=first.alpha,
+            confidence_level=self.first.confidence_level,
+            alpha=self.first.alpha,
         )
 
     @cached_property
@@ -296,42 +311,36 @@ class Results(Result):
         A metric that has no rank in one of them is NaN.
         """
         ranks = [task.ranks for task in self.tasks if task.best is not None]
-        if not ranks:
-            return np.full(len(self.metrics), np.nan)
-        mean: FloatArray = np.mean(np.array(ranks, dtype=np.float64), axis=0)  # None becomes NaN
-        return mean
+        blank = [[None] * len(self.metrics)]
+        mean: FloatArray = np.mean(np.array(ranks or blank, dtype=np.float64), axis=0)
+        return mean  # None became NaN
 
     def by_statistic(self) -> dict[str, Results]:
         """Split the results by statistic, and by level if a statistic has several."""
-        groups: dict[tuple[str, str], list[TaskResult]] = {}
-        for result in self.tasks:
-            groups.setdefault((result.task.statistic, result.task.level), []).append(result)
-        statistics = [statistic for statistic, _ in groups]
-        return {
-            statistic if statistics.count(statistic) == 1 else f"{statistic} {level}": replace(
-                self, tasks=tuple(tasks)
-            )
-            for (statistic, level), tasks in groups.items()
-        }
+        levels: dict[str, set[str]] = {}
+        groups: dict[str, list[TaskResult]] = {}
+        for own in self.tasks:
+            levels.setdefault(own.task.statistic, set()).add(own.task.level)
+        for own in self.tasks:
+            name = own.task.statistic
+            key = name if len(levels[name]) == 1 else f"{name} {own.task.level}"
+            groups.setdefault(key, []).append(own)
+        return {name: replace(self, tasks=tuple(tasks)) for name, tasks in groups.items()}
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON; averages are per statistic."""
-        parts = self.by_statistic()
         return {
             "metrics": list(self.metrics),
             "seed": self.seed,
             "tasks": [record for task in self.tasks for record in task.records()],
-            "average": [r for kind, part in parts.items() for r in part._average_records(kind)],
+            "average": [
+                {"statistic": name, **part.average.record(n), "average_rank": rank}
+                for name, part in self.by_statistic().items()
+                for n, rank in enumerate(part.average_rank.tolist())
+            ],
             "average_rank": dict(zip(self.metrics, self.average_rank.tolist(), strict=True)),
-            "left_out": {name: dict(counts) for name, counts in self.excluded_counts.items()},
+            "left_out": {name: aligned.excluded_counts for name, aligned in self.sets.items()},
         }
-
-    def _average_records(self, statistic: str) -> list[dict[str, Any]]:
-        ranks = self.average_rank.tolist()
-        return [
-            {"metric": own.metric, "statistic": statistic, **vars(own), "average_rank": rank}
-            for own, rank in zip(self.average.by_metric, ranks, strict=True)
-        ]
 
     def tables(self, *, intervals: bool = False, p_values: bool = False) -> list[Table]:
         """Return a table for each statistic, with p-values of all pairs, and the average ranks."""
@@ -344,65 +353,48 @@ class Results(Result):
 
     def agreement_table(self, *, intervals: bool = False) -> Table:
         """Return metrics x tasks of one statistic with the average and rank, best first."""
-        tasks, estimates = self.tasks, [task.by_metric for task in self.tasks]
-        names = [task.task.label for task in tasks]
-        ranks: Sequence[float | None] = tasks[0].ranks
-        if len(tasks) > 1:
-            names.append("average")
-            estimates.append(self.average.by_metric)
-            ranks = self.average_rank.tolist()
-        columns = [Column("metric", lambda row: row[0].metric)]
-        for place, name in enumerate(names):
-            columns += value_columns(name, place, intervals=intervals)
-        columns.append(
-            Column(
-                "rank",
-                lambda row: np.nan if row[-1] is None else row[-1],
-                2 if len(tasks) > 1 else 0,
-            )
-        )
-        rows = [*zip(*estimates, ranks, strict=True)]
-        footer = {"human scores": [task.agreement.judged_count for task in tasks]}
-        missing = [int(task.agreement.excluded_counts.max(initial=0)) for task in tasks]
+        estimates: list[tuple[str, MetricEstimates]] = [(t.task.label, t) for t in self.tasks]
+        rank = rank_column("rank", self.tasks[0].ranks)
+        if len(self.tasks) > 1:
+            estimates.append(("average", self.average))
+            rank = rank_column("rank", self.average_rank.tolist(), 2)
+        columns = [Column("metric", self.metrics.__getitem__)]
+        for name, own in estimates:
+            columns += value_columns(name, partial(_at_metric, own), intervals=intervals)
+        blank = [Cell("")] * (len(estimates) + 1 - len(self.tasks))
+        judged_counts = [task.agreement.judged_count for task in self.tasks]
+        footer = [[*dim_cells("human scores", judged_counts), *blank]]
+        missing = [task.most_excluded for task in self.tasks]
         if any(missing):
-            footer["without metric score (at most)"] = missing
-        blank = [Cell("")] * (len(names) + 1 - len(tasks))
+            footer.append([*dim_cells("without metric score (at most)", missing), *blank])
         return Table(
-            columns,
-            [rows[metric] for metric in self.average.order],
-            title=tasks[0].task.title,
+            [*columns, rank],
+            self.average.order,
+            title=self.first.title,
             notes=[*self._notes(intervals), *self.average.ceiling_notes()],
-            footer=[
-                [Cell(name, name, "dim"), *dim_counts(counts), *blank]
-                for name, counts in footer.items()
-            ],
+            footer=footer,
         )
 
     def rank_table(self) -> Table:
         """Return the average rank of each metric over all tasks of all statistics."""
-        order = np.argsort(self.average_rank, kind="stable").tolist()
-        columns = [
-            Column("metric", self.metrics.__getitem__),
-            Column("rank", lambda metric: float(self.average_rank[metric]), 2),
-        ]
+        ranks = self.average_rank.tolist()
+        columns = [Column("metric", self.metrics.__getitem__), rank_column("rank", ranks, 2)]
+        order = np.argsort(ranks, kind="stable").tolist()
         return Table(columns, order, title=f"average rank over {len(self.tasks)} tasks")
 
     def slice_tables(self, by: str, *, intervals: bool = False) -> list[Table]:
         """Return slices x metrics for each statistic; each task is a slice."""
-        tables = []
-        for part in self.by_statistic().values():
-            columns = [
-                Column(by, lambda row: row[-1].task.label),
-                count_column(
-                    "human scores", lambda row: row[-1].agreement.judged_count, mark=lambda _: "dim"
-                ),
-            ]
-            for place, metric in enumerate(part.metrics):
-                columns += value_columns(metric, place, intervals=intervals)
-            rows = [(*task.by_metric, task) for task in part.tasks]
-            title = f"{part.tasks[0].task.title}, by {by}"
-            tables.append(Table(columns, rows, title, part._slice_notes()))
-        return tables
+        return [part._slice_table(by, intervals) for part in self.by_statistic().values()]
+
+    def _slice_table(self, by: str, intervals: bool) -> Table:
+        columns = [
+            Column(by, "task.label"),
+            count_column("human scores", "agreement.judged_count", mark=lambda _: "dim"),
+        ]
+        for place, metric in enumerate(self.metrics):
+            at_metric = partial(_of_task, place)
+            columns += value_columns(metric, at_metric, intervals=intervals)
+        return Table(columns, self.tasks, f"{self.first.title}, by {by}", self._slice_notes())
 
     def sections(self) -> list[Section]:
         """Return a table of each statistic, with intervals if there are any."""
@@ -411,7 +403,7 @@ class Results(Result):
             names = ", ".join(sorted(self.negated))
             contents.append(f"{names}: lower is better; agreement uses negated scores.")
         for part in self.by_statistic().values():
-            contents.append(part.agreement_table(intervals=bool(part.tasks[0].task.resamples)))
+            contents.append(part.agreement_table(intervals=bool(part.first.resamples)))
         return [Section("Agreement with human scores", contents)]
 
     def slice_charts(self, by: str) -> list[DotChart]:
@@ -420,36 +412,34 @@ class Results(Result):
 
     def _slice_chart(self, by: str) -> DotChart:
         tasks = self.tasks[:MAX_CHART_SLICES]
-        first = tasks[0].task
-        bounds = [np.stack([task.low, task.high], axis=1) for task in tasks]
         return DotChart(
             title=f"Agreement by {by}",
-            caption=f"{first.title}, by {by}",
-            label=first.kind.title,
+            caption=f"{self.first.title}, by {by}",
+            label=self.first.kind.title,
             rows=[task.task.label for task in tasks],
             series=self.metrics,
             values=np.array([task.values for task in tasks]),
-            intervals=np.array(bounds),
+            intervals=np.array([task.bounds for task in tasks]),
         )
 
     def _notes(self, intervals: bool) -> list[str]:
-        first = self.tasks[0].task
         notes = ["** best; no significance tests: metrics are ranked by value"]
-        if first.resamples and first.test != "none":
-            notes = [f"** best, * not significantly worse ({self._describe_test()})"]
+        if self.is_tested:
             average = "; averaged over columns" if len(self.tasks) > 1 else ""
-            notes.append(f"rank: metrics with the same rank do not differ significantly{average}")
-            notes += self._resolution_warnings()
-        if first.resamples and intervals:
-            notes.append(
-                f"intervals: {first.confidence_level * 100:g} % bootstrap over {first.units}"
-            )
-        undefined = {task.task.label: task.undefined_note() for task in self.tasks}
-        return notes + [f"{label}: {note}" for label, note in undefined.items() if note]
+            notes = [
+                f"** best, * not significantly worse ({self._describe_test()})",
+                f"rank: metrics with the same rank do not differ significantly{average}",
+                *self._resolution_warnings(),
+            ]
+        if self.first.resamples and intervals:
+            level = self.first.confidence_level * 100
+            notes.append(f"intervals: {level:g} % bootstrap over {self.first.units}")
+        undefined = [(task.task.label, task.undefined_note()) for task in self.tasks]
+        return notes + [f"{label}: {note}" for label, note in undefined if note]
 
     def _slice_notes(self) -> list[str]:
-        first, metrics = self.tasks[0].task, len(self.metrics)
-        if not first.resamples or first.test == "none" or metrics < 2:
+        first, metrics = self.first, len(self.metrics)
+        if not self.is_tested or metrics < 2:
             return ["** best"]
         tests = len(self.tasks) * metrics * (metrics - 1) // 2
         return [
@@ -461,53 +451,55 @@ class Results(Result):
 
     def _describe_test(self) -> str:
         """Return the test, its level and the resamples; Williams' t and all swaps need none."""
-        first = self.tasks[0].task
+        first, seed = self.first, f"seed {self.seed}"
         drawn = f"{first.resamples} resamples"
-        description = f"{first.test}, p < {first.alpha:g} one-sided"
+        parts = [f"{first.test}, p < {first.alpha:g} one-sided"]
         # with few points, all swaps are enumerated: the smallest p is larger than by resampling
         least = 1 / (1 + first.resamples)
         if first.test == "perm-both" and all(t.smallest_p_value > least for t in self.tasks):
-            description += ", all swaps"
+            parts.append("all swaps")
         elif first.test != "williams":
-            description += f", {drawn}"
-            drawn = ""
+            parts.append(drawn)
+        description = ", ".join(parts)
         if len(self.tasks) > 1 and first.test != "bootstrap":
-            description += "; average: bootstrap" + (f", {drawn}" if drawn else "")
-            drawn = ""
-        return description if drawn else f"{description}, seed {self.seed}"
+            description += "; average: bootstrap"
+            description += "" if drawn in parts else f", {drawn}"
+            return f"{description}, {seed}"
+        return f"{description}, {seed}" if drawn in parts else description
 
     def _resolution_warnings(self, tests: int = 1) -> list[str]:
         """Warn if none of `tests` tests of metrics can be significant."""
-        first = self.tasks[0].task
-        coarse = [task for task in self.tasks if tests * task.smallest_p_value >= first.alpha]
-        if len(self.metrics) < 2 or (tests > 1 and len(coarse) < len(self.tasks)):
+        first = self.first
+        coarse = [t.task.label for t in self.tasks if tests * t.smallest_p_value >= first.alpha]
+        if len(self.metrics) < 2 or not coarse or (tests > 1 and len(coarse) < len(self.tasks)):
             return []
-        few = [t.task.label for t in coarse if t.smallest_p_value > 1 / (1 + first.resamples)]
-        notes = []
-        if len(few) < len(coarse):
-            notes += resampling_warnings(tests, first.resamples, first.alpha)
-        if few:
-            reason = f"too few {first.level}s with human scores for {first.test}"
-            notes.append(
-                f"warning: {', '.join(few)}: {reason}: p cannot fall below {first.alpha:g}"
-            )
-        return notes
+        where = ", ".join(coarse) if tests == 1 else f"{tests} tests"
+        return [
+            f"warning: {where}: p cannot fall below {first.alpha:g} with {first.test} and "
+            f"{first.resamples} resamples: use more resamples, or more {first.level}s with human "
+            "scores"
+        ]
 
     def exclusion_lines(self) -> list[str]:
         """Return one line per reason why metric scores were not used."""
         lines = []
-        for name, by_metric in self.excluded_counts.items():
-            unscored = self.unscored_systems.get(name, {})
-            reasons: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
-            for metric, counts in by_metric.items():
+        for name, aligned in self.sets.items():
+            metrics: dict[tuple[str, str], list[str]] = {}  # by the two parts of a line
+            for metric, counts in aligned.excluded_counts.items():
                 for reason, count in counts.items():
-                    systems = unscored.get(metric, ()) if reason == NO_SYSTEM_SCORE else ()
-                    reasons.setdefault((reason, count, systems), []).append(metric)
-            lines += [
-                f"{name}: {reason}: {count:,} ({', '.join(metrics)}){_exclude_hint(systems)}"
-                for (reason, count, systems), metrics in reasons.items()
-            ]
+                    unscored = aligned.unscored_systems[metric] if reason == NO_SYSTEM_SCORE else ()
+                    hint = _exclude_hint(unscored)
+                    metrics.setdefault((f"{name}: {reason}: {count:,}", hint), []).append(metric)
+            lines += [f"{line} ({', '.join(own)}){hint}" for (line, hint), own in metrics.items()]
         return lines
+
+
+def _at_metric(own: MetricEstimates, metric: int) -> tuple[MetricEstimates, int]:
+    return own, metric
+
+
+def _of_task(metric: int, task: TaskResult) -> tuple[MetricEstimates, int]:
+    return task, metric
 
 
 def _exclude_hint(systems: Sequence[str]) -> str:

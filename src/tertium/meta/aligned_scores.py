@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, nan_mean
-from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.errors import DataError, UnknownNameError
 from tertium.core.scores import ScoreMatrix
 from tertium.data.item_names import check_numbering_base
 from tertium.data.rankings import RankingSet
@@ -31,7 +31,8 @@ class AlignedScores:
     `human` holds segment scores and `human_systems` system scores; `scores` and `system_scores` are
     those of the metrics. Missing scores are NaN. `comparisons` is set if humans compared
     translations instead of scoring them; `human_systems_from_wins` is true if their system scores
-    are expected wins. `excluded_counts` counts unmatched systems for each metric.
+    are expected wins. For each metric, `unjudged_counts` is the number of systems without human
+    judgments, and `unscored_systems` are the judged systems without a score.
     """
 
     name: str
@@ -44,20 +45,21 @@ class AlignedScores:
     system_scores: FloatArray = field(repr=False)  # (metrics, systems)
     comparisons: ComparisonIndex | None = field(default=None, repr=False)
     human_systems_from_wins: bool = field(default=False, repr=False)
-    excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unjudged_counts: Mapping[str, int] = field(default_factory=dict)
     unscored_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        cells = (len(self.systems), len(self.items))
-        shapes = {
-            "human scores": (self.human.shape, cells),
-            "metric scores": (self.scores.shape, (len(self.metrics), *cells)),
-            "human system scores": (self.human_systems.shape, cells[:1]),
-            "metric system scores": (self.system_scores.shape, (len(self.metrics), *cells[:1])),
+    @property
+    def excluded_counts(self) -> dict[str, dict[str, int]]:
+        """The number of unmatched systems of each metric by reason; without zeros."""
+        by_metric = {
+            metric: {
+                UNJUDGED_SYSTEM: self.unjudged_counts.get(metric, 0),
+                NO_SYSTEM_SCORE: len(names),
+            }
+            for metric, names in self.unscored_systems.items()
         }
-        for name, (shape, expected) in shapes.items():
-            if shape != expected:
-                raise LengthError(f"{self.name}: {name} have shape {shape}, expected {expected}")
+        nonzero = {m: {why: n for why, n in own.items() if n} for m, own in by_metric.items()}
+        return {metric: counts for metric, counts in nonzero.items() if counts}
 
     def drop_systems(self, systems: Sequence[str]) -> AlignedScores:
         """Remove the human judgments of some systems; an unknown name is an error."""
@@ -70,14 +72,12 @@ class AlignedScores:
             compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
             if self.human_systems_from_wins:
                 human_systems = compared.expected_wins(len(self.systems))
-        unscored = {
-            metric: tuple(name for name in names if name not in systems)
-            for metric, names in self.unscored_systems.items()
-        }
         return replace(
             self,
-            excluded_counts=_count_exclusions(self.excluded_counts, unscored),
-            unscored_systems=unscored,
+            unscored_systems={
+                metric: tuple(name for name in names if name not in systems)
+                for metric, names in self.unscored_systems.items()
+            },
             human=np.where(dropped[:, None], np.nan, self.human),
             human_systems=np.where(dropped, np.nan, human_systems),
             comparisons=compared,
@@ -142,110 +142,75 @@ class AlignedScores:
         array([[0.7, 0.8],
                [0.2, 0.1]])
         """
-        systems, items = _grid(name, human, comparisons, human_systems)
+        if human is not None and comparisons is not None:
+            raise DataError(f"{name}: both human scores and comparisons were given: give one")
         if human is None:
-            values = np.full((len(systems), len(items)), np.nan)
-            human = ScoreMatrix("human", systems, values, items)
-        given_scores = dict(system_scores or {})
-        by_name = _by_name(name, metrics)
-        names = list(dict.fromkeys([*by_name, *given_scores]))
-        rows = [_fit_to_grid(name, by_name.get(m), m, systems, items) for m in names]
-        # means over all segments that the metric scored, judged or not
-        means = {
-            m.name: dict(zip(m.systems, m.system_scores.tolist(), strict=True)) for m in metrics
+            if comparisons is None and not human_systems:
+                raise DataError(f"{name}: no human judgments: give scores or comparisons")
+            systems = tuple(human_systems or ()) if comparisons is None else comparisons.systems
+            items = () if comparisons is None else comparisons.items
+            human = ScoreMatrix(
+                "human", systems, np.full((len(systems), len(items)), np.nan), items
+            )
+        systems, items = human.systems, human.labels
+        repeated = [m for m, count in Counter(m.name for m in metrics).items() if count > 1]
+        if repeated:
+            raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
+        by_name = {metric.name: metric for metric in metrics}
+        totals = {  # means over all segments that the metric scored, judged or not
+            **{m.name: dict(zip(m.systems, m.system_scores, strict=True)) for m in metrics},
+            **(system_scores or {}),
         }
-        totals = [_to_vector({**means, **given_scores}[m], systems) for m in names]
+        values = np.full((len(totals), len(systems), len(items)), np.nan)
+        for place, metric in enumerate(totals):
+            if metric in by_name:
+                values[place] = _fit_to_grid(name, by_name[metric], systems, items)
         human_totals, compared = human.system_scores, None
         if comparisons is not None:
             compared = ComparisonIndex.of(comparisons)
             human_totals = compared.expected_wins(len(systems))
         if human_systems:
             human_totals = _to_vector(human_systems, systems)
-        shape = (len(names), len(systems))
-        scored = {**given_scores, **{m: matrix.systems for m, matrix in by_name.items()}}
-        unscored = {m: tuple(s for s in systems if s not in scored[m]) for m in names}
+        totals_by_system = np.array([_to_vector(own, systems) for own in totals.values()])
+        scored_systems = {**totals, **{metric.name: metric.systems for metric in metrics}}
         return cls(
             name=name,
             systems=systems,
             items=items,
-            metrics=tuple(names),
+            metrics=tuple(totals),
             human=human.values,
-            scores=np.array([r for r, _ in rows]).reshape((*shape, len(items))),
+            scores=values,
             human_systems=human_totals,
-            system_scores=np.array(totals).reshape(shape),
+            system_scores=totals_by_system.reshape(len(totals), len(systems)),
             comparisons=compared,
             human_systems_from_wins=compared is not None and not human_systems,
-            excluded_counts=_count_exclusions(
-                {m: counts for m, (_, counts) in zip(names, rows, strict=True)}, unscored
-            ),
-            unscored_systems=unscored,
+            unjudged_counts={m.name: len({*m.systems} - {*systems}) for m in metrics},
+            unscored_systems={
+                metric: tuple(s for s in systems if s not in scored)
+                for metric, scored in scored_systems.items()
+            },
         )
-
-
-def _grid(
-    name: str,
-    human: ScoreMatrix | None,
-    comparisons: RankingSet | None,
-    human_systems: Mapping[str, float] | None,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the judged systems and items, in the order of the input."""
-    if human is not None and comparisons is not None:
-        raise DataError(f"{name}: both human scores and comparisons were given: give one of them")
-    if human is not None:
-        return human.systems, human.labels
-    if comparisons is not None:
-        return comparisons.systems, comparisons.items
-    if human_systems:
-        return tuple(human_systems), ()
-    raise DataError(f"{name}: no human judgments: give scores or comparisons")
-
-
-def _by_name(name: str, metrics: Sequence[ScoreMatrix]) -> dict[str, ScoreMatrix]:
-    counts = Counter(metric.name for metric in metrics)
-    if repeated := [metric for metric, count in counts.items() if count > 1]:
-        raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
-    return {metric.name: metric for metric in metrics}
 
 
 def _fit_to_grid(
-    name: str,
-    matrix: ScoreMatrix | None,
-    metric: str,
-    systems: tuple[str, ...],
-    items: tuple[str, ...],
-) -> tuple[FloatArray, dict[str, int]]:
-    """Return a metric's scores on the judged grid, and the counts of unmatched systems."""
-    values = np.full((len(systems), len(items)), np.nan)
-    if matrix is None:
-        return values, {}
-    labels = matrix.labels
-    check_numbering_base(labels, items, f"segments that {metric} scored")
-    row, column = _index_by_name(matrix.systems), _index_by_name(labels)
-    matched_rows = [(n, row[s]) for n, s in enumerate(systems) if s in row]
-    matched_columns = [(n, column[i]) for n, i in enumerate(items) if i in column]
-    if items and not (matched_rows and matched_columns):
-        scored, judged_names = (matrix.systems, systems) if not matched_rows else (labels, items)
-        raise DataError(
-            f"{name}: none of the {'segments' if matched_rows else 'systems'} scored by {metric} "
-            f"({_first_names(scored)}) has human judgments ({_first_names(judged_names)})"
-        )
-    if matched_rows and matched_columns:
-        to_row, from_row = np.array(matched_rows).T
-        to_column, from_column = np.array(matched_columns).T
-        values[np.ix_(to_row, to_column)] = matrix.values[np.ix_(from_row, from_column)]
-    return values, {UNJUDGED_SYSTEM: len(set(matrix.systems) - set(systems))}
-
-
-def _count_exclusions(
-    counts: Mapping[str, Mapping[str, int]], unscored: Mapping[str, tuple[str, ...]]
-) -> dict[str, dict[str, int]]:
-    """Add the number of judged systems without a score to the counts of each metric; omit zeros."""
-    by_metric = {
-        metric: {**counts.get(metric, {}), NO_SYSTEM_SCORE: len(names)}
-        for metric, names in unscored.items()
-    }
-    nonzero = {m: {why: n for why, n in own.items() if n} for m, own in by_metric.items()}
-    return {metric: own for metric, own in nonzero.items() if own}
+    name: str, matrix: ScoreMatrix, systems: Sequence[str], items: Sequence[str]
+) -> FloatArray:
+    """Return a metric's scores on the judged grid, (systems, items)."""
+    check_numbering_base(matrix.labels, items, f"segments that {matrix.name} scored")
+    sides = (("systems", matrix.systems, systems), ("segments", matrix.labels, items))
+    places = []
+    for kind, scored, judged in sides:
+        place_of = _index_by_name(scored)
+        places.append([place_of.get(label, -1) for label in judged])
+        if items and not {*scored} & {*judged}:
+            raise DataError(
+                f"{name}: none of the {kind} scored by {matrix.name} ({_first_names(scored)}) has "
+                f"human judgments ({_first_names(judged)})"
+            )
+    # a row and a column of NaN at -1, for what is missing
+    padded = np.pad(matrix.values, (0, 1), constant_values=np.nan)
+    values: FloatArray = padded[np.ix_(*(np.array(own, dtype=int) for own in places))]
+    return values
 
 
 def _to_vector(scores: Mapping[str, float], systems: tuple[str, ...]) -> FloatArray:

@@ -145,8 +145,7 @@ class MetaEvaluation:
             metrics=self.metrics,
             tasks=tuple(results),
             seed=self.seed,
-            excluded_counts={name: aligned.excluded_counts for name, aligned in self.sets.items()},
-            unscored_systems={n: aligned.unscored_systems for n, aligned in self.sets.items()},
+            sets=self.sets,
         )
 
     def run_task(self, task: Task) -> TaskResult:

@@ -24,11 +24,11 @@ from tertium.core.result import Cell, Column, Emphasis, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.agreement import make_layout, select_judged_columns
 from tertium.meta.agreement_results import (
-    Estimate,
     MetricEstimates,
     TaskResult,
-    dim_counts,
+    dim_cells,
     nan_p_values,
+    rank_column,
 )
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
@@ -42,6 +42,7 @@ from tertium.meta.tasks import Task
 
 WORKERS = 4  # tasks in parallel; each has its own random generator
 SHORT_NAMES = {"spa": "SPA", "acc-eq*": "acc*"}  # of the statistics, in column headers
+TESTS = {"spa": "perm-both", "acc-eq*": "pairs"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,50 +88,48 @@ class ProtocolResults:
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
-        tests = {"spa": "perm-both", "acc-eq*": "pairs"}
-        tasks = [
-            {**record, "test": tests[record["statistic"]], "weight": 1 / len(self.tasks)}
-            for task in self.tasks
-            for record in task.records()
-        ]
-        average = [
-            {
-                "metric": own.metric,
-                "value": own.value,
-                "rank": own.rank,
-                "p_better_than": dict(zip(self.metrics, p_values.tolist(), strict=True)),
-            }
-            for own, p_values in zip(self.average.by_metric, self.average.p_values, strict=True)
-        ]
+        shared = {"weight": 1 / len(self.tasks)}
         return {
             "protocol": self.protocol.name,
             "missing": list(self.missing),
             "assumed": list(self.protocol.caveats),
             "samples": self.resamples,
             "seed": self.seed,
-            "tasks": tasks,
-            "average": average,
+            "tasks": [
+                {**record, "test": TESTS[record["statistic"]], **shared}
+                for task in self.tasks
+                for record in task.records()
+            ],
+            "average": [
+                {
+                    "metric": metric,
+                    "value": float(self.average.values[n]),
+                    "rank": self.average.ranks[n],
+                    "p_better_than": self.average.p_better_than(n),
+                }
+                for n, metric in enumerate(self.metrics)
+            ],
         }
 
     def table(self) -> Table:
         """Return metrics x (rank, average, `value (rank)` by task), best average first."""
+        average = _rank_columns("average", self.average)[0]
         columns = [
-            Column("metric", lambda row: row[0].metric),
-            Column("rank", lambda row: np.nan if row[0].rank is None else row[0].rank, 0),
-            replace(_rank_columns("average", 0)[0], text=None),
+            Column("metric", self.metrics.__getitem__),
+            rank_column("rank", self.average.ranks),
+            replace(average, text=None),
         ]
-        for place, task in enumerate(self.tasks, start=1):
+        for task in self.tasks:
             name = f"{task.task.label} {SHORT_NAMES[task.task.statistic]}"
-            columns += _rank_columns(name, place)
-        rows = [*zip(self.average.by_metric, *(t.by_metric for t in self.tasks), strict=True)]
-        counts = dim_counts([task.agreement.judged_count for task in self.tasks])
+            columns += _rank_columns(name, task)
+        title, *counts = dim_cells("human scores", [t.agreement.judged_count for t in self.tasks])
         count = f"{len(self.tasks)} task{'s' * (len(self.tasks) != 1)}"
         return Table(
             columns,
-            [rows[metric] for metric in self.average.order],
+            self.average.order,
             title=f"{self.protocol.title}: {count} of equal weight",
             notes=self._notes(),
-            footer=[[Cell("human scores", "human scores", "dim"), Cell(""), Cell(""), *counts]],
+            footer=[[title, Cell(""), Cell(""), *counts]],
         )
 
     def _notes(self) -> list[str]:
@@ -145,11 +144,11 @@ class ProtocolResults:
             ranks,
             "SPA: soft pairwise accuracy of systems; acc*: acc_eq with tie calibration, by item",
         ]
-        incomplete = []
-        for task in self.tasks:
-            count = int(task.agreement.excluded_counts.max(initial=0))
-            if count and task.task.statistic == "acc-eq*":
-                incomplete.append(f"{task.task.label} {count:,}")
+        incomplete = [
+            f"{task.task.label} {task.most_excluded:,}"
+            for task in self.tasks
+            if task.most_excluded and task.task.statistic == "acc-eq*"
+        ]
         if incomplete:
             notes.append(f"pairs without a metric's score (at most): {', '.join(incomplete)}")
         if self.missing:
@@ -157,19 +156,20 @@ class ProtocolResults:
         return [*notes, *self.average.ceiling_notes(), *self.protocol.caveats]
 
 
-def _rank_columns(name: str, place: int) -> list[Column]:
-    """Return columns of the estimate at a place of each row: its value, and its rank for files."""
+def _rank_columns(name: str, own: MetricEstimates) -> list[Column]:
+    """Return columns of the estimates of metrics: values, and ranks for files."""
+    values, ranks = own.values.tolist(), own.ranks
 
-    def text(row: Sequence[Estimate], decimals: int) -> str:
-        value, rank = format_number(row[place].value, decimals), row[place].rank
+    def text(metric: int, decimals: int) -> str:
+        value, rank = format_number(values[metric], decimals), ranks[metric]
         return value if rank is None else f"{value} ({rank})"
 
-    def mark(row: Sequence[Estimate]) -> Emphasis:
-        return "best" if row[place].rank == 1 else ""
+    def mark(metric: int) -> Emphasis:
+        return "best" if ranks[metric] == 1 else ""
 
     return [
-        Column(name, lambda row: row[place].value, 3, text=text, mark=mark, adjustable=True),
-        Column(f"{name} rank", lambda row: row[place].rank, 0, show=False),
+        Column(name, values.__getitem__, 3, text=text, mark=mark, adjustable=True),
+        Column(f"{name} rank", ranks.__getitem__, 0, show=False),
     ]
 
 
