@@ -199,13 +199,13 @@ def _fit_to_grid(
     check_numbering_base(matrix.labels, items, f"segments that {matrix.name} scored")
     sides = (("systems", matrix.systems, systems), ("segments", matrix.labels, items))
     places = []
-    for kind, scored, judged in sides:
+    for kind, scored, expected in sides:
         place_of = _index_by_name(scored)
-        places.append([place_of.get(label, -1) for label in judged])
-        if items and not {*scored} & {*judged}:
+        places.append([place_of.get(label, -1) for label in expected])
+        if items and not {*scored} & {*expected}:
             raise DataError(
                 f"{name}: none of the {kind} scored by {matrix.name} ({_first_names(scored)}) has "
-                f"human judgments ({_first_names(judged)})"
+                f"human judgments ({_first_names(expected)})"
             )
     # a row and a column of NaN at -1, for what is missing
     padded = np.pad(matrix.values, (0, 1), constant_values=np.nan)
