@@ -1,6 +1,6 @@
 """Variance, power and choice of segments in public human evaluations.
 
-python -m benchmarks annotation variance    components by protocol, as in campaigns/variance.json
+python -m benchmarks annotation variance    components by protocol, as in people/variance.json
 python -m benchmarks annotation power       predicted power, and power on samples of WMT24 ESA
 python -m benchmarks annotation choice      system rankings from chosen segments of WMT24 ESA
 """

@@ -115,7 +115,7 @@ def run_server(campaign: Campaign, database: Path, port: int = 0) -> RunningServ
     session = AnnotationSession(campaign, database)
     tokens = session.new_tokens(replace=True)
     listener = bind_socket("127.0.0.1", port)
-    app = AnnotationServer(campaign, session.store, session.state).app
+    app = AnnotationServer(session).app
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
     )

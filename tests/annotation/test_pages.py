@@ -139,7 +139,7 @@ def test_long_texts_with_many_marks_stay_smooth(browser: Browser, serve: Serve) 
     )
     browser.wait(SAVED)
     print(f"\ntime of the last ten marks: {np.mean(times[-10:]):.1f} ms, with the next frame")
-    assert len(server.session.state.raters["anna"].states[0].outputs[0].marks) == 31
+    assert len(server.session.state.raters["anna"].states[0].outputs[0]["marks"]) == 31
 
 
 @pytest.mark.slow
@@ -148,7 +148,15 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     write_campaign(make_campaign("da"), tmp_path / "campaign.json")
     with bind_socket("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tertium", "annotate", "campaign.json", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "tertium",
+        "annotate",
+        "campaign.json",
+        "--listen",
+        f"127.0.0.1:{port}",
+    ]
     generator = np.random.default_rng(3)
     links: dict[str, str] = {}
     confirmed: list[str] = []
@@ -193,7 +201,15 @@ def test_fifty_raters_at_once(tmp_path: Path) -> None:
     tasks = campaign.assignments["anna"]
     campaign = campaign.replace(raters=names, assignments=dict.fromkeys(names, tasks))
     write_campaign(campaign, tmp_path / "campaign.json")
-    command = [sys.executable, "-m", "tertium", "annotate", "campaign.json", "--port", "0", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "tertium",
+        "annotate",
+        "campaign.json",
+        "--listen",
+        "127.0.0.1:0",
+    ]
     process = subprocess.Popen(
         [*command, "-o", "links.tsv"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )

@@ -19,11 +19,10 @@ from tests.annotation.running_server import (
 )
 from tests.annotation.test_store import fill_disk
 
-from tertium.people.access import MAX_BAD_TOKENS
 from tertium.people.annotation_store import MANAGER
 from tertium.people.campaign import Assignment, Campaign, CampaignItem
 from tertium.people.server import AnnotationServer
-from tertium.people.session import AnnotationSession
+from tertium.people.session import MAX_BAD_TOKENS, AnnotationSession
 
 
 class Client:
@@ -32,7 +31,7 @@ class Client:
     def __init__(self, campaign: Campaign, database: Path) -> None:
         self.session = AnnotationSession(campaign, database)
         self.tokens = {**self.session.new_tokens()}
-        self.app = AnnotationServer(campaign, self.session.store, self.session.state).app
+        self.app = AnnotationServer(self.session).app
 
     def request(
         self, path: str, body: Any = None, *, person: str = "anna", token: str | None = None
@@ -201,7 +200,7 @@ def change_marks(mark: dict[str, Any]) -> dict[str, Any]:
         (new_event("submit", 99, outputs=[{"score": 1}]), "task 99 does not exist"),
         (new_event("submit", outputs=[{"score": 101}]), "a score from 0 to 100"),
         (new_event("submit", outputs=[{"score": 1}, {"score": 1}]), "2 answers for 1"),
-        (new_event("change", outputs=[{"rank": 1}]), "has a rank"),
+        (new_event("change", outputs=[{"rank": 1}]), "has 'rank'"),
         (change_marks({"start": 0, "end": 99, "severity": "minor"}), "99"),
         (change_marks({"start": 5, "end": 5, "severity": "minor"}), "span"),
         (change_marks({"severity": "awful"}), "severity"),
@@ -247,7 +246,7 @@ def test_replaced_links_stop_working(connect: Callable[[Campaign], Client]) -> N
     old = client.tokens["anna"]
     assert client.session.new_tokens() == {}  # everybody has a link
     client.tokens = {**client.session.new_tokens(replace=True)}
-    server = AnnotationServer(client.session.campaign, client.session.store, client.session.state)
+    server = AnnotationServer(client.session)
     client.app = server.app
     response = client.request("/api/tasks", token=old)
     assert response.json()["error"].startswith("this link was replaced by a newer one")

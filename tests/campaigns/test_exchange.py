@@ -13,7 +13,7 @@ from tests.campaigns.test_planning import plan
 from tertium.cli import main
 from tertium.core.errors import DataError, UsageError
 from tertium.people.campaign import Campaign, Category, read_campaign, write_campaign
-from tertium.people.exchange import read_any_campaign, write_any_campaign
+from tertium.people.pearmut import read_any_campaign, write_any_campaign
 
 SAMPLES = Path(
     os.environ.get("TERTIUM_SAMPLES") or Path(__file__).parents[2].parent / "shared" / "samples"

@@ -14,10 +14,8 @@ from tertium.core.errors import UsageError
 from tertium.core.extras import require_modules
 from tertium.core.options import FileKind, InFile, Option, Output
 from tertium.core.result import Column, Result, Table, View
-from tertium.people.access import describe_person
 from tertium.people.campaign import read_campaign
 from tertium.people.session import (
-    AnnotationSession,
     bind_socket,
     default_database,
     is_loopback,
@@ -98,8 +96,24 @@ def annotate_campaign(
         listener = opened.enter_context(bind_socket(host, port))
         session = opened.enter_context(open_session(content, path))
         port = int(listener.getsockname()[1])
-        links = _make_links(session, host, port, replace=new_links)
+        tokens, address = session.new_tokens(replace=new_links), public_address(host)
+        links = Links(
+            {
+                person or "manager": make_link(address, port, person, token)
+                for person, token in tokens.items()
+            }
+        )
         resources = opened.pop_all()
+    lines = []
+    if len(tokens) <= len(content.raters):
+        lines.append(
+            f"serving on port {port}; links printed earlier stay valid (--new-links replaces them)"
+        )
+    if not is_loopback(host):
+        lines.append(
+            "warning: other machines can connect, without encryption: use a trusted network or a "
+            "proxy with TLS"
+        )
 
     def serve() -> None:
         with resources:
@@ -109,7 +123,7 @@ def annotate_campaign(
 
     return View(
         result=links,
-        warnings=_describe_server(host, port, is_new=len(links.links) > len(content.raters)),
+        warnings=[*lines, "press Ctrl+C to stop"],
         warns_aside=True,
         files=[(links, file) for file in files],
         then=serve,
@@ -126,29 +140,3 @@ def parse_address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > MAX_PORT:
         raise UsageError(f"--listen {text}: expected HOST:PORT with a port from 0 to {MAX_PORT}")
     return host, int(port)
-
-
-def _make_links(session: AnnotationSession, host: str, port: int, *, replace: bool) -> Links:
-    """Return the links of persons without one, or of all."""
-    tokens, address = session.new_tokens(replace=replace), public_address(host)
-    return Links(
-        {
-            describe_person(person): make_link(address, port, person, token)
-            for person, token in tokens.items()
-        }
-    )
-
-
-def _describe_server(host: str, port: int, *, is_new: bool) -> list[str]:
-    """Return what the manager should know about the server."""
-    lines = []
-    if not is_new:
-        lines.append(
-            f"serving on port {port}; links printed earlier stay valid (--new-links replaces them)"
-        )
-    if not is_loopback(host):
-        lines.append(
-            "warning: other machines can connect, without encryption: use a trusted network or a "
-            "proxy with TLS"
-        )
-    return [*lines, "press Ctrl+C to stop"]

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,21 +35,12 @@ DISK_ERRORS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLI
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One action. `body` is what the page sent; `number` and `received` are set by the store."""
+    """One action. `body` is what the page sent; `received` is set by the store."""
 
     id: str
     person: str
     body: dict[str, Any]
-    number: int = 0
     received: float = 0.0
-
-
-@dataclass(slots=True)
-class _Batch:
-    events: Sequence[Event]
-    refused: list[str] = field(default_factory=list)
-    error: Exception | None = None
-    is_done: bool = False
 
 
 class EventStore:
@@ -63,8 +54,7 @@ class EventStore:
     ) -> None:
         self.path = Path(os.path.realpath(path))
         self._on_stored = on_stored
-        self._queue: list[_Batch] = []
-        self._queue_lock, self._write_lock = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         _check_names(self.path)
         create_private_file(self.path)  # SQLite gives its other files the same mode
         with _explain(path):
@@ -80,32 +70,27 @@ class EventStore:
         self._database.close()
 
     def append(self, events: Sequence[Event]) -> list[str]:
-        """Store events that are not stored yet; return ids that another event has already.
-
-        Threads that wait for the disk are served together by one write.
-        """
-        batch = _Batch(events)
-        with self._queue_lock:
-            self._queue.append(batch)
-        with self._write_lock:
-            if not batch.is_done:
-                with self._queue_lock:
-                    batches, self._queue = self._queue, []
-                self._write(batches)
-        if batch.error is not None:
-            raise batch.error
-        return batch.refused
+        """Store events that are not stored yet; return ids that another event has already."""
+        stored: list[Event] = []
+        refused: list[str] = []
+        with self._lock:
+            with _explain(self.path), self._transaction():
+                for event in events:
+                    self._insert(event, stored, refused)
+            for event in stored:
+                self._on_stored(event)
+        return refused
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of the log."""
-        query = "SELECT id, person, body, number, received FROM events ORDER BY number"
-        for name, person, body, number, received in self._database.execute(query):
-            yield Event(name, person, json.loads(body), number, received)
+        query = "SELECT id, person, body, received FROM events ORDER BY number"
+        for name, person, body, received in self._database.execute(query):
+            yield Event(name, person, json.loads(body), received)
 
     def has(self, event_id: str) -> bool:
         """Tell whether an event is stored."""
         query = "SELECT 1 FROM events WHERE id = ?"
-        with self._write_lock:
+        with self._lock:
             return self._database.execute(query, (event_id,)).fetchone() is not None
 
     def links(self) -> dict[str, tuple[str, bool]]:
@@ -116,43 +101,25 @@ class EventStore:
     def replace_links(self, hashes: Iterable[tuple[str, str]]) -> None:
         """Store hashed tokens with their persons; older tokens of these persons end."""
         pairs = list(hashes)
-        with self._write_lock, _explain(self.path), self._transaction():
+        with self._lock, _explain(self.path), self._transaction():
             self._database.executemany(
                 "UPDATE links SET is_current = 0 WHERE person = ?", [(p,) for _, p in pairs]
             )
             self._database.executemany("INSERT INTO links VALUES (?, ?, 1)", pairs)
 
-    def _write(self, batches: Sequence[_Batch]) -> None:
-        stored: list[Event] = []
-        try:
-            with _explain(self.path), self._transaction():
-                for batch in batches:
-                    stored += self._insert(batch)
-        except Exception as error:  # nobody may believe that an event is stored
-            for batch in batches:
-                batch.error = error
-            stored = []
-        for batch in batches:
-            batch.is_done = True
-        for event in stored:
-            self._on_stored(event)
-
-    def _insert(self, batch: _Batch) -> Iterator[Event]:
-        for event in batch.events:
-            body = json.dumps(event.body, ensure_ascii=True, separators=(",", ":"))
+    def _insert(self, event: Event, stored: list[Event], refused: list[str]) -> None:
+        body = json.dumps(event.body, ensure_ascii=True, separators=(",", ":"))
+        query = "SELECT person, body FROM events WHERE id = ?"
+        row = self._database.execute(query, (event.id,)).fetchone()
+        if row is None:
             received = time.time()
-            cursor = self._database.execute(
-                "INSERT INTO events (id, person, received, body) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (id) DO NOTHING",
+            self._database.execute(
+                "INSERT INTO events (id, person, received, body) VALUES (?, ?, ?, ?)",
                 (event.id, event.person, received, body),
             )
-            if cursor.rowcount:
-                number = int(cursor.lastrowid or 0)
-                yield Event(event.id, event.person, event.body, number, received)
-                continue
-            query = "SELECT person, body FROM events WHERE id = ?"
-            if self._database.execute(query, (event.id,)).fetchone() != (event.person, body):
-                batch.refused.append(event.id)
+            stored.append(replace(event, received=received))
+        elif row != (event.person, body):
+            refused.append(event.id)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -119,7 +119,7 @@ class CampaignItem:
     explains the task in its `notes` and does not count. `before` and `after` are its document
     context, and `suspected` are spans that are marked in advance, by system. `labels` are other
     properties, such as the domain. `expected` is the range of scores that a check or tutorial
-    expects by system, [low, high]. `extras` are fields of other annotation tools, as JSON by tool.
+    expects by system, [low, high]. `extras` is read from files of earlier versions only.
     """
 
     id: str
@@ -173,7 +173,10 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign(Result):
-    """A human evaluation: what is judged, how, and by whom."""
+    """A human evaluation: what is judged, how, and by whom.
+
+    `extras` is the content of a campaign of another annotation tool, as JSON by tool.
+    """
 
     format: str = FORMAT
     version: int = VERSION

@@ -2,7 +2,9 @@
 
 A rater's event carries the whole answer to a task as it is after the action, so that each event
 can be understood alone. Outputs are in the order in which they are shown; pages never learn the
-names of systems.
+names of systems. An output has a `score`, `rank`, `marks` or `edited` text, as the protocol asks. A
+mark has the fields of a span; without `start` it is an error without a position, and `prefilled`
+says that it was marked before the rater saw it.
 """
 
 from __future__ import annotations
@@ -12,57 +14,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from tertium.core.errors import DataError, TertiumError
-from tertium.core.schema import NON_NEGATIVE, POSITIVE, Rule, read_dataclass
-from tertium.core.spans import Severity, Side, Span, UnlocatedError
+from tertium.core.errors import DataError
+from tertium.core.schema import NON_NEGATIVE, Rule, read_dataclass
+from tertium.data.records import read_object_list
 from tertium.people.campaign import (
     PROTOCOLS_WITH_SCORES,
     PROTOCOLS_WITH_SPANS,
     Assignment,
     Campaign,
 )
-from tertium.people.rater_answers import RaterAnswer, check_answer
+from tertium.people.rater_answers import SHORT_TEXT, RaterAnswer, check_answer
 
 RaterAction = Literal["open", "change", "submit", "skip", "leave", "break", "resume"]
 ManagerAction = Literal["stop", "reopen", "extend", "unblind"]
 
 ACTIONS_WITH_ANSWERS = frozenset({"change", "submit"})
-MAX_TEXT = 20_000  # characters of a comment or an edited translation
+ANSWER_FIELDS: Mapping[str, frozenset[str]] = {  # of an output, and their protocols
+    "score": PROTOCOLS_WITH_SCORES,
+    "rank": frozenset({"ranking"}),
+    "marks": PROTOCOLS_WITH_SPANS,
+    "edited": frozenset({"post-edit"}),
+}
 MAX_MARKS = 2_000
 MAX_MILLISECONDS = 24 * 3600 * 1000
 
-SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
 DURATION = Rule(lambda value: 0 <= value <= MAX_MILLISECONDS, "milliseconds of at most a day")
 _EVENT_ID = re.compile(r"[0-9a-f]{32}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mark:
-    """A marked error; without `start` it has no position. `prefilled`: marked before the rater."""
-
-    start: int | None = None
-    end: int | None = None
-    side: Side = "hypothesis"
-    severity: Severity
-    category: str = ""
-    prefilled: bool = False
-
-    def to_error(self, marked_by: str = "") -> Span | UnlocatedError:
-        """Convert to a span, or to an error without a position."""
-        if self.start is None or self.end is None:
-            return UnlocatedError(self.severity, self.category)
-        message = f"prefilled by {marked_by}" if self.prefilled else ""
-        return Span(self.start, self.end, self.side, self.severity, self.category, message=message)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputAnswer:
-    """What a rater has entered about one output so far."""
-
-    score: Annotated[float, Rule(lambda v: 0 <= v <= 100, "a score from 0 to 100")] | None = None
-    rank: Annotated[int, POSITIVE] | None = None
-    marks: tuple[Mark, ...] = ()
-    edited: Annotated[str, SHORT_TEXT] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +52,7 @@ class RaterEvent:
 
     kind: RaterAction
     task: Annotated[int, NON_NEGATIVE] | None = None
-    outputs: tuple[OutputAnswer, ...] = ()
+    outputs: tuple[Mapping[str, Any], ...] = ()
     comment: Annotated[str, SHORT_TEXT] = ""
     reason: Annotated[str, SHORT_TEXT] = ""
     detail: Annotated[str, SHORT_TEXT] = ""
@@ -84,10 +61,14 @@ class RaterEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class ManagerEvent:
-    """An action of the manager; `extend` gives a rater more tasks."""
+    """An action of the manager; `extend` gives a rater more tasks.
+
+    The page sends the `count` of tasks, the event log has the `tasks`.
+    """
 
     kind: ManagerAction
     rater: str = ""
+    count: int = 0
     tasks: tuple[Assignment, ...] = ()
 
 
@@ -117,71 +98,44 @@ def check_rater_event(
         raise DataError("a task was skipped without a reason")
     if event.kind not in ACTIONS_WITH_ANSWERS:
         return
-    task = tasks[event.task]
+    task, protocol = tasks[event.task], campaign.protocol
     if len(event.outputs) != len(task.systems):
         raise DataError(f"{len(event.outputs)} answers for {len(task.systems)} translations")
-    for answer in to_answers(event, rater, task, campaign):
+    for name in {name for output in event.outputs for name in output}:
+        if protocol not in ANSWER_FIELDS.get(name, ()):
+            raise DataError(f"an answer has {name!r}, which the protocol {protocol!r} has not")
+    answers = read_task_answers(event, rater, task, campaign)
+    for answer in answers:
         check_answer(answer, campaign)
-    if event.kind == "submit" and not is_complete(event, rater, task, campaign):
+        if len(answer.spans) + len(answer.missing) > MAX_MARKS:
+            raise DataError(f"an answer has more than {MAX_MARKS} marked errors")
+    if event.kind == "submit" and not all(answer.is_complete(protocol) for answer in answers):
         raise DataError(f"the answer to item {task.item!r} is not complete")
-    for output in event.outputs:
-        _check_protocol(output, campaign)
 
 
-def to_answers(
-    event: RaterEvent,
-    rater: str,
-    task: Assignment,
-    campaign: Campaign,
-    **fields: Any,
+def read_task_answers(
+    event: RaterEvent, rater: str, task: Assignment, campaign: Campaign
 ) -> list[RaterAnswer]:
-    """Convert the answer to a task to one per system; `fields` are those of `RaterAnswer`."""
-    marked_by = campaign.options.suspicions or "the campaign"
+    """Return what a rater has entered so far about each output of a task."""
+    prefilled = f"prefilled by {campaign.options.suspicions or 'the campaign'}"
     answers = []
     for system, output in zip(task.systems, event.outputs, strict=True):
-        errors = [mark.to_error(marked_by) for mark in output.marks]
-        answers.append(
-            RaterAnswer(
-                rater=rater,
-                item=task.item,
-                system=system,
-                score=output.score,
-                rank=output.rank,
-                spans=tuple(error for error in errors if isinstance(error, Span)),
-                missing=tuple(error for error in errors if isinstance(error, UnlocatedError)),
-                edited=output.edited,
-                comment=event.comment,
-                **fields,
-            )
-        )
+        spans, missing = [], []
+        for mark in read_object_list(output.get("marks") or [], "marks", "event"):
+            error = {name: mark[name] for name in ("severity", "category") if name in mark}
+            if mark.get("start") is None:
+                missing.append(error)
+                continue
+            error |= {name: mark[name] for name in ("start", "end", "side") if name in mark}
+            spans.append(error | ({"message": prefilled} if mark.get("prefilled") else {}))
+        record = {
+            **{name: output.get(name) for name in ("score", "rank", "edited")},
+            "rater": rater,
+            "item": task.item,
+            "system": system,
+            "spans": spans,
+            "missing": missing,
+            "comment": event.comment,
+        }
+        answers.append(read_dataclass(RaterAnswer, record, "event"))
     return answers
-
-
-def is_complete(event: RaterEvent, rater: str, task: Assignment, campaign: Campaign) -> bool:
-    """Tell whether all outputs of a task have what the protocol asks for."""
-    answers = to_answers(event, rater, task, campaign)
-    return bool(answers) and all(
-        answer.is_complete(campaign.protocol) and (answer.edited is None or answer.edited.strip())
-        for answer in answers
-    )
-
-
-def _check_protocol(output: OutputAnswer, campaign: Campaign) -> None:
-    """Raise an error if an answer has parts that its protocol does not ask for."""
-    protocol = campaign.protocol
-    unexpected = {
-        "a score": output.score is not None and protocol not in PROTOCOLS_WITH_SCORES,
-        "a rank": output.rank is not None and protocol != "ranking",
-        "marked errors": bool(output.marks) and protocol not in PROTOCOLS_WITH_SPANS,
-        "an edited text": output.edited is not None and protocol != "post-edit",
-    }
-    for name, is_unexpected in unexpected.items():
-        if is_unexpected:
-            raise DataError(f"an answer has {name}, which the protocol {protocol!r} does not have")
-    if len(output.marks) > MAX_MARKS:
-        raise DataError(f"{len(output.marks)} marked errors in one text: at most {MAX_MARKS}")
-
-
-def describe_problem(error: TertiumError) -> str:
-    """Return the message of a rejected event as one line."""
-    return " ".join(str(error).split())

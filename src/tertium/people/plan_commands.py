@@ -17,7 +17,7 @@ from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.judge.server_options import JudgeConnection
 from tertium.people.campaign import Campaign, GlossaryTerm, Protocol
 from tertium.people.campaign_planning import plan_campaign, plan_power
-from tertium.people.exchange import read_any_campaign, write_any_campaign
+from tertium.people.pearmut import read_any_campaign, write_any_campaign
 from tertium.people.power import PowerPlan
 from tertium.people.sampling import Method
 

@@ -97,7 +97,7 @@ class RaterAnswer:
             return self.score is not None
         if protocol == "ranking":
             return self.rank is not None
-        return protocol == "mqm" or self.edited is not None
+        return protocol == "mqm" or bool((self.edited or "").strip())
 
 
 def read_answers(path: PathLike) -> list[RaterAnswer]:

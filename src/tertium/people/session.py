@@ -1,10 +1,18 @@
-"""Run an annotation campaign: open its database, make links, serve until interrupted."""
+"""Run an annotation campaign: open its database, make links, serve until interrupted.
+
+Links contain random tokens, of which only hashes are stored.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import os
+import secrets
 import socket
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,11 +20,14 @@ from urllib.parse import quote
 
 from tertium.core.atomic import PathLike, check_writable, create_private_file, lock_file
 from tertium.core.errors import UsageError
-from tertium.people.access import create_tokens
 from tertium.people.annotation_store import MANAGER, EventStore
 from tertium.people.campaign import Campaign
 from tertium.people.state import CampaignState
 
+TOKEN_BYTES = 18  # 144 bits
+MAX_BAD_TOKENS = 10  # per address and window
+WINDOW_SECONDS = 60.0
+MAX_ADDRESSES = 10_000
 SHUTDOWN_SECONDS = 3
 ANY_ADDRESS = ("0.0.0.0", "::")
 DATABASE_SUFFIX = ".answers.db"
@@ -37,9 +48,13 @@ class AnnotationSession:
 
     def new_tokens(self, *, replace: bool = False) -> Mapping[str, str]:
         """Create tokens for everybody without one; `replace` creates all of them again."""
-        persons = [MANAGER, *self.campaign.raters]
         owners = {person for person, is_current in self.store.links().values() if is_current}
-        return create_tokens(self.store, [p for p in persons if replace or p not in owners])
+        persons = [MANAGER, *self.campaign.raters]
+        tokens = {
+            p: secrets.token_urlsafe(TOKEN_BYTES) for p in persons if replace or p not in owners
+        }
+        self.store.replace_links((hash_token(token), person) for person, token in tokens.items())
+        return tokens
 
     def serve(self, listener: socket.socket) -> None:
         """Answer requests on a bound socket until the process is interrupted."""
@@ -47,7 +62,7 @@ class AnnotationSession:
 
         from tertium.people.server import AnnotationServer
 
-        app = AnnotationServer(self.campaign, self.store, self.state).app
+        app = AnnotationServer(self).app
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -130,3 +145,34 @@ def make_link(host: str, port: int, person: str, token: str) -> str:
     name = f"[{host}]" if ":" in host else host
     page = "manager" if person == MANAGER else ""
     return f"http://{name}:{port}/{page}#{quote(token)}"
+
+
+def hash_token(token: str) -> str:
+    """Hash a token. Tokens are long and random, so that a plain hash cannot be guessed."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def find_person(token: str, links: Mapping[str, tuple[str, bool]]) -> tuple[str, bool] | None:
+    """Return the person of a token and whether it is current; None if it is unknown.
+
+    `links` has persons by hashed token. All hashes are compared, in constant time.
+    """
+    digest = hash_token(token)
+    matches = [entry for stored, entry in links.items() if hmac.compare_digest(stored, digest)]
+    return matches[0] if matches else None
+
+
+class RateLimit:
+    """Counts bad tokens per address. Good tokens are never refused: offices share addresses."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, deque[float]] = {}
+
+    def is_exceeded(self, address: str) -> bool:
+        """Record a bad token; return whether the address sent too many."""
+        now = time.monotonic()
+        if len(self._times) >= MAX_ADDRESSES:
+            self._times.clear()
+        times = self._times.setdefault(address, deque(maxlen=MAX_BAD_TOKENS + 1))
+        times.append(now)
+        return len(times) > MAX_BAD_TOKENS and now - times[0] < WINDOW_SECONDS

@@ -6,9 +6,10 @@ import hashlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.core.schema import read_dataclass
@@ -17,11 +18,9 @@ from tertium.people.campaign import Assignment, Campaign
 from tertium.people.events import (
     ACTIONS_WITH_ANSWERS,
     ManagerEvent,
-    OutputAnswer,
     RaterEvent,
-    is_complete,
     parse_rater_event,
-    to_answers,
+    read_task_answers,
 )
 from tertium.people.rater_answers import RaterAnswer
 
@@ -30,10 +29,12 @@ from tertium.people.rater_answers import RaterAnswer
 class TaskState:
     """The newest answer to a task, its working time and whether it is done.
 
-    A change of a submitted answer counts at once if the answer is still complete.
+    `outputs` are what the page sent. A change of a submitted answer counts at once if the answer is
+    still complete.
     """
 
-    outputs: tuple[OutputAnswer, ...] = ()
+    outputs: tuple[Mapping[str, Any], ...] = ()
+    answers: list[RaterAnswer] = field(default_factory=list)
     comment: str = ""
     status: str = "new"  # new, open, done or skipped
     reason: str = ""
@@ -85,57 +86,48 @@ class CampaignState:
         else:
             self.raters[event.rater].tasks += event.tasks
 
-    def _apply_rater(self, rater: str, event: RaterEvent, received: float) -> None:
-        own = self.raters[rater]
-        own.last_received = received
-        own.is_on_break = event.kind == "break"
+    def _apply_rater(self, name: str, event: RaterEvent, received: float) -> None:
+        rater = self.raters[name]
+        rater.last_received = received
+        rater.is_on_break = event.kind == "break"
         if event.task is None:
             return
-        state = own.states.setdefault(event.task, TaskState())
+        task, state = rater.tasks[event.task], rater.states.setdefault(event.task, TaskState())
         state.milliseconds += event.ms
-        was_done = state.status == "done"
         if event.kind == "skip":
             state.status, state.reason = "skipped", event.reason
+            fields: Any = {"rater": name, "item": task.item, "comment": state.comment}
+            state.answers = [
+                RaterAnswer(**fields, system=system, skipped=event.reason)
+                for system in task.systems
+            ]
         elif event.kind in ACTIONS_WITH_ANSWERS:
+            should_count = event.kind == "submit" or state.status == "done"
             state.outputs, state.comment, state.reason = event.outputs, event.comment, ""
-            is_done = event.kind == "submit" or was_done
-            if is_done and is_complete(event, rater, own.tasks[event.task], self.campaign):
+            state.answers = read_task_answers(event, name, task, self.campaign)
+            state.status = "open"
+            protocol = self.campaign.protocol
+            if should_count and all(answer.is_complete(protocol) for answer in state.answers):
                 state.status, state.received = "done", received
                 state.revision += 1
-            else:
-                state.status = "open"
         elif state.status == "new":
             state.status = "open"
 
     def answers(self) -> list[RaterAnswer]:
         """Return the answers of all raters: done or skipped tasks, one answer per system."""
         answers = []
-        for rater, own in self.raters.items():
-            for number, state in sorted(own.states.items()):
-                answers += self._task_answers(rater, own.tasks[number], state)
+        for rater in self.raters.values():
+            for _, state in sorted(rater.states.items()):
+                if state.status not in ("done", "skipped"):
+                    continue
+                when = datetime.fromtimestamp(state.received, UTC)
+                fields: Any = {
+                    "seconds": round(state.milliseconds / 1000 / len(state.answers), 3),
+                    "time": when.strftime("%Y-%m-%dT%H:%M:%SZ") if state.received else "",
+                    "revision": max(1, state.revision),
+                }
+                answers += [replace(answer, **fields) for answer in state.answers]
         return answers
-
-    def _task_answers(self, rater: str, task: Assignment, state: TaskState) -> list[RaterAnswer]:
-        if state.status not in ("done", "skipped"):
-            return []
-        is_skipped = state.status == "skipped"
-        outputs = () if is_skipped else state.outputs
-        event = RaterEvent(
-            kind="submit",
-            outputs=outputs or (OutputAnswer(),) * len(task.systems),
-            comment=state.comment,
-        )
-        when = datetime.fromtimestamp(state.received, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return to_answers(
-            event,
-            rater,
-            task,
-            self.campaign,
-            skipped=state.reason if is_skipped else "",
-            seconds=round(state.milliseconds / 1000 / len(task.systems), 3),
-            time=when if state.received else "",
-            revision=max(1, state.revision),
-        )
 
     def choose_tasks(self, rater: str, count: int) -> tuple[Assignment, ...]:
         """Choose further tasks for a rater: those of others that fewest raters have.
@@ -146,25 +138,20 @@ class CampaignState:
             raise UnknownNameError("rater", rater, list(self.raters))
         if count < 1:
             raise DataError(f"{count} further tasks: expected one or more")
-        own = self.raters[rater]
-        seen = {(task.item, system) for task in own.tasks for system in task.systems}
+        seen = {(task.item, name) for task in self.raters[rater].tasks for name in task.systems}
         usage: Counter[tuple[str, frozenset[str]]] = Counter()
-        first: dict[tuple[str, frozenset[str]], Assignment] = {}
-        for other in self.raters.values():
-            for task in other.tasks:
+        candidates: dict[tuple[str, frozenset[str]], Assignment] = {}
+        for state in self.raters.values():
+            for task in state.tasks:
                 key = task.item, frozenset(task.systems)
                 usage[key] += 1
-                first.setdefault(key, task)
-        candidates = [
-            task
-            for key, task in first.items()
-            if self.campaign.items_by_id[task.item].kind == "item"
-            and not any((task.item, system) in seen for system in task.systems)
-        ]
-        chosen = sorted(candidates, key=lambda t: usage[t.item, frozenset(t.systems)])[:count]
-        if not chosen:
+                is_item = self.campaign.items_by_id[task.item].kind == "item"
+                if is_item and seen.isdisjoint((task.item, name) for name in task.systems):
+                    candidates.setdefault(key, task)
+        if not candidates:
             raise DataError(f"{rater!r} has all tasks of the campaign already")
-        return tuple(chosen)
+        chosen = sorted(candidates, key=lambda key: usage[key])[:count]
+        return tuple(candidates[key] for key in chosen)
 
 
 def blind_names(campaign: Campaign) -> Mapping[str, str]:
@@ -176,5 +163,4 @@ def blind_names(campaign: Campaign) -> Mapping[str, str]:
     def key(system: str) -> str:
         return hashlib.sha256(f"{campaign.id}\0{system}".encode()).hexdigest()
 
-    ordered: Sequence[str] = sorted(campaign.systems, key=key)
-    return {system: f"system-{n}" for n, system in enumerate(ordered, start=1)}
+    return {system: f"system-{n}" for n, system in enumerate(sorted(campaign.systems, key=key), 1)}

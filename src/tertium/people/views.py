@@ -15,8 +15,9 @@ from tertium.people.campaign import (
     Neighbor,
     to_json,
 )
-from tertium.people.state import CampaignState, TaskState
+from tertium.people.state import CampaignState
 
+NO_ANSWER: Mapping[str, Any] = {"score": None, "rank": None, "marks": [], "edited": None}
 # ISO 639 codes of languages that are written from right to left
 RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa ha-arab he ks ps sd ug ur yi".split())
 
@@ -65,28 +66,15 @@ def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
 
 def describe_states(state: CampaignState, rater: str) -> list[dict[str, Any] | None]:
     """Return the newest answers of a rater, one entry per task."""
-    own = state.raters[rater]
-    return [
-        _describe_state(own.states[number]) if number in own.states else None
-        for number in range(len(own.tasks))
-    ]
-
-
-def _describe_state(task_state: TaskState) -> dict[str, Any]:
-    return {
-        "outputs": [
-            {
-                "score": output.score,
-                "rank": output.rank,
-                "marks": to_json(output.marks),
-                "edited": output.edited,
-            }
-            for output in task_state.outputs
-        ],
-        "comment": task_state.comment,
-        "status": task_state.status,
-        "reason": task_state.reason,
-    }
+    states: list[dict[str, Any] | None] = [None] * len(state.raters[rater].tasks)
+    for number, task_state in state.raters[rater].states.items():
+        states[number] = {
+            "outputs": [{**NO_ANSWER, **output} for output in task_state.outputs],
+            "comment": task_state.comment,
+            "status": task_state.status,
+            "reason": task_state.reason,
+        }
+    return states
 
 
 def _prefilled_mark(span: Mapping[str, Any]) -> dict[str, Any]:
