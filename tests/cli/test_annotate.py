@@ -33,7 +33,7 @@ def campaign_file(tmp_path: Path) -> Path:
 
 
 def serve_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AnnotationSession, "serve", lambda self, listener: None)
+    monkeypatch.setattr("tertium.people.server.serve", lambda session, listener: None)
 
 
 def test_the_first_start_prints_all_links(

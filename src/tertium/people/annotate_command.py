@@ -115,9 +115,11 @@ def annotate_campaign(
             "proxy with TLS"
         )
 
-    def serve() -> None:
+    def run_server() -> None:
+        from tertium.people.server import serve
+
         with resources:
-            session.serve(listener)
+            serve(session, listener)
             count = len(session.state.answers())
         logger.warning("stopped; %d answers in %s", count, path)
 
@@ -126,7 +128,7 @@ def annotate_campaign(
         warnings=[*lines, "press Ctrl+C to stop"],
         warns_aside=True,
         files=[(links, file) for file in files],
-        then=serve,
+        then=run_server,
     )
 
 

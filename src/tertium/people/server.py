@@ -13,11 +13,14 @@ other sites cannot act for a user.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -45,6 +48,7 @@ from tertium.people.views import describe_campaign, describe_states, describe_ta
 
 MAX_BODY_BYTES = 4_000_000
 MAX_EVENTS = 200
+SHUTDOWN_SECONDS = 3
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -202,6 +206,20 @@ class AnnotationServer:
                     tasks = self.state.choose_tasks(action.rater, action.count)
                 body |= {"rater": action.rater, "tasks": to_json(tasks)}
             self.store.append([Event(name, MANAGER, body)])
+
+
+def serve(session: AnnotationSession, listener: socket.socket) -> None:
+    """Answer requests on a bound socket until the process is interrupted."""
+    config = uvicorn.Config(
+        AnnotationServer(session).app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after an orderly end
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 async def _describe_error(_: Request, error: Exception) -> Response:

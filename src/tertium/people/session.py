@@ -14,7 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,7 +28,6 @@ TOKEN_BYTES = 18  # 144 bits
 MAX_BAD_TOKENS = 10  # per address and window
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000
-SHUTDOWN_SECONDS = 3
 ANY_ADDRESS = ("0.0.0.0", "::")
 DATABASE_SUFFIX = ".answers.db"
 
@@ -55,24 +54,6 @@ class AnnotationSession:
         }
         self.store.replace_links((hash_token(token), person) for person, token in tokens.items())
         return tokens
-
-    def serve(self, listener: socket.socket) -> None:
-        """Answer requests on a bound socket until the process is interrupted."""
-        import uvicorn
-
-        from tertium.people.server import AnnotationServer
-
-        app = AnnotationServer(self).app
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        )
-        with suppress(KeyboardInterrupt):  # uvicorn raises it again after an orderly end
-            uvicorn.Server(config).run(sockets=[listener])
 
     def close(self) -> None:
         """Close the database."""
