@@ -80,8 +80,7 @@ def test_scores_are_written_back(
     assert "editor.welcome" in capsys.readouterr().out
     assert "strings without a translation: 1 of 7" in caplog.text
     text = Path("a.xlf").read_text()
-    assert text.count('annotates="general">chrf: 100</note>') == 6
-    assert "mtConfidence" not in text  # chrF is no share
+    assert text.count('annotates="target">chrf: 100</note>') == 6
 
 
 def test_documents_and_states_are_slices(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +95,7 @@ def test_wmt_xml_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "-t", "wmt.xml", "-m", "chrf"]) == 0
     assert "ours" in capsys.readouterr().out
     assert main(["score", "-t", "wmt.xml", "-s", XLIFF, "-m", "chrf"]) == 2
-    assert "give it alone, without -s, -r and --names" in capsys.readouterr().err
+    assert "give it alone, without other files, -s, -r" in capsys.readouterr().err
 
 
 def test_wmt_sgml_is_scored_with_its_documents(capsys: pytest.CaptureFixture[str]) -> None:

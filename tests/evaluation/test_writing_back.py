@@ -38,14 +38,13 @@ class Share(SegmentMetric):
         return [(Span(0, 1, severity="minor"),) for _ in segments]
 
 
-def test_scores_in_the_unit_interval_are_confidences(tmp_path: Path) -> None:
+def test_scores_and_marked_errors_are_written(tmp_path: Path) -> None:
     project = tertium.read_project([write(tmp_path, "a.xlf", examples.XLIFF1)])
     metric = Share()
     evaluation = tertium.score(project.testset, [metric])
     copy = str(tmp_path / "b.xlf")
     assert tertium.write_back(project, evaluation, copy, metrics=[metric]) == [copy]
     text = Path(copy).read_text()
-    assert text.count('its:mtConfidence="0.25"') == 3
     assert text.count("share: 0.25</note>") == 3  # a missing score is not written
     assert text.count("error (minor) [translation: ") == 4
 

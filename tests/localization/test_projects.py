@@ -10,10 +10,9 @@ from tests.localization import examples
 from tests.localization.examples import write
 
 from tertium.core.errors import DataError, TertiumError, UsageError
-from tertium.files.projects import locate_units, read_project
+from tertium.files.projects import read_project
 from tertium.files.units import Languages
-from tertium.files.wmt_sgml import read_wmt_sgml
-from tertium.files.wmt_xml import read_wmt_xml
+from tertium.files.wmt import read_wmt_sgml, read_wmt_xml
 
 
 def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -28,27 +27,29 @@ def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptur
     assert "strings without a translation: 1 of 5; they are not scored" in caplog.text
     complete = read_project([path], keep_untranslated=True).testset
     assert complete.systems["de.xlf"][-1] == ""
-    location = locate_units([path], testset)("de.xlf", 1, "hypothesis")
-    assert location is not None
+    location = project.locate("de.xlf", 1, "hypothesis")
     assert (location.file, location.line) == (path, 11)
 
 
 def test_the_same_strings_are_systems(tmp_path: Path) -> None:
     first = write(tmp_path, "a.xlf", examples.XLIFF2)
     second = write(tmp_path, "b.xlf", examples.XLIFF2.replace("Eins", "Ein"))
-    testset = read_project([first, second]).testset
+    project = read_project([first, second])
+    testset = project.testset
     assert [*testset.systems] == ["a.xlf", "b.xlf"]
     assert testset.systems["b.xlf"][1] == "Ein."
+    location = project.locate("b.xlf", 1, "hypothesis")
+    assert (location.file, location.line) == (second, 14)
 
 
 def test_different_strings_are_one_project(tmp_path: Path) -> None:
     first = write(tmp_path, "a.xlf", examples.XLIFF2)
     second = write(tmp_path, "b.xlf", examples.XLIFF1)
-    testset = read_project([first, second]).testset
+    project = read_project([first, second])
+    testset = project.testset
     assert [*testset.systems] == ["project"]
     assert (testset.documents[0], testset.documents[-1]) == ("a.xlf:app.html", "b.xlf:app.html")
-    location = locate_units([first, second], testset)("project", 3, "hypothesis")
-    assert location is not None
+    location = project.locate("project", 3, "hypothesis")
     assert (location.file, location.line) == (second, 5)
     other = write(tmp_path, "c.xlf", examples.XLIFF2.replace('trgLang="de"', 'trgLang="fr"'))
     with pytest.raises(UsageError, match=r"a.xlf is in de, .*c.xlf in fr: give files in one"):
@@ -97,7 +98,7 @@ def test_duplicate_ids_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert "ids that are used twice: 1; the first is 'open' (lines 5 and 11)" in caplog.text
     assert testset.items[:2] == ("open#1", "open#2")
     source = write(tmp_path, "en.properties", "a = 1\na = 2\n")
-    with pytest.raises(DataError, match=r"the key 'a' is used twice \(lines 1 and 2\); files are"):
+    with pytest.raises(DataError, match=r"the first is 'a' \(lines 1 and 2\); files are"):
         read_project([write(tmp_path, "de.properties", "a = 1\n")], source)
 
 
@@ -130,7 +131,7 @@ def test_wmt_xml_is_a_test_set(tmp_path: Path) -> None:
     assert testset.systems == {"ours": ("Hallo!", "Ade.")}
     assert testset.references == (("Hallo.",), ("Tschüs.",))
     assert (testset.documents, [*languages]) == (("d1", "d1"), ["en", "de"])
-    with pytest.raises(DataError, match="line 4: ours lacks segment '2'"):
+    with pytest.raises(DataError, match="ours lacks segment '2' of document 'd1'"):
         read_wmt_xml(write(tmp_path, "b.xml", WMT.replace('<seg id="2">Ade.</seg>', "")), languages)
     with pytest.raises(DataError, match="no system outputs"):
         read_wmt_xml(write(tmp_path, "c.xml", WMT.replace("hyp", "x")), languages)
@@ -172,8 +173,16 @@ def test_wmt_sgml_is_a_test_set(tmp_path: Path) -> None:
     [
         ("a.sgm", OUTPUT_SGML.replace('<seg id="2">Ade.</seg>', ""), "lacks segment '2' of docu"),
         ("a.sgm", OUTPUT_SGML.replace("d2", "d3"), "document 'd[23]'"),
-        ("a.sgm", OUTPUT_SGML.replace('id="2"', 'id="1"'), "line 4: a segment of its document twi"),
-        ("a.sgm", OUTPUT_SGML.replace(' id="2"', ""), "line 4: a segment without docid or id"),
+        (
+            "a.sgm",
+            OUTPUT_SGML.replace('id="2"', 'id="1"'),
+            "line 4: a segment needs a document and an id",
+        ),
+        (
+            "a.sgm",
+            OUTPUT_SGML.replace(' id="2"', ""),
+            "line 4: a segment needs a document and an id",
+        ),
         ("a.sgm", OUTPUT_SGML.replace("</seg>", ""), "line 2: a segment without </seg>"),
         ("a.sgm", "<p>Nein.</p>", "it has no <seg>"),
         ("a.txt", "one line\n", "a.txt has 1 lines, .*src.sgm 3 segments"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from tertium.files.annotations import Annotation
 from tertium.files.catalogs import read_catalog
 from tertium.files.projects import Project, read_project
 from tertium.files.units import Catalog, Languages, Unit
-from tertium.files.workbook_columns import add_columns
 from tertium.files.write_back import annotate_catalog, annotate_files, check_write_back
 
 
@@ -28,7 +26,7 @@ def annotate(unit: Unit) -> Annotation:
     """Return scores and a finding with characters that XML escapes and Latin-1 lacks."""
     spans = [Span(0, 1, severity="major", category="tags", message='"<b>" & Ω')]
     text = unit.target.text if unit.target else ""
-    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else (), 0.75)
+    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else ())
 
 
 def annotate_file(
@@ -109,39 +107,40 @@ def test_the_encoding_is_kept(tmp_path: Path, encoding: str) -> None:
     assert finding in annotated.decode(encoding)
 
 
-def test_xliff_1_gets_notes_and_confidence(tmp_path: Path) -> None:
+def test_xliff_1_gets_notes(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF1)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        '        <target xmlns:its="http://www.w3.org/2005/11/its" '
-        'its:annotatorsRef="mt-confidence|tertium" its:mtConfidence="0.75" state="translated">'
-    ) in text
-    assert (
-        '<note from="tertium" priority="5" annotates="general">chrf: 54.321; qe: 0.75</note>\n'
+        '        <note from="tertium" priority="5" annotates="target">'
+        "chrf: 54.321; qe: 0.75</note>\n"
         '        <note from="tertium" priority="2" annotates="target">tags (major): '
         '"&lt;b&gt;" &amp; Ω [translation: Ö]</note>\n'
         "        <note>A button</note>\n"
     ) in text
-    assert '<note from="tertium" priority="5" annotates="general">1: chrf' in text  # a segment
+    assert (
+        '<note from="tertium" priority="5" annotates="target">[1] chrf: 54.321; qe: 0.75</note>'
+    ) in text  # a segment
 
 
-def test_confidence_of_other_tools_is_kept(tmp_path: Path) -> None:
-    other = 'xmlns:its="http://www.w3.org/2005/11/its" its:mtConfidence="0.5" state="translated"'
-    path = write(tmp_path, "a.xlf", examples.XLIFF1.replace('state="translated"', other))
-    assert other in check_round_trip(path, tmp_path).decode()
-
-
-def test_xliff_2_gets_metadata_and_notes(tmp_path: Path) -> None:
+def test_xliff_2_gets_notes(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="2">'
+        "    <note>A button</note>\n"
+        '    <note category="tertium" priority="5" appliesTo="target">'
+        "chrf: 54.321; qe: 0.75</note>\n"
+        '    <note category="tertium" priority="2" appliesTo="target">tags (major): '
     ) in text
     assert (
-        '   <mda:metadata xmlns:mda="urn:oasis:names:tc:xliff:metadata:2.0">\n'
-        '    <mda:metaGroup category="tertium"><mda:meta type="chrf">54.321</mda:meta>'
+        "   <notes>\n"
+        '    <note category="tertium" priority="5" appliesTo="target">[s1] chrf: 54.321; qe: 0.75'
     ) in text
-    assert '<mda:metaGroup category="segment s2">' in text
+
+
+def test_tmx_gets_properties(tmp_path: Path) -> None:
+    text = check_round_trip(write(tmp_path, "a.tmx", examples.TMX), tmp_path).decode()
+    assert '\n  <prop type="x-tertium-scores">chrf: 54.321; qe: 0.75</prop>\n' in text
+    assert '\n  <prop type="x-tertium-finding">tags (major): ' in text
 
 
 def test_po_gets_comments(tmp_path: Path) -> None:
@@ -166,10 +165,10 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
     written = annotate_files(project, str(folder), notes)
     assert [Path(path).name for path in written] == ["a.xlf", "b.xlf"]
     texts = [Path(path).read_text() for path in written]
-    assert [text.count('<mda:meta type="x">') for text in texts] == [3, 0]
-    assert '<mda:meta type="x">2</mda:meta>' in texts[0]
+    assert [text.count('="tertium"') for text in texts] == [3, 4]
+    assert "[s2] x: 2</note>" in texts[0]
     assert [n for n in range(10) if f">x: {n}</note>" in texts[1]] == [3, 4]
-    assert "1: x: 6</note>" in texts[1]
+    assert "[1] x: 6</note>" in texts[1]
 
 
 def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     notes = rows(testset, lambda system, _: Annotation({system: 1.0}))
     written = annotate_files(project, str(tmp_path / "out"), notes)
-    assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
+    assert ["b.xlf: 1</note>" in Path(path).read_text() for path in written] == [False, True]
 
 
 def test_each_system_is_written_to_its_catalog(tmp_path: Path) -> None:
@@ -220,9 +219,6 @@ def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     compressed.write_bytes(gzip.compress(examples.XLIFF2.encode()))
     with pytest.raises(DataError, match="compressed: unpack it before writing to it"):
         annotate_file(str(compressed), str(tmp_path / "out.xlf"), annotate)
-    without_places = read_project([path], for_write_back=False)
-    with pytest.raises(UsageError, match="was read without places: use for_write_back=True"):
-        annotate_files(without_places, str(tmp_path / "out.xlf"), notes)
     with pytest.raises(UsageError, match="the result has 1 segments, the project 3"):
         annotate_files(project, str(tmp_path / "out.xlf"), {"a.xlf": [Annotation()]})
     write(tmp_path, "a.xlf", examples.XLIFF2.replace("Eins", "Zwei"))
@@ -258,16 +254,3 @@ def test_workbooks_get_columns(tmp_path: Path) -> None:
     ]
     assert other["A1"].value == "kept"
     assert TestSet.from_records(path).systems == {"c": ("1", "Zwei")}
-
-
-def test_a_damaged_member_of_a_workbook_is_refused(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    path = tmp_path / "a.xlsx"
-    openpyxl.Workbook().save(path)
-    with zipfile.ZipFile(path) as archive:
-        place = archive.getinfo("docProps/app.xml").header_offset + 60
-    data = path.read_bytes()
-    path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
-    with pytest.raises(DataError, match=r"a.xlsx: damaged Excel workbook"):
-        add_columns(str(path), str(tmp_path / "b.xlsx"), ["x"], {})
-    assert not (tmp_path / "b.xlsx").exists()

@@ -51,6 +51,11 @@ _stdin_reader: weakref.ref[Any] | None = None  # the stream that was read to its
 
 def read_text(path: PathLike) -> str:
     """Read a file, plain or gzip, and check that it is valid UTF-8 and not too large."""
+    return decode(read_data(path), display_name(path))
+
+
+def read_data(path: PathLike) -> bytes:
+    """Read the bytes of a file, plain or gzip, and check that it is not too large."""
     name = display_name(path)
     is_one_value = is_stdin(path) or ".json" in Path(path).suffixes  # JSON may be a single line
     limit = MAX_FILE_BYTES if is_one_value else MAX_LINE_BYTES
@@ -73,7 +78,7 @@ def read_text(path: PathLike) -> str:
             raise DataError(f"{name}: damaged gzip file ({error})") from None
     elif len(data) > limit:
         data = _join_pieces(io.BytesIO(data), name, limit)
-    return decode(data, name)
+    return data
 
 
 def _read_file(path: Path) -> bytes:

@@ -98,7 +98,7 @@ def check_files(
     paths = output.paths(CheckReport)
     texts = replace(texts, translations=(*files, *texts.translations))
     copies.check(texts.translations)
-    checked = texts.read(keep_untranslated=True, for_write_back=bool(copies.write_back))
+    checked = texts.read(keep_untranslated=True)
     report = check(checked.testset, settings=checks.settings(checked))
     report = replace(report, locate=checked.locate())
     if copies.write_back:

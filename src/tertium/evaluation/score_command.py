@@ -129,7 +129,7 @@ def score_files(
     _check_view(tests, view, confidence, has_files=bool(output.output), display=display)
     copies.check(inputs.translations)
     output.check_suffixes(dict.fromkeys((*SCORE_FILES, *RESULT_FILES, *SPAN_FILES)))
-    texts = inputs.read(by=tests.by, for_write_back=bool(copies.write_back))
+    texts = inputs.read(by=tests.by)
     if view.document_level and not texts.testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     loaded = metrics.load(texts, default_metric)

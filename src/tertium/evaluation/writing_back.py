@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tertium.core.errors import UsageError, short_repr
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.error_marking import MarkedTranslations, mark_errors
@@ -64,7 +62,6 @@ def _annotate_scores(
     evaluation: Evaluation, marked: Sequence[MarkedTranslations]
 ) -> dict[str, list[Annotation]]:
     rows: dict[str, list[Annotation]] = {}
-    confidence_metric = _find_confidence(evaluation)
     for system in evaluation.systems:
         scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
         spans = [
@@ -74,20 +71,7 @@ def _annotate_scores(
             Annotation(
                 {name: float(values[n]) for name, values in scores.items()},
                 tuple(span for own in spans for span in own[n]),
-                float(scores[confidence_metric][n]) if confidence_metric else None,
             )
             for n in range(len(evaluation.testset))
         ]
     return rows
-
-
-def _find_confidence(evaluation: Evaluation) -> str | None:
-    """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
-    for name in evaluation.metrics:
-        scores = [evaluation.scores[system][name] for system in evaluation.systems]
-        values = np.concatenate([own.segments for own in scores])
-        finite = values[~np.isnan(values)]
-        is_share = finite.size > 0 and finite.min() >= 0.0 and finite.max() <= 1.0
-        if is_share and all(own.higher_is_better for own in scores):
-            return str(name)
-    return None

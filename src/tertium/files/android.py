@@ -15,30 +15,19 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)|\"|(\s+)", re.DOTALL)
 
 
 def read_android(catalog: Catalog) -> Iterator[Unit]:
-    """Read the resources of one language."""
-    path = catalog.path
-    for element in XmlFile(path, ("string", "string-array", "plurals")).units():
+    """Read the resources of one language; a reference to a string is not translatable."""
+    for element in XmlFile(catalog.path, ("string", "string-array", "plurals")).units():
         name = element.get("name")
         if not name:
-            raise DataError(f"{path}, line {element.line}: <{element.local}> without a name")
-        items = element.elements("item")
-        if element.local == "string":
-            yield _read_text(name, "", element, element)
-        elif element.local == "plurals":
-            for item in items:
-                yield _read_text(name, item.get("quantity"), item, element)
-        else:
-            for number, item in enumerate(items):
-                yield _read_text(f"{name}[{number}]", "", item, element)
-
-
-def _read_text(name: str, plural: str, element: Element, resource: Element) -> Unit:
-    """Return the text of an element as a unit; a reference to a string is not translatable."""
-    text = unescape("".join(_inner_text(element)))
-    is_reference = text.startswith("@string/")
-    is_translatable = resource.get("translatable") != "false" and not is_reference
-    unit = translated_unit(name, text, plural, line=element.line)
-    return replace(unit, is_translatable=is_translatable)
+            where = f"{catalog.path}, line {element.line}"
+            raise DataError(f"{where}: <{element.local}> without a name")
+        items = [element] if element.local == "string" else element.elements("item")
+        for number, item in enumerate(items):
+            text = unescape("".join(_inner_text(item)))
+            key = f"{name}[{number}]" if element.local == "string-array" else name
+            is_fixed = element.get("translatable") == "false" or text.startswith("@string/")
+            unit = translated_unit(key, text, item.get("quantity"), line=item.line)
+            yield replace(unit, is_translatable=not is_fixed)
 
 
 def _inner_text(element: Element) -> Iterator[str]:

@@ -1,149 +1,132 @@
 """Scores and findings of units as texts, and the edits of a file that insert them.
 
-Elements that an earlier run inserted are removed with the blanks before them, so that writing twice
-changes nothing else.
+A reader keeps the `Place` of each unit: the byte positions of what is inserted and of what an
+earlier run inserted, with the blanks before it. Writing twice therefore changes nothing else.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from tertium.core.spans import Span
-from tertium.files.units import InlineText, Unit
+from tertium.files.units import InlineText, Range, Unit
 from tertium.files.xml_elements import Element
 
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+NO_BLANKS = (0, 0)
+PRIORITIES = {"critical": 1, "major": 2, "minor": 3}
+DEFAULT_PRIORITY = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What to write about one unit: scores by metric, findings, and a confidence from 0 to 1."""
+    """What to write about one unit: scores by metric, and findings."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Span] = ()
-    confidence: float | None = None
 
-    def format_scores(self) -> dict[str, str]:
-        """Return the scores with six digits; missing ones are omitted."""
+    def describe_scores(self) -> str:
+        """Return all scores with six digits; missing ones are omitted.
+
+        >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).describe_scores()
+        'chrf: 54; comet: 0.123457'
+        """
         scores = self.scores.items()
-        return {name: format_score(score) for name, score in scores if not math.isnan(score)}
-
-    def describe_scores(self) -> list[str]:
-        """Return one line with all scores, nothing if there are none."""
-        scores = [f"{name}: {score}" for name, score in self.format_scores().items()]
-        return ["; ".join(scores)] if scores else []
+        return "; ".join(f"{name}: {value:.6g}" for name, value in scores if not math.isnan(value))
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]
 
 
-def format_score(value: float) -> str:
-    """Return a score with six digits.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the annotations of a unit are put; `removed` are those of an earlier run.
 
-    >>> format_score(0.123456789), format_score(54.0)
-    ('0.123457', '54')
+    An annotation is a `template` with the fields text, kind, priority and side, after the same
+    `blanks`. With `tags`, all are put into a new element, which has `outer_blanks` before its tags.
     """
-    return f"{value:.6g}"
+
+    position: int
+    template: str
+    removed: tuple[Range, ...] = ()
+    blanks: Range = NO_BLANKS
+    tags: tuple[str, str] = ("", "")
+    outer_blanks: Range = NO_BLANKS
 
 
 class FileEdits:
-    """Edits of the bytes of a file: what to remove, and what to put there.
+    """Edits of the bytes of a file, a memory map: what to remove, and what to put there."""
 
-    `data` is a memory map or bytes.
-    """
+    def __init__(self, data: Any, encoding: str, *, is_xml: bool) -> None:
+        self.data, self.encoding, self.is_xml = data, encoding, is_xml
+        self.replaced: list[tuple[int, int, bytes]] = []  # first byte, byte after the last, new
 
-    def __init__(self, data: Any, encoding: str) -> None:
-        self.data, self.encoding = data, encoding
-        self.replaced: list[tuple[int, int, str]] = []  # first byte, byte after the last, new text
+    def annotate(self, place: Place, annotated: Annotated) -> None:
+        """Replace the annotations of an earlier run."""
+        self.replaced += [(start, end, b"") for start, end in place.removed]
+        texts: list[bytes] = []
+        for unit, annotation in annotated:
+            name = unit.plural or unit.id.rpartition(":")[2]
+            label = f"[{name}] " if len(annotated) > 1 else ""
+            if scores := annotation.describe_scores():
+                texts.append(self._format(place, label + scores))
+            for span in annotation.findings:
+                texts.append(self._format(place, label + self._describe(span, unit), span))
+        if texts:
+            blanks, outer = (self.data[slice(*r)] for r in (place.blanks, place.outer_blanks))
+            opening, closing = (outer + self._encode(tag) for tag in place.tags)
+            content = opening + b"".join(blanks + text for text in texts) + closing
+            self.replaced.append((place.position, place.position, content))
 
-    def replace(self, start: int, end: int, text: str = "") -> None:
-        """Put a text in the place of bytes."""
-        self.replaced.append((start, end, text))
+    def _format(self, place: Place, text: str, span: Span | None = None) -> bytes:
+        text = FORBIDDEN.sub("\ufffd", text)
+        if self.is_xml:
+            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        filled = place.template.format(
+            text=text,
+            kind="finding" if span else "scores",
+            priority=PRIORITIES.get(span.severity if span else "", DEFAULT_PRIORITY),
+            side="source" if span and span.side == "source" else "target",
+        )
+        return self._encode(filled)
 
-    def insert(self, position: int, text: str) -> None:
-        """Put a text before a byte."""
-        self.replaced.append((position, position, text))
+    def _encode(self, text: str) -> bytes:
+        """Return a text as the file has it; references replace what the encoding of XML lacks."""
+        return text.encode(self.encoding, "xmlcharrefreplace" if self.is_xml else "replace")
 
-    def remove(self, parent: Element, child: Element) -> None:
-        """Remove an element with the blanks before it."""
-        start = previous_end(parent, child)
-        if self.text(start, child.start).strip():
-            start = child.start
-        self.replace(start, child.end)
+    def _describe(self, span: Span, unit: Unit) -> str:
+        """Describe a finding; the marked text is as the file writes it, with its markup."""
+        text = (unit.source if span.side == "source" else unit.target) or InlineText("")
+        place = text.byte_range(span.start, span.end)
+        marked = bytes(self.data[slice(*place)]).decode(self.encoding) if place else ""
+        return describe_finding(span, text.text, marked)
 
-    def text(self, start: int, end: int) -> str:
-        """Return bytes as text."""
-        return bytes(self.data[start:end]).decode(self.encoding)
-
-    def blanks(self, start: int, end: int) -> str:
-        """Return the text between two positions if it is blank, else nothing."""
-        text = self.text(start, end)
-        return "" if text.strip() else text
-
-    def blanks_before(self, parent: Element, child: Element) -> str:
-        """Return the blanks between a child and the element before it."""
-        return self.blanks(previous_end(parent, child), child.start)
-
-    def write(self, stream: IO[bytes], errors: str) -> None:
-        """Write the file with its edits; `errors` is for characters that the encoding lacks."""
+    def write(self, stream: IO[bytes]) -> None:
+        """Write the file with its edits."""
         position = 0
         with memoryview(self.data) as view:
-            for start, end, text in sorted(self.replaced, key=lambda edit: edit[:2]):
+            for start, end, added in sorted(self.replaced, key=lambda edit: edit[:2]):
                 stream.write(view[position:start])
-                stream.write(text.encode(self.encoding, errors))
+                stream.write(added)
                 position = end
             stream.write(view[position:])
 
-    def describe(self, span: Span, unit: Unit) -> str:
-        """Return category, severity, message and marked text of a finding in one line."""
-        text = f"{span.category or 'error'} ({span.severity})"
-        if span.message:
-            text += f": {span.message}"
-        is_source = span.side == "source"
-        marked = self._quote(unit.source if is_source else unit.target, span)
-        if marked:
-            text += f" [{'source' if is_source else 'translation'}: {marked}]"
-        return " ".join(text.split())
 
-    def _quote(self, text: InlineText | None, span: Span) -> str:
-        """Return the marked text as the file writes it, with its markup; all of it is ""."""
-        if text is None or (span.start, span.end) == (0, len(text.text)):
-            return ""
-        place = text.byte_range(span.start, span.end)
-        return self.text(*place) if place else text.text[span.start : span.end]
+def describe_finding(span: Span, text: str, marked: str = "") -> str:
+    """Return category, severity, message and marked text of a finding in one line."""
+    description = f"{span.category or 'error'} ({span.severity})"
+    if span.message:
+        description += f": {span.message}"
+    if text and (span.start, span.end) != (0, len(text)):
+        side = "source" if span.side == "source" else "translation"
+        description += f" [{side}: {marked or span.of(text)}]"
+    return " ".join(description.split())
 
 
-def previous_end(parent: Element, child: Element) -> int:
-    """Return where the element before a child ends, else where its parent's content begins."""
-    earlier = [element.end for element in parent.elements() if element.start < child.start]
-    return earlier[-1] if earlier else parent.inner_start
-
-
-def format_element(name: str, text: str, attributes: Mapping[str, str]) -> str:
-    """Return an XML element; characters that XML does not allow become U+FFFD."""
-    return f"{format_tag(name, attributes)}{escape_xml(text)}</{name}>"
-
-
-def format_tag(name: str, attributes: Mapping[str, str]) -> str:
-    """Return the start tag of an XML element."""
-    from xml.sax.saxutils import quoteattr  # imports much, which readers do not need
-
-    values = [f" {key}={quoteattr(FORBIDDEN.sub('�', value))}" for key, value in attributes.items()]
-    return f"<{name}{''.join(values)}>"
-
-
-def escape_xml(text: str) -> str:
-    """Return a text as XML writes it."""
-    from xml.sax.saxutils import escape
-
-    return escape(FORBIDDEN.sub("�", text))
-
-
-def prefixed(parent: Element, name: str) -> str:
-    """Return a name with the prefix of another element."""
-    prefix, colon, _ = parent.name.rpartition(":")
-    return prefix + colon + name
+def blanks_and_element(elements: Iterable[Element]) -> tuple[Range, ...]:
+    """Return the ranges of elements with the blanks before them."""
+    return tuple((element.blanks[0], element.end) for element in elements)

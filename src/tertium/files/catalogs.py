@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from tertium.core.errors import DataError
 from tertium.files.units import Catalog, Languages, Unit
@@ -27,7 +26,7 @@ _BILINGUAL: Mapping[str, str] = {
 _READERS: Mapping[str, str] = {
     **_BILINGUAL,
     ".json": "trees:read_json",
-    ".arb": "trees:read_arb",
+    ".arb": "trees:read_json",
     ".yml": "trees:read_yaml",
     ".yaml": "trees:read_yaml",
     ".stringsdict": "trees:read_stringsdict",
@@ -70,44 +69,26 @@ def is_localization_file(path: str | Path) -> bool:
     return root_element(str(path)).local == "resources"
 
 
-def format_function(path: str | Path, name: str = "") -> Callable[..., Any]:
-    """Return the reader of a file, or another function of its module."""
-    suffix = suffix_of(path)
-    if suffix not in _READERS:
-        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
-    module, reader = _READERS[suffix].split(":")
-    function: Callable[..., Any] = getattr(import_module(f"tertium.files.{module}"), name or reader)
-    return function
-
-
-def read_units(path: str | Path, languages: Languages | None = None) -> Iterator[Unit]:
-    """Yield the units of a file one by one; `languages` are wanted ones, completed on the way.
+def read_units(path: str | Path, catalog: Catalog | None = None) -> Iterator[Unit]:
+    """Yield the units of a file one by one, and complete the languages of a catalog on the way.
 
     XML files are read in parts: memory does not grow with their size. Units of formats with one
     language have a target only.
     """
-    units: Iterator[Unit] = format_function(path)(Catalog(str(path), languages or Languages()))
+    suffix = suffix_of(path)
+    if suffix not in _READERS:
+        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
+    module, reader = _READERS[suffix].split(":")
+    read = getattr(import_module(f"tertium.files.{module}"), reader)
+    units: Iterator[Unit] = read(catalog or Catalog(str(path)))
     return units
 
 
-def read_catalog(
-    path: str | Path, languages: Languages | None = None, *, has_places: bool = True
-) -> Catalog:
-    """Read a localization file.
-
-    Parameters
-    ----------
-    path
-        A file of any format of this package.
-    languages
-        The languages wanted of a file with several; others are those that the file declares.
-    has_places
-        Keep the places of units, to which scores can be written.
-    """
+def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalog:
+    """Read a localization file of any format; `languages` are those wanted of it."""
     wanted = Languages(*languages) if languages else Languages()
-    catalog = Catalog(str(path), wanted, has_places=has_places)
-    catalog.version = file_version(path)
-    catalog.units = tuple(format_function(path)(catalog))
+    catalog = Catalog(str(path), wanted, version=file_version(path))
+    catalog.units = tuple(read_units(path, catalog))
     if suffix_of(path) not in _BILINGUAL:
         catalog.languages.target = catalog.languages.target or language_in_path(path)
     return catalog

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from pathlib import Path
 
 from tertium.core.errors import DataError
-from tertium.data.text_files import check_text, decode, display_name
+from tertium.data.text_files import check_text, decode, display_name, read_data
 
-MAX_BYTES = 1 << 30  # of a file that is not read in parts
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _LINE_END = re.compile(r"\r*\n|\r")
-
-
-def read_bytes(path: str) -> bytes:
-    """Read a whole file; refuse one that is too large."""
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{path}: larger than {MAX_BYTES >> 30} GiB: split the file")
-    return data
 
 
 def read_unicode(path: str, fallback: str = "") -> str:
@@ -33,19 +17,16 @@ def read_unicode(path: str, fallback: str = "") -> str:
 
     Line ends become `\\n`.
     """
-    data, name = read_bytes(path), display_name(path)
+    data, name = read_data(path), display_name(path)
     try:
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            text = data.decode("utf-16")
-            check_text(text, name)
-        else:
-            text = decode(data, name)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not UTF-16 ({error.reason}, byte {error.start})") from None
-    except DataError:
-        if not fallback or b"\0" in data:
-            raise
-        text = data.decode(fallback)
+        text = decode(data, name)
+    except DataError as error:
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        try:
+            text = data.decode("utf-16" if is_utf16 else fallback or "utf-8")
+        except UnicodeDecodeError:
+            raise error from None
+        check_text(text, name)
     return _LINE_END.sub("\n", text)
 
 
@@ -60,7 +41,7 @@ def decode_escape(code: str) -> str:
     >>> decode_escape("u00e9"), decode_escape("t"), decode_escape("'")
     ('é', '\\t', "'")
     """
-    if len(code) == 5:
+    if len(code) > 1:
         return chr(int(code[1:], 16))
     return _ESCAPES.get(code, code)
 

@@ -7,30 +7,36 @@ checks of placeholders and tags compare source and translation. Annotations (`mr
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterator
 
 from tertium.core.errors import DataError
+from tertium.files.encodings import join_surrogates
 from tertium.files.units import InlineText, Piece
 from tertium.files.xml_elements import Element, Text, XmlFile
 
-Kind = Literal["single", "pair", "open", "close", "character", "nothing"]
+_SINGLE = "{{{}}}"
+_OPEN, _CLOSE = "<g{}>", "</g{}>"
+# placeholders of the inline elements of XLIFF 1, XLIFF 2 and TMX
+_CODES = {
+    **dict.fromkeys(("x", "ph", "it", "ut"), _SINGLE),
+    **dict.fromkeys(("bx", "bpt", "sc"), _OPEN),
+    **dict.fromkeys(("ex", "ept", "ec"), _CLOSE),
+}
+_PAIRS = ("g", "pc")
+# attributes with the name of a code, the name of its pair first
+_IDS = ("startRef", "rid", "i", "id", "x")
 _WORD = re.compile(r"\w{1,40}", re.ASCII)
-_CODE_POINT = re.compile(r"[0-9A-Fa-f]{1,6}")
 
 
 class InlineReader:
     """Converts the elements of one unit to texts with placeholders.
 
-    `codes` has the kind of each inline element, `code_id` returns the id of one. An id that is
-    missing or unusual is replaced by a number, the same one in source and translation.
+    An id that is missing or unusual is replaced by a number, the same one in source and
+    translation.
     """
 
-    def __init__(
-        self, codes: Mapping[str, Kind], code_id: Callable[[Element], str], file: XmlFile
-    ) -> None:
-        self.codes, self.code_id, self.file = codes, code_id, file
+    def __init__(self, file: XmlFile) -> None:
+        self.file = file
         self._numbers: dict[str, str] = {}
 
     def read(self, element: Element | None) -> InlineText | None:
@@ -41,10 +47,9 @@ class InlineReader:
         pieces: list[Piece] = []
         length = 0
         for text, start, end in self._walk(element):
-            if text:
-                texts.append(text)
-                pieces.append((length, start, end))
-                length += len(text)
+            texts.append(text)
+            pieces.append((length, start, end))
+            length += len(text)
         return InlineText("".join(texts), tuple(pieces), self.file.encoding)
 
     def _walk(self, element: Element) -> Iterator[tuple[str, int, int]]:
@@ -52,36 +57,30 @@ class InlineReader:
         for child in element.children:
             if isinstance(child, Text):
                 yield child.text, child.start, child.end
-                continue
-            kind = self.codes.get(child.local)
-            if kind is None:  # an annotation: its text is part of the sentence
-                yield from self._walk(child)
-            elif kind == "character":
+            elif child.local == "cp":
                 yield self._character(child), child.start, child.end
-            elif kind != "nothing":
-                yield from self._code(kind, child)
+            elif child.local in _CODES:
+                placeholder = _CODES[child.local].format(self._name(child))
+                yield placeholder, child.start, child.end
+            elif child.local in _PAIRS:
+                name = self._name(child)
+                yield _OPEN.format(name), child.start, child.inner_start
+                yield from self._walk(child)
+                yield _CLOSE.format(name), child.inner_end, child.end
+            else:  # an annotation: its text is part of the sentence
+                yield from self._walk(child)
+
+    def _name(self, element: Element) -> str:
+        name = next(filter(None, map(element.get, _IDS)), "")
+        if _WORD.fullmatch(name):
+            return name
+        return self._numbers.setdefault(name, f"n{len(self._numbers) + 1}")
 
     def _character(self, element: Element) -> str:
         """Return the character of a `cp`; a surrogate becomes U+FFFD."""
-        digits = element.get("hex")
-        if not _CODE_POINT.fullmatch(digits) or not 0 < int(digits, 16) < sys.maxunicode:
-            where = f"{self.file.path}, line {element.line}"
-            raise DataError(f'{where}: <cp hex="{digits}"> is not a code point such as 001A')
-        character = chr(int(digits, 16))
-        is_surrogate = "\ud800" <= character <= "\udfff"
-        return "\ufffd" if is_surrogate else character
-
-    def _code(self, kind: Kind, element: Element) -> Iterator[tuple[str, int, int]]:
-        """Yield the placeholders of a code, with what a pair contains."""
-        name = self.code_id(element)
-        if not _WORD.fullmatch(name):
-            name = self._numbers.setdefault(name, f"n{len(self._numbers) + 1}")
-        if kind == "pair":
-            yield f"<g{name}>", element.start, element.inner_start
-            yield from self._walk(element)
-            yield f"</g{name}>", element.inner_end, element.end
-        else:
-            placeholder = {"single": f"{{{name}}}", "open": f"<g{name}>", "close": f"</g{name}>"}[
-                kind
-            ]
-            yield placeholder, element.start, element.end
+        try:
+            return join_surrogates(chr(int(element.get("hex"), 16)))
+        except (ValueError, OverflowError):
+            raise DataError(
+                f"{self.file.path}, line {element.line}: <cp> is not a code point such as 001A"
+            ) from None

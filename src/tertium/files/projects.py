@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tertium.core.errors import DataError, UsageError
-from tertium.core.findings import FileLocation, Locate
+from tertium.core.findings import FileLocation
 from tertium.core.spans import Side
 from tertium.data.consistency import name_systems
 from tertium.data.testset import TestSet
@@ -41,6 +41,14 @@ class Project:
     catalogs: tuple[Catalog, ...] = field(default=(), repr=False)
     rows: tuple[Row, ...] = field(default=(), repr=False)
 
+    def locate(self, system: str, segment: int, side: Side) -> FileLocation:
+        """Return the file and line of the unit of a segment."""
+        place = [*self.testset.systems].index(system)
+        if self.rows:
+            unit = self.rows[segment][place]
+            return FileLocation(unit.file, unit.line or None)
+        return FileLocation(self.paths[place if place < len(self.paths) else 0])
+
 
 def read_project(
     translations: Sequence[str | Path],
@@ -50,7 +58,6 @@ def read_project(
     names: Sequence[str] | None = None,
     languages: Languages | None = None,
     keep_untranslated: bool = False,
-    for_write_back: bool = True,
 ) -> Project:
     """Read localization files as translations.
 
@@ -70,8 +77,6 @@ def read_project(
     keep_untranslated
         Keep strings without a translation as empty translations; otherwise they are dropped with a
         warning.
-    for_write_back
-        Keep the places of the strings in the files, which `write_back` needs.
 
     Returns
     -------
@@ -83,36 +88,34 @@ def read_project(
     >>> read_project(["examples/localization/app.de.xliff"]).testset
     <TestSet of 6 segments: app.de.xliff>
     """
-    files = [read_catalog(path, languages, has_places=for_write_back) for path in translations]
-    catalogs = files
+    catalogs = files = [read_catalog(path, languages) for path in translations]
     if sources is not None:
         source_language = Languages(target=languages.source if languages else "")
-        source_catalog = read_catalog(sources, source_language, has_places=False)
-        catalogs = [align_with_source(catalog, source_catalog) for catalog in files]
+        source = read_catalog(sources, source_language)
+        catalogs = [align_with_source(catalog, source) for catalog in files]
     for catalog in catalogs:
-        warn_about_duplicates(catalog)
+        _check_duplicates(catalog)
     declared = _common_languages(catalogs, languages)
-    catalogs = [replace(c, units=tuple(filter(is_wanted, c))) for c in catalogs]
-    strings = [[(u.id, u.plural, u.source and u.source.text) for u in c] for c in catalogs]
-    if strings.count(strings[0]) == len(strings):
-        systems = name_systems(translations, names)
-        path = catalogs[0].path
-        columns = zip(*catalogs, strict=True)
-        rows = [(units, document_label(units[0], path, False)) for units in columns]
-    else:
-        systems = names or [PROJECT]
-        if len(systems) > 1:
-            raise UsageError("--names: files with different strings are one system: give one name")
-        rows = [((unit,), document_label(unit, c.path, True)) for c in catalogs for unit in c]
+    columns = [[*filter(is_wanted, catalog)] for catalog in catalogs]
+    strings = [[(u.id, u.plural, u.source and u.source.text) for u in units] for units in columns]
+    is_project = strings.count(strings[0]) < len(strings)
+    systems = (names or [PROJECT]) if is_project else name_systems(translations, names)
+    if is_project and len(systems) > 1:
+        raise UsageError("--names: files with different strings are one system: give one name")
+    columns = [
+        [*_label_documents(units, catalog.path, is_project)]
+        for units, catalog in zip(columns, catalogs, strict=True)
+    ]
+    if is_project:
+        columns = [[unit for units in columns for unit in units]]
+    rows = [*zip(*columns, strict=True)]
     if not keep_untranslated:
         rows = _drop_untranslated(rows)
     if not rows:
         raise DataError(f"{', '.join(map(str, translations))}: no translated strings")
-    targets = [read_catalog(path, languages, has_places=False) for path in references]
-    documents = [document for _, document in rows]
-    units = [row for row, _ in rows]
-    testset = _make_testset(units, documents, systems, targets)
-    return Project(testset, declared, tuple(map(str, translations)), tuple(files), tuple(units))
+    targets = [read_catalog(path, languages) for path in references]
+    testset = _make_testset(rows, systems, targets)
+    return Project(testset, declared, tuple(map(str, translations)), tuple(files), tuple(rows))
 
 
 def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
@@ -122,24 +125,24 @@ def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
     dropped with a warning.
     """
     for file in (source, catalog):
-        for one, other in _find_duplicates(file):
-            raise DataError(
-                f"{file.path}: the key {one.name!r} is used twice{_lines(one, other)}; files are "
-                "aligned by key: remove one"
-            )
+        _check_duplicates(file, is_aligned=True)
     forms, source_forms = _group_forms(catalog), _group_forms(source)
     if not forms.keys() & source_forms.keys():
         raise DataError(f"{catalog.path} and {source.path} have no keys in common")
     _warn_about_keys(catalog.path, "not in the source file", forms.keys() - source_forms.keys())
-    aligned: list[Unit] = []
-    missing = []
-    for key, sources in source_forms.items():
-        if key not in forms and all(unit.is_translatable for unit in sources):
-            missing.append(key)
-        aligned += _align_key(forms.get(key, []), sources)
+    missing = [
+        key
+        for key in source_forms.keys() - forms.keys()
+        if all(unit.is_translatable for unit in source_forms[key])
+    ]
     _warn_about_keys(catalog.path, "missing", missing)
+    units = [
+        unit
+        for key, sources in source_forms.items()
+        for unit in _align_key(forms.get(key, []), sources)
+    ]
     languages = Languages(source.languages.target, catalog.languages.target)
-    return replace(catalog, units=tuple(aligned), languages=languages)
+    return replace(catalog, units=tuple(units), languages=languages)
 
 
 def _group_forms(catalog: Catalog) -> dict[str, list[Unit]]:
@@ -154,50 +157,34 @@ def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Iterator[Unit]
     """Pair the forms of one key; a form that the source lacks is paired with `other`."""
     by_form = {unit.plural: unit for unit in sources}
     default = by_form.get("other") or sources[0]
-    for unit in units:
+    for unit in units or [replace(unit, target=None, state="") for unit in sources]:
         source = by_form.get(unit.plural, default)
         yield replace(
             unit,
-            source=_source_text(source),
+            # without positions, which are not those of this file
+            source=InlineText(source.target.text if source.target else ""),
             notes=unit.notes or source.notes,
             max_length=unit.max_length or source.max_length,
             is_translatable=unit.is_translatable and source.is_translatable,
         )
-    if not units:
-        for source in by_form.values():
-            yield replace(source, source=_source_text(source), target=None, state="")
 
 
-def _source_text(unit: Unit) -> InlineText:
-    """Return the text of a source file, without positions, which are not those of this file."""
-    return InlineText(unit.target.text if unit.target else "")
-
-
-def warn_about_duplicates(catalog: Catalog) -> None:
-    """Name ids that are used twice in a file."""
-    duplicates = [*_find_duplicates(catalog)]
-    if duplicates:
-        one, other = duplicates[0]
-        logger.warning(
-            "warning: %s: ids that are used twice: %d; the first is %r%s",
-            catalog.path,
-            len(duplicates),
-            one.name,
-            _lines(one, other),
-        )
-
-
-def _find_duplicates(catalog: Catalog) -> Iterator[tuple[Unit, Unit]]:
-    """Yield the first unit of each name that is used again, and the other one."""
-    seen: dict[tuple[str, str], Unit] = {}
-    for unit in catalog:
-        other = seen.setdefault((unit.document, unit.name), unit)
-        if other is not unit:
-            yield other, unit
-
-
-def _lines(one: Unit, other: Unit) -> str:
-    return f" (lines {one.line} and {other.line})" if one.line and other.line else ""
+def _check_duplicates(catalog: Catalog, *, is_aligned: bool = False) -> None:
+    """Warn about ids that are used twice in a file, which is an error in files that are aligned."""
+    first_units: dict[tuple[str, str], Unit] = {}
+    pairs = [(first_units.setdefault((u.document, u.name), u), u) for u in catalog]
+    duplicates = [(first, unit) for first, unit in pairs if first is not unit]
+    if not duplicates:
+        return
+    first, other = duplicates[0]
+    lines = f" (lines {first.line} and {other.line})" if other.line else ""
+    problem = (
+        f"{catalog.path}: ids that are used twice: {len(duplicates)}; the first is "
+        f"{first.name!r}{lines}"
+    )
+    if is_aligned:
+        raise DataError(f"{problem}; files are aligned by id: remove one")
+    logger.warning("warning: %s", problem)
 
 
 def _warn_about_keys(path: str, problem: str, keys: Iterable[str]) -> None:
@@ -227,16 +214,14 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     return Languages(options.source or first.source, options.target or first.target)
 
 
-def document_label(unit: Unit, path: str, is_project: bool) -> str:
-    """Return the document of a unit: the one that its file names, else the file.
-
-    >>> document_label(Unit(id="a", document="app.html"), "de/app.xlf", True)
-    'app.xlf:app.html'
-    """
+def _label_documents(units: Iterable[Unit], path: str, is_project: bool) -> Iterator[Unit]:
+    """Yield units with their file, and with the document that it names, else the file."""
     name = Path(path).name
-    if not is_project:
-        return unit.document or name
-    return f"{name}:{unit.document}" if unit.document else name
+    for unit in units:
+        document = unit.document or name
+        if is_project and unit.document:
+            document = f"{name}:{unit.document}"
+        yield replace(unit, document=document, file=path)
 
 
 def unit_name(unit: Unit) -> str:
@@ -251,8 +236,8 @@ def unit_name(unit: Unit) -> str:
     return f"{name[: MAX_NAME_LENGTH - 20].rstrip()}… (line {unit.line})"
 
 
-def _drop_untranslated(rows: list[tuple[Row, str]]) -> list[tuple[Row, str]]:
-    translated = [row for row in rows if all(map(has_translation, row[0]))]
+def _drop_untranslated(rows: list[Row]) -> list[Row]:
+    translated = [row for row in rows if all(map(has_translation, row))]
     missing = len(rows) - len(translated)
     if missing:
         logger.warning(
@@ -270,10 +255,7 @@ def has_translation(unit: Unit) -> bool:
 
 
 def _make_testset(
-    rows: Sequence[Row],
-    documents: Sequence[str],
-    systems: Sequence[str],
-    references: Sequence[Catalog],
+    rows: Sequence[Row], systems: Sequence[str], references: Sequence[Catalog]
 ) -> TestSet:
     firsts = [units[0] for units in rows]
     columns = {
@@ -291,39 +273,17 @@ def _make_testset(
     return TestSet(
         systems=translations,
         sources=[u.source.text for u in firsts if u.source] if firsts[0].source else (),
-        references=_read_references(firsts, references),
-        documents=documents,
+        references=[*zip(*(_read_references(firsts, file) for file in references), strict=True)],
+        documents=[unit.document for unit in firsts],
         columns={name: values for name, values in columns.items() if any(values)},
     )
 
 
-def locate_units(paths: Sequence[str], testset: TestSet) -> Locate:
-    """Locate the segments of localization files by the lines of their units."""
-    systems = [*testset.systems]
-    by_name = {Path(path).name: path for path in paths}
-    lines = testset.columns.get("line", ())
-
-    def locate(system: str, segment: int, _side: Side) -> FileLocation:
-        if len(paths) == len(systems):  # the lines are those of the first file
-            path = paths[systems.index(system)]
-            has_line = bool(lines) and system == systems[0]
-        else:
-            path = by_name.get(testset.documents[segment].partition(":")[0], paths[0])
-            has_line = bool(lines)
-        line = int(lines[segment] or 0) if has_line else 0
-        return FileLocation(path, line or None)
-
-    return locate
-
-
-def _read_references(units: Sequence[Unit], catalogs: Sequence[Catalog]) -> list[list[str]]:
-    """Return the translations of other files for each unit; a missing one is an error."""
-    rows: list[list[str]] = [[] for _ in units] if catalogs else []
-    for catalog in catalogs:
-        by_key = {(unit.id, unit.plural): unit for unit in catalog}
-        for row, unit in zip(rows, units, strict=True):
-            other = by_key.get((unit.id, unit.plural))
-            if other is None or other.target is None:
-                raise DataError(f"{catalog.path}: no reference for the string {unit_name(unit)!r}")
-            row.append(other.target.text)
-    return rows
+def _read_references(units: Iterable[Unit], catalog: Catalog) -> Iterator[str]:
+    """Yield the translations of another file for each unit; a missing one is an error."""
+    by_key = {(unit.id, unit.plural): unit.target for unit in catalog}
+    for unit in units:
+        target = by_key.get((unit.id, unit.plural))
+        if target is None:
+            raise DataError(f"{catalog.path}: no reference for the string {unit_name(unit)!r}")
+        yield target.text

@@ -79,9 +79,7 @@ class InputTexts:
 
         files = self.files.translations
         if self.project is not None:
-            from tertium.files.projects import locate_units
-
-            return locate_units(files, self.testset)
+            return self.project.locate
         systems = self.testset.systems
         if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
             fields = parse_fields(self.files.fields)
@@ -123,17 +121,10 @@ class TextFiles(LanguageOptions):
         """The file with the document ids."""
         return None
 
-    def read(
-        self,
-        *,
-        by: Sequence[str] = (),
-        keep_untranslated: bool = False,
-        for_write_back: bool = False,
-    ) -> InputTexts:
+    def read(self, *, by: Sequence[str] = (), keep_untranslated: bool = False) -> InputTexts:
         """Read the texts, with the labels of `by` (NAME=FILE) as columns.
 
-        Of localization files, `keep_untranslated` keeps strings that have no translation, and
-        `for_write_back` the places of the strings.
+        `keep_untranslated` keeps strings of localization files that have no translation.
         """
         if not self.translations:
             raise UsageError("-t is missing: give system outputs")
@@ -141,7 +132,7 @@ class TextFiles(LanguageOptions):
         files = [*self.translations, *self.reference_files, self.sources, self.document_file]
         if files.count(STDIN) > 1:
             raise UsageError("- (standard input) is given twice: only one option can read it")
-        texts = self._read(keep_untranslated, for_write_back)
+        texts = self._read(keep_untranslated)
         labels: dict[str, list[str]] = {}
         for column in by:
             name, equals, file = column.partition("=")
@@ -151,55 +142,46 @@ class TextFiles(LanguageOptions):
             return texts
         return replace(texts, testset=texts.testset.with_columns(labels))
 
-    def _read(self, keep_untranslated: bool, for_write_back: bool) -> InputTexts:
-        if self._is_localization():
-            return self._read_localization(keep_untranslated, for_write_back)
+    def _read(self, keep_untranslated: bool) -> InputTexts:
         files = self.translations
+        unlocalized = [file for file in files if not self._is_localization_file(file)]
+        if self._has_sgml() or not unlocalized:  # outputs of a test set in SGML may be plain text
+            return self._read_localization(keep_untranslated)
+        if len(unlocalized) < len(files):
+            localized = next(file for file in files if file not in unlocalized)
+            raise UsageError(
+                f"{localized} is a localization file, {unlocalized[0]} is not: give one kind"
+            )
         records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
-        if not records:
-            if self.fields:
-                raise UsageError("--fields is for a file of records, such as .jsonl or .tsv")
+        if records:
+            self._check_alone(records[0])
+            testset = TestSet.from_records(files[0], parse_fields(self.fields))
+        elif self.fields:
+            raise UsageError("--fields is for a file of records, such as .jsonl or .tsv")
+        else:
             testset = TestSet.read(
                 files, self.reference_files, self.sources, self.document_file, self.names or None
             )
-        elif len(files) > 1:
-            raise UsageError(
-                f"{records[0]} is a file of records: give it alone, without other files"
-            )
-        elif self.reference_files or self.sources or self.document_file or self.names:
-            raise UsageError(
-                f"{records[0]} is a file of records with their own source, references, documents "
-                "and systems: omit -s, -r, --documents and --names"
-            )
-        else:
-            testset = TestSet.from_records(files[0], parse_fields(self.fields))
         return InputTexts(testset, self, self.source_language or "", self.target_language or "")
 
-    def _is_localization(self) -> bool:
-        """Tell whether -t names localization files; a mixture with other files is an error.
-
-        Of a test set in SGML, the outputs may be plain text.
-        """
-        if self._has_sgml():
-            return True
-        files = self.translations
-        localized = [file for file in files if self._is_localization_file(file)]
-        unlocalized = [file for file in files if file not in localized]
-        if localized and unlocalized:
+    def _check_alone(self, path: str) -> None:
+        """Raise an error if a file with all texts is not the only one."""
+        options = self.sources, self.reference_files, self.document_file, self.names
+        if len(self.translations) > 1 or any(options):
             raise UsageError(
-                f"{localized[0]} is a localization file, {unlocalized[0]} is not: give one kind"
+                f"{path} has sources, references and systems: give it alone, without other files, "
+                "-s, -r, --documents and --names"
             )
-        return bool(localized)
 
     def _has_sgml(self) -> bool:
         return any(map(is_sgml, (*self.translations, *self.reference_files, self.sources)))
 
     def _is_localization_file(self, path: str) -> bool:
-        if self.sources and suffix_of(path) == ".json":  # records have sources of their own
-            return True
-        return suffix_of(path) == ".xml" or is_localization_file(path)
+        suffix = suffix_of(path)
+        has_messages = suffix == ".json" and self.sources  # records have sources of their own
+        return suffix == ".xml" or bool(has_messages) or is_localization_file(path)
 
-    def _read_localization(self, keep_untranslated: bool, for_write_back: bool) -> InputTexts:
+    def _read_localization(self, keep_untranslated: bool) -> InputTexts:
         from tertium.files.projects import read_project
 
         if self.document_file or self.fields:
@@ -215,7 +197,6 @@ class TextFiles(LanguageOptions):
             names=self.names or None,
             languages=Languages(source, target),
             keep_untranslated=keep_untranslated,
-            for_write_back=for_write_back,
         )
         declared = [find_language_code(code) or "" for code in project.languages]
         target = target or declared[1]
@@ -225,25 +206,20 @@ class TextFiles(LanguageOptions):
     def _read_wmt(self) -> Project | None:
         """Read a test set of WMT, if -t is one."""
         from tertium.files.projects import Project
-        from tertium.files.wmt_sgml import read_wmt_sgml
-        from tertium.files.wmt_xml import ROOTS, read_wmt_xml
+        from tertium.files.wmt import XML_ROOTS, read_wmt_sgml, read_wmt_xml
         from tertium.files.xml_elements import root_element
 
-        path, *more = self.translations
-        languages = Languages()
+        files, languages = self.translations, Languages()
         if self._has_sgml():
             testset = read_wmt_sgml(
-                self.translations, self.sources, self.reference_files, self.names or None, languages
+                files, self.sources, self.reference_files, self.names or None, languages
             )
-            return Project(testset, languages, self.translations)
-        if suffix_of(path) != ".xml" or root_element(path).local not in ROOTS:
+        elif suffix_of(files[0]) == ".xml" and root_element(files[0]).local in XML_ROOTS:
+            self._check_alone(files[0])
+            testset = read_wmt_xml(files[0], languages)
+        else:
             return None
-        if more or self.sources or self.reference_files or self.names:
-            raise UsageError(
-                f"{path} is a test set with sources, references and systems: give it alone, "
-                "without -s, -r and --names"
-            )
-        return Project(read_wmt_xml(path, languages), languages, (path,))
+        return Project(testset, languages, files)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,8 @@ from tertium.core.errors import DataError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.data.record_files import parse_json
 from tertium.data.records import HYPOTHESIS_NAMES
-from tertium.files.encodings import line_at, read_bytes, read_unicode
+from tertium.data.text_files import read_data
+from tertium.files.encodings import line_at, read_unicode
 from tertium.files.units import (
     Catalog,
     InlineText,
@@ -32,8 +33,7 @@ from tertium.text.language_codes import find_language_code
 CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
 _SUFFIX = re.compile(rf"(.+)_({'|'.join(sorted(CATEGORIES))})")
 MAX_DEPTH = 100
-# Dates, `=` and `<<` are texts, too.
-_YAML_TEXTS = frozenset({"str", "timestamp", "value", "merge"})
+_YAML_TAG = "tag:yaml.org,2002:"
 Tree = Mapping[str, Any]
 
 
@@ -54,30 +54,21 @@ def _read_json_object(path: str) -> dict[str, Any]:
 
 
 def read_json(catalog: Catalog) -> Iterator[Unit]:
-    """Read messages of i18next and similar tools, or of browser extensions."""
-    content = _read_json_object(catalog.path)
-    messages = {key: value for key, value in content.items() if key != "@@locale"}
-    if not messages or not all(map(_is_extension_message, messages.values())):
-        yield from _read_messages(content, catalog.path)
-        return
-    for key, value in messages.items():
-        yield translated_unit(key, value["message"], note=str(value.get("description") or ""))
+    """Read messages of i18next and similar tools, of browser extensions, or of Flutter.
 
-
-def _is_extension_message(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("message"), str)
-
-
-def read_arb(catalog: Catalog) -> Iterator[Unit]:
-    """Read messages of Flutter; `@key` describes the message `key`."""
-    content = _read_json_object(catalog.path)
-    languages = catalog.languages
-    languages.target = languages.target or str(content.get("@@locale", ""))
-    for key, value in content.items():
-        if not key.startswith("@") and isinstance(value, str):
-            details = content.get(f"@{key}")
-            note = details.get("description") if isinstance(details, dict) else ""
-            yield translated_unit(key, value, note=note or "")
+    In Flutter, `@key` describes the message `key`.
+    """
+    content, languages = _read_json_object(catalog.path), catalog.languages
+    languages.target = languages.target or str(content.pop("@@locale", ""))
+    details = {key: value for key, value in content.items() if isinstance(value, dict)}
+    messages = {key: value.get("message") for key, value in details.items()}
+    if len(details) < len(content) or not all(isinstance(m, str) for m in messages.values()):
+        hidden = [key for key in details if key.startswith("@")]
+        messages = {key: value for key, value in content.items() if key not in hidden}
+        details = {key.removeprefix("@"): details[key] for key in hidden}
+    for unit in _read_messages(messages, catalog.path):
+        note = details.get(unit.id, {}).get("description")
+        yield replace(unit, notes=(str(note),)) if note else unit
 
 
 def _read_messages(tree: Any, path: str, max_texts: int | None = None) -> Iterator[Unit]:
@@ -120,7 +111,12 @@ def _flatten(
             if is_plural and isinstance(item, str):
                 yield prefix, key, item
             else:
-                yield from _flatten(item, path, f"{prefix}.{key}" if prefix else key, depth + 1)
+                yield from _flatten(item, path, _join(prefix, key), depth + 1)
+
+
+def _join(name: str, other: str) -> str:
+    """Return two names with a dot between them, or the one that is not empty."""
+    return ".".join(filter(None, (name, other)))
 
 
 def read_yaml(catalog: Catalog) -> Iterator[Unit]:
@@ -130,8 +126,7 @@ def read_yaml(catalog: Catalog) -> Iterator[Unit]:
     path, languages = catalog.path, catalog.languages
     text = read_unicode(path)
     try:
-        loader = yaml.SafeLoader(text)
-        content = _build_tree(loader.get_single_node(), loader, {})
+        content = _yaml_loader(text).get_single_data()
     except yaml.reader.ReaderError as error:
         where = f"{path}, line {line_at(text, error.position)}"
         raise DataError(f"{where}: not YAML (U+{error.character:04X} is not allowed)") from None
@@ -151,38 +146,39 @@ def read_yaml(catalog: Catalog) -> Iterator[Unit]:
     yield from _read_messages(content, path, len(text) + 1)
 
 
-def _build_tree(node: Any, loader: Any, trees: dict[Any, Any]) -> Any:
-    """Return a YAML node as a dictionary, list or text; other values become None.
+def _yaml_loader(text: str) -> Any:
+    """Return a loader that leaves keys such as `no` as they are written.
 
-    Keys such as `no` stay as they are written. An alias is the same object as its anchor.
+    Dates, `=` and `<<` are texts, numbers and other values become None.
     """
     import yaml
 
-    def check(is_valid: bool, problem: str, place: Any = node) -> None:
-        if not is_valid:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Reads mappings at once, since `<<` copies the keys of one that was read before."""
 
-    if node is None or node in trees:
-        return trees.get(node)
-    kind = node.tag.removeprefix("tag:yaml.org,2002:")
-    check(kind != node.tag, f"the tag {node.tag!r} is unknown")
-    if isinstance(node, yaml.ScalarNode):
-        check(kind != "map", "expected a mapping")
-        return node.value if kind in _YAML_TEXTS else None
-    if isinstance(node, yaml.SequenceNode):
-        items = trees[node] = []
-        items += [_build_tree(item, loader, trees) for item in node.value]
-        return items
-    tree = trees[node] = {}
-    keys = set()
-    for key, _ in node.value:
-        check(isinstance(key, yaml.ScalarNode), "a key is not a text", key)
-        check(key.value not in keys, f"the key {key.value!r} is given twice", key)
-        keys.add(key.value)
-    loader.flatten_mapping(node)  # `<<` copies the keys of another mapping
-    for key, item in node.value:
-        tree[key.value] = _build_tree(item, loader, trees)
-    return tree
+        def read_mapping(self, node: Any) -> Tree:
+            keys = set()
+            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                is_text = isinstance(key, yaml.ScalarNode)
+                if not is_text or key.value in keys:
+                    problem = (
+                        f"the key {key.value!r} is given twice"
+                        if is_text
+                        else "a key is not a text"
+                    )
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                keys.add(key.value)
+                if key.value != "<<":
+                    key.tag = f"{_YAML_TAG}str"
+            mapping: Tree = self.construct_mapping(node, deep=True)
+            return mapping
+
+    for kind in ("bool", "int", "float", "null", "binary"):
+        Loader.add_constructor(_YAML_TAG + kind, lambda *_: None)
+    for kind in ("timestamp", "value", "merge"):
+        Loader.add_constructor(_YAML_TAG + kind, Loader.construct_scalar)
+    Loader.add_constructor(f"{_YAML_TAG}map", Loader.read_mapping)
+    return Loader(text)
 
 
 def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
@@ -192,9 +188,7 @@ def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
     if not isinstance(entries, dict):
         raise DataError(f"{path}: expected a string catalog with the field strings")
     languages.source = str(content.get("sourceLanguage", ""))
-    codes: dict[str, None] = {}
-    for entry in entries.values():
-        codes.update(dict.fromkeys(entry.get("localizations", {})))
+    codes = {code: None for entry in entries.values() for code in entry.get("localizations", {})}
     codes.pop(languages.source, None)
     target = languages.target
     if not target and len(codes) > 1:
@@ -213,10 +207,9 @@ def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
     sources, targets = (dict(_read_variants(translations.get(code, {}))) for code in languages)
     default = sources.get(("", "")) or sources.get(("", "other")) or (key, "")
     is_translatable = entry.get("shouldTranslate", True) is not False
-    for variant in targets or sources or [("", "")]:
-        name, plural = variant
-        source, _ = sources.get(variant) or sources.get((name, "other")) or default
-        text, state = targets.get(variant, ("", ""))
+    for name, plural in targets or sources or [("", "")]:
+        source, _ = sources.get((name, plural)) or sources.get((name, "other")) or default
+        text, state = targets.get((name, plural), ("", ""))
         unit = translated_unit(_join(key, name), text, plural, str(entry.get("comment") or ""))
         yield replace(
             unit,
@@ -242,24 +235,17 @@ def _read_variants(
                 yield from _read_variants(child, _join(name, label), plural)
 
 
-def _join(name: str, other: str) -> str:
-    """Return two names with a dot between them, or the one that is not empty."""
-    return ".".join(filter(None, (name, other)))
-
-
 def read_stringsdict(catalog: Catalog) -> Iterator[Unit]:
     """Read plural forms of iOS; every variable of a format is a key of its own."""
     path = catalog.path
     try:
-        content = plistlib.loads(read_bytes(path))
+        content = plistlib.loads(read_data(path))
     except Exception as error:  # Expat, plistlib and codecs have no common base
         raise DataError(f"{path}: not a property list ({error})") from None
-    if not isinstance(content, dict):
-        raise DataError(f"{path}: expected a dictionary of formats")
-    for key, entry in content.items():
-        if isinstance(text := entry.get("NSStringLocalizedFormatKey"), str):
-            yield translated_unit(key, text)
+    messages: dict[str, Any] = {}
+    for key, entry in content.items() if isinstance(content, dict) else ():
+        messages[key] = entry.get("NSStringLocalizedFormatKey")
         for name, forms in entry.items():
-            for category in forms if isinstance(forms, dict) else ():
-                if category in CATEGORIES:
-                    yield translated_unit(f"{key}.{name}", str(forms[category]), category)
+            if isinstance(forms, dict):
+                messages[_join(key, name)] = {c: forms[c] for c in forms if c in CATEGORIES}
+    return _read_messages(messages, path)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OWN = "tertium"  # marks the notes that we write
-Piece = tuple[int, int, int]  # offset in the text, first byte in the file, byte after the last
+Range = tuple[int, int]  # first byte in a file, byte after the last
+Piece = tuple[int, int, int]  # offset in the text, and its range
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,44 +23,41 @@ class InlineText:
     pieces: tuple[Piece, ...] = ()
     encoding: str = "utf-8"
 
-    def byte_range(self, start: int, end: int) -> tuple[int, int] | None:
+    def byte_range(self, start: int, end: int) -> Range | None:
         """Return the bytes of the file that `text[start:end]` was read from, None if unknown.
 
         A placeholder stands for all bytes of its tag, an entity for all bytes of its name.
         """
-        first = last = None
+        ranges: list[Range] = []
         after = len(self.text)
         for offset, low, high in reversed(self.pieces):
             if offset < end and start < after:
-                text = self.text[offset:after]
-                if len(text.encode(self.encoding, "replace")) == high - low:  # written as it is
-                    skipped = text[: max(start - offset, 0)]
-                    low += len(skipped.encode(self.encoding))
-                    rest = text[max(end - offset, 0) :]
-                    high -= len(rest.encode(self.encoding))
-                first = low
-                last = last or high
+                piece = self.text[offset:after]
+                if len(piece.encode(self.encoding, "replace")) == high - low:  # as it is written
+                    low += len(self.text[offset:start].encode(self.encoding))
+                    high -= len(self.text[end:after].encode(self.encoding))
+                ranges.append((low, high))
             after = offset
-        return None if first is None or last is None else (first, last)
+        return (ranges[-1][0], ranges[0][1]) if ranges else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
-    `plural` is a plural category (`one`, `other`, ...) or its number, `alternatives` are other
-    translations that the file offers, and `max_length` is a limit in characters (0: none). `place`
-    is the element or message of the file, if scores can be written to it.
+    `plural` is a plural category (`one`, `other`, ...) or its number, and `max_length` is a limit
+    in characters (0: none). `place` has the positions of what `write_back` adds, if scores can be
+    written to the file; several units may share one.
     """
 
     id: str
     source: InlineText | None = None
     target: InlineText | None = None
-    alternatives: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     state: str = ""
     context: str = ""
     document: str = ""
+    file: str = ""
     plural: str = ""
     max_length: int = 0
     is_translatable: bool = True
@@ -104,8 +102,7 @@ def is_same_language(language: str, wanted: str) -> bool:
 class Catalog:
     """A localization file: its units, and what it declares.
 
-    `version` changes when the file is written. Without `has_places`, units have no `place`, which
-    needs about 3 kB in an XML format.
+    `version` changes when the file is written.
     """
 
     path: str
@@ -113,11 +110,6 @@ class Catalog:
     encoding: str = "utf-8"
     units: tuple[Unit, ...] = ()
     version: tuple[int, ...] = ()
-    has_places: bool = False
-
-    def keep(self, place: Any) -> Any:
-        """Return the place of a unit if it is needed."""
-        return place if self.has_places else None
 
     def __iter__(self) -> Iterator[Unit]:
         return iter(self.units)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tertium.core.atomic import check_writable, open_atomic
@@ -13,18 +11,23 @@ from tertium.core.errors import DataError, UsageError
 from tertium.data.record_files import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
-from tertium.files.annotations import Annotated, Annotation, FileEdits
+from tertium.files.annotations import (
+    FORBIDDEN,
+    Annotated,
+    Annotation,
+    FileEdits,
+    describe_finding,
+)
 from tertium.files.catalogs import (
     PO_SUFFIXES,
     XLIFF_SUFFIXES,
     file_version,
-    format_function,
     suffix_of,
 )
 from tertium.files.projects import Project
-from tertium.files.units import Catalog, InlineText, Unit, translated_unit
-from tertium.files.workbook_columns import OWN_PREFIX, Value, add_columns
+from tertium.files.units import Catalog, Unit
 
+OWN_PREFIX = "tertium: "  # of the names of columns
 WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
 
 
@@ -80,13 +83,7 @@ def annotate_files(
 
 
 def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Annotated]) -> None:
-    """Write a copy of a file with the annotations of its units, by the `id()` of their place.
-
-    Characters that the encoding of an XML file lacks become references.
-    """
-    if not catalog.has_places:
-        raise UsageError(f"{catalog.path}: was read without places: use for_write_back=True")
-    annotate = format_function(catalog.path, "annotate")
+    """Write a copy of a file with the annotations of its units, by the `id()` of their place."""
     with (
         Path(catalog.path).open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
@@ -96,12 +93,12 @@ def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Anno
             raise _changed_error(catalog.path)
         if data[:2] == b"\x1f\x8b":  # gzip
             raise DataError(f"{catalog.path}: compressed: unpack it before writing to it")
-        edits = FileEdits(data, catalog.encoding)
-        places = {id(unit.place): unit.place for unit in catalog}
-        for key, place in places.items():
-            annotate(place, annotated.get(key, ()), edits)
         is_xml = suffix_of(catalog.path) not in PO_SUFFIXES
-        edits.write(stream, "xmlcharrefreplace" if is_xml else "replace")
+        edits = FileEdits(data, catalog.encoding, is_xml=is_xml)
+        places = {id(unit.place): unit.place for unit in catalog if unit.place}
+        for key, place in places.items():
+            edits.annotate(place, annotated.get(key, ()))
+        edits.write(stream)
 
 
 def _changed_error(path: str) -> DataError:
@@ -111,28 +108,28 @@ def _changed_error(path: str) -> DataError:
 def _annotate_workbook(
     path: str, output: str, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
 ) -> None:
-    """Write a copy of a workbook with a column for each metric and one for findings."""
-    metrics: dict[str, None] = {}
-    for column in rows.values():
-        for annotation in column:
-            metrics.update(dict.fromkeys(annotation.scores))
-    edits = FileEdits(b"", "utf-8")
-    default = default_name(path)
-    waiting = {system: enumerate(column) for system, column in rows.items()}
-    cells: dict[int, Sequence[Value]] = {}
+    """Write a copy of a workbook with columns for scores and findings in its first sheet."""
+    import openpyxl
+
+    workbook = openpyxl.load_workbook(path, rich_text=True)
+    sheet = workbook.worksheets[0]
+    for title in reversed(sheet[1]):
+        if str(title.value).startswith(OWN_PREFIX):
+            sheet.delete_cols(title.column)
+    segments = {s: zip(testset.segments(s), rows[s], strict=True) for s in testset.systems}
+    columns: dict[str, int] = {}
     for where, raw in read_records(path):
-        record = lowercase_known_columns(raw)
-        system = read_name(record, SYSTEM_NAMES, where) or default
+        system = read_name(lowercase_known_columns(raw), SYSTEM_NAMES, where) or default_name(path)
         try:
-            row, annotation = next(waiting[system])
+            segment, annotation = next(segments[system])
         except (KeyError, StopIteration):
             raise _changed_error(path) from None
-        unit = translated_unit("", testset.systems[system][row])
-        if testset.sources:
-            unit = replace(unit, source=InlineText(testset.sources[row]))
-        findings = [edits.describe(span, unit) for span in annotation.findings]
-        scores = [annotation.scores.get(name, math.nan) for name in metrics]
-        values = [None if math.isnan(score) else score for score in scores]
-        cells[int(where.rpartition(" ")[2])] = [*values, "\n".join(findings)]
-    names = [OWN_PREFIX + name for name in (*metrics, "findings")]
-    add_columns(path, output, names, cells)
+        findings = [describe_finding(s, segment.text_of(s.side)) for s in annotation.findings]
+        values = {**annotation.scores, "findings": FORBIDDEN.sub("\ufffd", "\n".join(findings))}
+        for name, value in values.items():
+            column = columns.setdefault(name, sheet.max_column + 1)
+            sheet.cell(1, column, OWN_PREFIX + name)
+            if value == value and value != "":  # neither a missing score nor an empty text
+                sheet.cell(int(where.rpartition(" ")[2]), column, value)
+    with open_atomic(output) as stream:
+        workbook.save(stream)

@@ -12,12 +12,13 @@ import io
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO
 from xml.parsers import expat
 
 from tertium.core.errors import DataError
-from tertium.data.text_files import display_name
+from tertium.files.units import Range
 
 CHUNK = 1 << 16
 MAX_DEPTH = 200
@@ -43,17 +44,20 @@ class Text:
 class Element:
     """An element; `start` and `end` are the bytes of its tags, `inner` those of its content.
 
-    `inner_start == end` for an empty element, `<x/>`. `children` are kept below wanted elements.
+    `inner_start == end` for an empty element, `<x/>`. `blanks` is the range of the blanks before
+    it. Wanted elements have `children` and `parents`, the root first.
     """
 
     name: str
     local: str  # the name without its prefix
     attributes: dict[str, str]
+    blanks: Range
     start: int
     line: int
     inner_start: int = -1
     inner_end: int = -1
     end: int = -1
+    parents: tuple[Element, ...] = ()
     children: list[Element | Text] = field(default_factory=list)
 
     def elements(self, *names: str) -> list[Element]:
@@ -86,62 +90,49 @@ class Element:
                 return value
         return ""
 
-    def drop_texts(self, depth: int) -> None:
-        """Forget the texts of an element, and elements that are deeper than `depth`."""
-        self.children = [*self.elements()] if depth else []
-        for child in self.elements():
-            child.drop_texts(depth - 1)
+
+_NOTHING = Text("", 0)
 
 
 class XmlFile:
-    """An XML file that is read once: iterate over `events` or `units`.
+    """An XML file that is read once: iterate over `elements` or `units`.
 
     `encoding` is known as soon as the first element was read. `data` is the content, if it was read
     from an archive; `path` names it in messages. Elements with the local names `wanted` are read
-    with all they contain. `text_depth` is 2 if they have no texts of their own, only below.
+    with all they contain.
     """
 
-    def __init__(
-        self, path: str, wanted: Collection[str], data: bytes | None = None, text_depth: int = 1
-    ) -> None:
+    def __init__(self, path: str, wanted: Collection[str], data: bytes | None = None) -> None:
         self.path, self.wanted, self.data = path, frozenset(wanted), data
-        self.text_depth = text_depth
-        self.encoding, self.is_compressed = "utf-8", False
+        self.encoding = "utf-8"
         self._parser = self._create_parser()
-        self._wanted_depth = 0
-        self._ready: list[tuple[str, Element]] = []
+        self._ready: list[Element] = []
         self._stack: list[Element] = []
+        self._wanted_depth = 0
         # the last tag or text, whose end is known when the next one begins
-        self._open_tag: Element | None = None
-        self._closed: Element | Text | None = None
-        self._has_mark = False
+        self._last: Element | Text = _NOTHING
+        self._end_name = "end"
+        self._blank_start = -1
 
     def units(self) -> Iterator[Element]:
         """Yield the wanted elements."""
-        for event, element in self.events():
-            if event == "unit":
-                yield element
+        return islice(self.elements(), 1, None)
 
-    def events(self) -> Iterator[tuple[str, Element]]:
-        """Yield ("start", element) for elements outside of wanted ones, ("unit", element) for each
-        wanted element with all it contains, and ("end", element) for the others.
-        """
-        in_memory = io.BytesIO(self.data) if self.data is not None else None
+    def elements(self) -> Iterator[Element]:
+        """Yield the root without its content, then the wanted elements with all they contain."""
         try:
-            with in_memory or Path(self.path).open("rb") as stream:
+            with io.BytesIO(self.data) if self.data else Path(self.path).open("rb") as stream:
                 content = self._detect_encoding(stream)
                 while chunk := content.read(CHUNK):
-                    self._feed(chunk, False)
-                    # the end of the last element is not known yet
-                    complete, self._ready = self._ready[:-1], self._ready[-1:]
-                    yield from complete
-            self._feed(b"", True)
-            self._resolve()
+                    self._feed(chunk)
+                    while self._ready and self._ready[0].end >= 0:
+                        yield self._ready.pop(0)
+            self._feed(b"", is_last=True)
+            self._begin()
         except FileNotFoundError:
             raise DataError(f"{self.path}: no such file") from None
         except (OSError, EOFError, zlib.error) as error:
-            problem = "damaged gzip file" if self.is_compressed else "cannot be read"
-            raise DataError(f"{self.path}: {problem} ({error})") from None
+            raise DataError(f"{self.path}: cannot be read ({error})") from None
         yield from self._ready
 
     def _detect_encoding(self, stream: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
@@ -149,9 +140,8 @@ class XmlFile:
         stream.seek(0)
         for start, encoding in _UTF16_STARTS.items():
             if head.startswith(start):
-                self.encoding, self._has_mark = encoding, True
-        self.is_compressed = head.startswith(b"\x1f\x8b")
-        return gzip.GzipFile(fileobj=stream) if self.is_compressed else stream
+                self.encoding = encoding
+        return gzip.GzipFile(fileobj=stream) if head.startswith(b"\x1f\x8b") else stream
 
     def _create_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate()
@@ -166,71 +156,75 @@ class XmlFile:
         parser.SkippedEntityHandler = lambda name, _: self._refuse(
             f"the entity &{name}; is not defined: write the character itself"
         )
-        parser.CommentHandler = parser.ProcessingInstructionHandler = self._resolve
-        parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = self._resolve
+        parser.CommentHandler = parser.ProcessingInstructionHandler = self._begin
+        parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = self._begin
         return parser
 
-    def _feed(self, chunk: bytes, is_last: bool) -> None:
+    def _feed(self, chunk: bytes, *, is_last: bool = False) -> None:
         try:
             self._parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
-            name, reason = display_name(self.path), expat.ErrorString(error.code)
+            reason = expat.ErrorString(error.code)
             raise DataError(
-                f"{name}, line {error.lineno}: not well-formed XML ({reason})"
+                f"{self.path}, line {error.lineno}: not well-formed XML ({reason})"
             ) from None
         except (LookupError, ValueError) as error:  # an encoding that Python does not know
             raise DataError(f"{self.path}: cannot be decoded ({error})") from None
 
     def _refuse(self, reason: str) -> None:
-        line = self._parser.CurrentLineNumber
-        raise DataError(f"{display_name(self.path)}, line {line}: {reason}")
+        raise DataError(f"{self.path}, line {self._parser.CurrentLineNumber}: {reason}")
 
     def _declare(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding and not self._has_mark:
+        if encoding and not self.encoding.startswith("utf-16"):
             self.encoding = encoding.lower()
 
-    def _resolve(self, *_: object) -> int:
-        """Set the end of the last tag or text, since the next one begins; return this position."""
+    def _begin(self, *_: object) -> Range:
+        """Set the end of the last tag or text, since the next one begins.
+
+        Returns where the blanks before it begin, and where they end.
+        """
         index = self._parser.CurrentByteIndex
-        if self._open_tag is not None:
-            self._open_tag.inner_start, self._open_tag = index, None
-        elif self._closed is not None:
-            self._closed.end, self._closed = index, None
-        return index
+        setattr(self._last, self._end_name, index)
+        self._last, self._end_name = _NOTHING, "end"
+        blanks = (index if self._blank_start < 0 else self._blank_start), index
+        self._blank_start = -1
+        return blanks
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        index, line = self._resolve(), self._parser.CurrentLineNumber
-        local = name.rpartition(":")[2] if ":" in name else name
-        element = Element(name, local, attributes, index, line)
+        blanks = self._begin()
+        line, local = self._parser.CurrentLineNumber, name.rpartition(":")[2]
+        element = Element(name, local, attributes, blanks, blanks[1], line)
         if len(self._stack) >= MAX_DEPTH:
             self._refuse(f"more than {MAX_DEPTH} nested elements")
+        if not self._stack:
+            element.end = 0  # the root is yielded before its end
+            self._ready.append(element)
         if self._wanted_depth:
             self._stack[-1].children.append(element)
-        if self._wanted_depth or element.local in self.wanted:
-            self._wanted_depth += 1
-        else:
-            self._ready.append(("start", element))
+        elif local in self.wanted:
+            element.parents = (*self._stack,)
+        self._wanted_depth += bool(self._wanted_depth) or local in self.wanted
         self._stack.append(element)
-        self._open_tag = element
+        self._last, self._end_name = element, "inner_start"
 
     def _end(self, _name: str) -> None:
-        index, element = self._resolve(), self._stack.pop()
+        _, index = self._begin()
+        element = self._last = self._stack.pop()
         element.inner_end = index
-        self._closed = element
         if self._wanted_depth:
             self._wanted_depth -= 1
             if not self._wanted_depth:
-                self._ready.append(("unit", element))
-        else:
-            self._ready.append(("end", element))
+                self._ready.append(element)
 
     def _text(self, text: str) -> None:
-        index = self._resolve()
-        if self._wanted_depth >= self.text_depth:
-            self._closed = Text(text, index)
-            self._stack[-1].children.append(self._closed)
+        blank_start, index = self._begin()
+        if text.isspace():
+            self._blank_start = blank_start
+        if self._wanted_depth:
+            self._last = Text(text, index)
+            self._stack[-1].children.append(self._last)
 
 
 def root_element(path: str) -> Element:
     """Return the root element of an XML file without its content."""
-    return next(XmlFile(path, ()).events())[1]
+    return next(XmlFile(path, ()).elements())
