@@ -15,13 +15,13 @@ from papers.language_pairs import INTO_ENGLISH
 from papers.pado2009 import train_round_robin
 from papers.table import Figure, PaperTable, Row
 from papers.trained_metrics import SentenceRegression
-from tertium.core.arrays import BoolArray
+from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics import Metric
 from tertium.metrics.regression.regression_metrics import MTR
-from tertium.studies.error_analysis import Disagreement, find_disagreement
+from tertium.studies.error_analysis import SHARE, split_best
 
 INTRODUCTION = """\
 A support vector regression (SVR) predicts human scores from sentence vectors of a translation and
@@ -75,15 +75,16 @@ class ErrorAnalysis:
     statistic: str = "number of translations that only this metric rates high"
 
     def measure(self, datasets: DatasetFolder, model: object, column: str) -> Figure:
-        disagreement, traits = find_disagreements(datasets, self.first, self.second)
-        translations = disagreement.parts[self.side] & traits[column]
-        return Figure(value=float(translations.sum()), count=int(disagreement.best.sum()))
+        parts, traits = find_disagreements(datasets, self.first, self.second)
+        translations = parts[self.side] & traits[column]
+        best_count = sum(int(mask.sum()) for mask in parts.values())
+        return Figure(value=float(translations.sum()), count=best_count)
 
 
 @lru_cache(maxsize=2)
 def find_disagreements(
     datasets: DatasetFolder, first: MakeMetric, second: MakeMetric
-) -> tuple[Disagreement, dict[str, BoolArray]]:
+) -> tuple[dict[str, BoolArray], dict[str, BoolArray]]:
     """Return where two metrics disagree, and the traits of all translations."""
     segments: list[Segment] = []
     human, scores, groups = [], [], []
@@ -95,8 +96,19 @@ def find_disagreements(
         models = (first(datasets, lp), second(datasets, lp))
         scores.append([m.score(judgment_set.segments).oriented_segments for m in models])
     left, right = (np.concatenate([pair[n] for pair in scores]) for n in (0, 1))
-    disagreement = find_disagreement(np.concatenate(human), left, right, groups)
-    return disagreement, describe_traits(segments, disagreement.best)
+    best, *high = (mark_fifth(own, groups) for own in (np.concatenate(human), left, right))
+    return split_best(best, *high), describe_traits(segments, best)
+
+
+def mark_fifth(scores: FloatArray, groups: list[str]) -> BoolArray:
+    """Mark the highest fifth of each group; of equal scores, the earlier ones."""
+    names = np.asarray(groups)
+    result = np.zeros(len(scores), dtype=bool)
+    for name in dict.fromkeys(groups):
+        rows = np.flatnonzero(names == name)
+        order = rows[np.argsort(-scores[rows], kind="stable")]
+        result[order[: round(SHARE * len(rows))]] = True
+    return result
 
 
 def describe_traits(segments: list[Segment], best: BoolArray) -> dict[str, BoolArray]:

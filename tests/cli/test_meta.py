@@ -424,7 +424,10 @@ def test_json_file_has_exclusion_counts(files, capsys, tmp_path):
             "does not support test=williams",
         ),
         (["--scores", "{good}", "--lower-better", "other"], "--lower-better other: no such metric"),
-        (["-m", "chrf", "--lower-better", "chrf"], "--lower-better chrf needs --scores: metrics"),
+        (
+            ["-m", "chrf", "--lower-better", "chrf"],
+            "--lower-better chrf: no such metric in --scores",
+        ),
         (["--scores", "{strange}"], "none of the systems scored by strange (X)"),
         (["-m", "chrf"], "the judgments have no texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
@@ -521,7 +524,7 @@ def test_unknown_file_or_set_is_an_error(capsys, tmp_path):
     assert "error: nofile.tsv: no such file or folder\n" in capsys.readouterr().err
     assert main([*argv, "da/wmt98"]) == 2
     message = capsys.readouterr().err
-    assert "da/wmt98: no such file or folder; unknown set 'da/wmt98'" in message
+    assert "unknown set 'da/wmt98': did you mean 'da/wmt99'" in message
     assert "da/wmt99" in message
 
 
@@ -581,7 +584,7 @@ def test_forms_have_only_options_that_they_use(form, unread, files, capsys):
 def test_unknown_protocol_and_missing_good_score(files, capsys):
     inputs = ["--human", files["human"], "-m", "chrf"]
     assert main(["meta", "protocol", "wmt23", *inputs]) == 2
-    assert "unknown protocol 'wmt23'" in capsys.readouterr().err
+    assert "invalid choice: 'wmt23'" in capsys.readouterr().err
     assert main(["meta", "decisions", *inputs]) == 2
     assert "required: --good-score" in capsys.readouterr().err
 

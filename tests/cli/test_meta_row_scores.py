@@ -99,7 +99,7 @@ def test_systems_without_row_scores_are_counted(human, capsys):
         ('{"gemba": 1}', ["--scores-from-rows", "gembo"], "did you mean 'gemba'"),
         ("[1, 2]", ["--scores-from-rows"], "no judgment of rows has metric scores"),
         ("null", [], "no metric to evaluate"),
-        ('{"chrf": 1}', ["--scores-from-rows", "-m", "chrf"], "more than one metric is named chrf"),
+        ('{"chrf": 1}', ["--scores-from-rows", "-m", "chrf"], "scores of chrf are given twice"),
     ],
 )
 def test_unusable_row_scores_are_one_line_errors(scores, extra, message, tmp_path, capsys):

@@ -34,7 +34,7 @@ def test_mt_metrics_eval_segment_and_system_files(tmp_path):
     assert scores.segments.systems == ("A", "B")
     assert_allclose(scores.segments.values, [[1, np.nan], [3, 4.5]])
     assert scores.systems == {"A": 10.0, "B": 20.0}
-    with pytest.raises(DataError, match="BLEU-refA on en-de are in two files"):
+    with pytest.raises(DataError, match="BLEU-refA on en-de are given twice"):
         merge_levels(read_metric_scores(segments) * 2)
 
 

@@ -10,6 +10,7 @@ import pytest
 import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
+from tertium.evaluation.judged import read_judged
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.base.capabilities import find_inputs
@@ -267,4 +268,5 @@ def test_fitted_scales_say_which_inputs_the_metric_read(tmp_path):
     ]
     file = tmp_path / "judged.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    assert {scale.inputs for scale in fit_difference_scales(file, "chrf")} == {"reference"}
+    scales = fit_difference_scales(read_judged(file, "chrf", level="system")).scales
+    assert {scale.inputs for scale in scales} == {"reference"}

@@ -13,9 +13,15 @@ from tests.output.marking_metric import Suspicious
 from tertium.cli import main
 from tertium.core.errors import DataError, UsageError
 from tertium.core.registry import METRICS
-from tertium.studies.span_agreement import compare_spans
+from tertium.evaluation.judged import HumanInputs
+from tertium.studies.span_agreement import SpanStudy, compare_spans
 
 TEXT = "The cat sat on a mat ."
+
+
+def compare(human: Path, *metrics: Any, exclude: tuple[str, ...] = (), **options: Any) -> SpanStudy:
+    inputs = HumanInputs(human=(str(human),), exclude=exclude)
+    return compare_spans(inputs, metrics, **options)
 
 
 def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int = 2) -> Path:
@@ -31,7 +37,7 @@ def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int
 def test_file_and_metric_with_same_spans_agree(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     file = write(tmp_path / "same.jsonl", (4, 7, "major"))
-    study = compare_spans(human, Suspicious(), spans=file, resamples=50)
+    study = compare(human, Suspicious(), spans=file, resamples=50)
     now, read = (result.records() for result in study.results)
     assert (now["metric"], read["metric"]) == ("suspicious", "same")
     assert now["characters"] == read["characters"]
@@ -52,7 +58,7 @@ def test_metric_that_could_mark_more_is_reported(
         span_note = "only certain errors are marked"  # type: ignore[assignment]
 
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), text="The dog sat .")
-    (result,) = compare_spans(human, Quiet(), resamples=0).results
+    (result,) = compare(human, Quiet(), resamples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 0.0
     assert "suspicious: no spans; only certain errors are marked" in caplog.text
 
@@ -61,7 +67,7 @@ def test_each_rater_counts(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     text = human.read_text(encoding="utf-8").replace('"score": 0', '"score": 0, "raters": 2')
     human.write_text(text, encoding="utf-8")
-    (result,) = compare_spans(human, Suspicious(), resamples=0).results
+    (result,) = compare(human, Suspicious(), resamples=0).results
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]] * 2
     assert result.interval is None
 
@@ -84,28 +90,28 @@ def test_each_row_of_a_translation_is_one_rater(
     ]
     human = tmp_path / "mqm.jsonl"
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (result,) = compare_spans(human, Suspicious(), resamples=0).results
+    (result,) = compare(human, Suspicious(), resamples=0).results
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]]
 
 
 def test_invalid_input_errors(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     with pytest.raises(UsageError, match=r"unknown system of mqm 'B' \(known: A\)"):
-        compare_spans(human, Suspicious(), exclude=["B"])
+        compare(human, Suspicious(), exclude=["B"])
     few = write(tmp_path / "few.jsonl", (4, 7, "major"), items=1)
     with pytest.raises(DataError, match=r"no spans for 1 of 2 translations .* first item 2 of"):
-        compare_spans(human, spans=few)
+        compare(human, spans=few)
     other = write(tmp_path / "other.jsonl", (4, 7, "major"), text=TEXT + "!")
     with pytest.raises(DataError, match="item 1 of system 'A' differs from the judged text"):
-        compare_spans(human, spans=other)
+        compare(human, spans=other)
     with pytest.raises(UsageError, match="chrf does not mark error spans"):
-        compare_spans(human, "chrf")
+        compare(human, "chrf")
     with pytest.raises(UsageError, match="give files of error spans or -m METRICS"):
-        compare_spans(human)
+        compare(human)
     plain = tmp_path / "da.jsonl"
     plain.write_text('{"segment": 1, "system": "A", "mt": "x", "score": 3}\n', encoding="utf-8")
     with pytest.raises(DataError, match="no error annotations"):
-        compare_spans(plain, Suspicious())
+        compare(plain, Suspicious())
 
 
 def test_error_tables_and_mixed_files_are_rejected(
@@ -118,15 +124,15 @@ def test_error_tables_and_mixed_files_are_rejected(
     score = ["score", "-q", "-t", str(human), "-m", "suspicious", "-o"]
     for file in (lines, rows):
         assert main([*score, f"spans:{file}"]) == 0
-    (result,) = compare_spans(human, spans=lines, resamples=0).results
+    (result,) = compare(human, spans=lines, resamples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 1.0
-    assert result.metric == "suspicious"  # named in the file, not by its name
+    assert result.metric == "marks"  # the name of the file
     with pytest.raises(DataError, match=r"marks.tsv has one row per error .*: give the .jsonl"):
-        compare_spans(human, spans=rows)
+        compare(human, spans=rows)
     text = lines.read_text(encoding="utf-8")
     lines.write_text(text + text.replace('"suspicious"', '"wary"'), encoding="utf-8")
     with pytest.raises(DataError, match=r"several metrics \(suspicious, wary\): give one"):
-        compare_spans(human, spans=lines)
+        compare(human, spans=lines)
 
 
 def test_files_of_one_metric_are_named_by_file(tmp_path: Path) -> None:
@@ -136,12 +142,12 @@ def test_files_of_one_metric_are_named_by_file(tmp_path: Path) -> None:
     for file in files:
         row = write(file, (4, 7, "major")).read_text(encoding="utf-8")
         file.write_text(row.replace('"score"', '"metric": "m", "score"'), encoding="utf-8")
-    study = compare_spans(human, spans=files[:2], resamples=0)
+    study = compare(human, spans=files[:2], resamples=0)
     assert [result.metric for result in study.results] == ["old", "new"]
     with pytest.raises(
         DataError, match=r"item 1 of system 'A' is marked twice: .* different names"
     ):
-        compare_spans(human, spans=files, resamples=0)
+        compare(human, spans=files, resamples=0)
 
 
 def test_reference_translation_is_excluded_and_counted(
@@ -154,7 +160,7 @@ def test_reference_translation_is_excluded_and_counted(
         row |= {"source": "Die Katze sass auf einer Matte ."}
         row |= {"system": "refA"} if row["segment"] == 3 else {"reference": "A cat sat on a mat ."}
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    study = compare_spans(human, "tertium-multi", resamples=0)
+    study = compare(human, "tertium-multi", resamples=0)
     assert study.excluded_counts == {"esa": 1}
     (result,) = study.results
     assert len(result.rows["characters"]) == 2
@@ -176,7 +182,8 @@ def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*argv, "-f", "json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert records["metrics"] == ["minor", "major"]
-    assert records["results"][0]["characters"]["micro"]["precision"] == 0.5
+    assert [result["metric"] for result in records["results"]] == ["major", "minor"]
+    assert records["results"][1]["characters"]["micro"]["precision"] == 0.5
     assert main([*argv, "--statistic", "pearson"]) == 2
     assert "unrecognized arguments: --statistic pearson" in capsys.readouterr().err
 

@@ -16,6 +16,7 @@ from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
+from tertium.evaluation.judged import read_judged
 from tertium.meta.agreement_results import MetricEstimates, nan_p_values
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.studies.good_decisions import evaluate_decisions
@@ -150,14 +151,14 @@ def test_uncertainty_is_compared_with_errors():
             for s in "ab"
         ),
     )
-    (decision,) = evaluate_decisions(judgment_set, Length(), min_good_score=30)
-    assert decision.risk["skill"] > 0.3  # its errors are largest where it is uncertain
-    expected = decision.risk["expected_error"]
+    (row,) = evaluate_decisions(read_judged(judgment_set, Length()), min_good_score=30).rows
+    assert row["uncertainty"]["skill"] > 0.3  # its errors are largest where it is uncertain
+    expected = row["uncertainty"]["expected_error"]
     assert expected == sorted(expected)
-    (without_uncertainty,) = evaluate_decisions([judgment_set], "ter", min_good_score=30)
-    assert without_uncertainty.risk == {}
-    with pytest.raises(DataError, match="no judgments for de-en in campaign"):
-        evaluate_decisions(judgment_set, "ter", min_good_score=30, lps=["de-en"])
+    (row,) = evaluate_decisions(read_judged([judgment_set], "ter"), min_good_score=30).rows
+    assert row["uncertainty"] == {}
+    with pytest.raises(DataError, match=r"no judgments for de-en in .*campaign"):
+        read_judged(judgment_set, "ter", lps=["de-en"])
 
 
 def test_threshold_of_an_error_rate_is_an_upper_bound():
@@ -170,11 +171,12 @@ def test_threshold_of_an_error_rate_is_an_upper_bound():
             for n in range(1, 6)
         ),
     )
-    decisions = evaluate_decisions(judgment_set, "ter", min_good_score=4)
-    (decision,) = decisions
-    assert not decision.higher_is_better
-    assert decision.values["threshold"] == pytest.approx(20)  # one word of five is missing
-    assert decision.curve[:, 0].tolist() == pytest.approx([0, 20, 40, 60, 80])
+    decisions = evaluate_decisions(read_judged(judgment_set, "ter"), min_good_score=4)
+    (values,) = decisions.rows
+    assert not values["higher_is_better"]
+    assert values["threshold"] == pytest.approx(20)  # one word of five is missing
+    curve = [point["threshold"] for point in values["curve"]]
+    assert curve == pytest.approx([0, 20, 40, 60, 80])
     row, chance = decisions.tables()[0].cells()
     assert row[3].text == "≤ 20.000"
     assert [cell.text for cell in chance] == [

@@ -81,11 +81,6 @@ def draw_group_counts(groups: ArrayLike, resamples: int, rng: np.random.Generato
     return draw_counts([len(names)], resamples, rng)[:, group_of_unit.reshape(-1)]
 
 
-def draw_multinomial(size: int, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Draw the bootstrap counts of units at once, (resamples, size); other draws, same law."""
-    return rng.multinomial(size, np.full(size, 1 / size), size=resamples).astype(np.float64)
-
-
 def draw_bootstrap(size: int, resamples: int, seed: int) -> Iterator[FloatArray]:
     """Yield blocks of bootstrap weights of segments, (rows, size)."""
     rng = make_rng(seed)

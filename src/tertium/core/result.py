@@ -167,6 +167,24 @@ def bound_columns(name: str, get: Callable[[Any], tuple[Any, Any]]) -> list[Colu
     ]
 
 
+def interval_columns(
+    name: str, get: Callable[[Any], tuple[float, float, float]], decimals: int = 3, **more: Any
+) -> list[Column]:
+    """Return a column of values with their intervals in brackets, and the bounds for files.
+
+    `get` returns the value of a row and its bounds, NaN if there are none.
+    """
+
+    def text(row: Any, decimals: int) -> str:
+        value, low, high = get(row)
+        number = format_number(value, decimals)
+        return number if low != low else f"{number} [{low:z.{decimals}f}, {high:z.{decimals}f}]"
+
+    options = {"adjustable": True, **more}
+    column = Column(name, lambda row: get(row)[0], decimals, text=text, **options)
+    return [column, *bound_columns(name, lambda row: get(row)[1:])]
+
+
 @dataclass(frozen=True)
 class MarkedLine:
     """A line of text with marked errors; a cell of a page may hold several lines.

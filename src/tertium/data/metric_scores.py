@@ -78,7 +78,7 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
         before = merged[key]
         if (before.segments and entry.segments) or (before.systems and entry.systems):
             where = f" on {entry.lp}" if entry.lp else ""
-            raise DataError(f"scores of {entry.metric}{where} are in two files; keep one file")
+            raise DataError(f"scores of {entry.metric}{where} are given twice: keep one of them")
         merged[key] = replace(
             before,
             segments=before.segments or entry.segments,

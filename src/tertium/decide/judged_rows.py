@@ -12,7 +12,7 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UsageError
 from tertium.core.spans import ErrorAnnotations
 from tertium.data.rankings import RankingSet
-from tertium.evaluation.judged_inputs import Sources, as_list, read_sets
+from tertium.evaluation.judged import Sources, as_list, read_sets
 from tertium.evaluation.rows import Row
 
 MAJOR = ("major", "critical")  # severities of a serious error

@@ -25,7 +25,7 @@ from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.decide.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
-from tertium.evaluation.judged_inputs import Sources
+from tertium.evaluation.judged import Sources
 from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.rows import (
     Row,

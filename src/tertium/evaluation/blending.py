@@ -16,7 +16,7 @@ from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
-from tertium.evaluation.judged_inputs import read_sets
+from tertium.evaluation.judged import read_sets
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation

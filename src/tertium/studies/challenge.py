@@ -10,20 +10,27 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from operator import itemgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.atomic import PathLike
 from tertium.core.charts import DotChart
 from tertium.core.errors import UnknownNameError
 from tertium.core.notes import format_warning_counts
-from tertium.core.result import Cell, Column, Emphasis, Result, Table, bound_columns, count_column
+from tertium.core.result import (
+    Cell,
+    Column,
+    Emphasis,
+    Result,
+    Table,
+    count_column,
+    interval_columns,
+)
 from tertium.core.runtime import track_progress
-from tertium.data.challenge_sets import ChallengeSet, Contrast, read_challenge
+from tertium.data.challenge_sets import ChallengeSet, read_challenge
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.evaluation.system_scores import distinct_labels
 from tertium.metrics.base.loading import load_metrics
@@ -35,6 +42,7 @@ logger = logging.getLogger(__name__)
 By = Literal["phenomenon", "language"]
 METHOD = "95 % Wilson intervals; a tie counts as wrong; random choice gets 50"
 MISSING_INPUT = "no reference or source that a metric needs"
+ALL_PAIRS = slice(None)  # as a group
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,52 +78,32 @@ class ChallengeStudy(Result):
         """The share of correct pairs, (metrics, groups)."""
         return divide(self.correct, self.sizes)
 
-    @property
-    def intervals(self) -> FloatArray:
-        """The 95 % interval of `accuracy`, (metrics, groups, 2)."""
-        return wilson(self.correct, self.sizes)
-
-    @property
-    def mean(self) -> FloatArray:
-        """The mean accuracy over groups, each weighted equally, (metrics,)."""
-        result: FloatArray = self.accuracy.mean(axis=1)
-        return result
-
     def records(self) -> dict[str, Any]:
-        """Return all results as plain values, for JSON."""
-        metrics = []
-        for m, metric in enumerate(self.metrics):
-            total = self._count(m)
-            name = self.names[m]
-            warnings = {kind: by[name] for kind, by in self.warnings.items() if name in by}
-            record = {
-                "metric": metric,
-                "accuracy": total["accuracy"],
-                "interval": total["interval"],
-                "mean_accuracy": float(self.mean[m]),
-                "ties": total["ties"],
-                "by": self.by,
-                "groups": [
-                    {self.by: group, **self._count(m, g)} for g, group in enumerate(self.groups)
-                ],
-            }
-            metrics.append({**record, **({"warnings": warnings} if warnings else {})})
+        """Return the counts of each metric on each group and on all pairs, for JSON."""
+        groups: list[tuple[int | slice, str]] = [*enumerate(self.groups), (ALL_PAIRS, "all pairs")]
         return {
             "set": self.challenge.name,
             "pairs": len(self.challenge),
             "left_out": self.challenge.excluded_counts,
-            "metrics": metrics,
+            "warnings": self.warnings,
+            "results": [
+                {"metric": metric, self.by: name, **self._count(m, group)}
+                for m, metric in enumerate(self.metrics)
+                for group, name in groups
+            ],
         }
 
-    def _count(self, metric: int, group: int | slice = slice(None)) -> dict[str, Any]:
-        """Return the counts and accuracy of a metric on a group, by default on all pairs."""
+    def _count(self, metric: int, group: int | slice) -> dict[str, Any]:
+        """Return the counts and accuracy of a metric on a group."""
         pairs, right = int(self.sizes[group].sum()), int(self.correct[metric, group].sum())
+        low, high = wilson(right, pairs).tolist()
         return {
             "pairs": pairs,
             "right": right,
             "ties": int(self.tied[metric, group].sum()),
             "accuracy": right / pairs,
-            "interval": wilson(right, pairs).tolist(),
+            "low": low,
+            "high": high,
         }
 
     def charts(self) -> list[DotChart]:
@@ -128,66 +116,62 @@ class ChallengeStudy(Result):
             rows=self.groups,
             series=self.names,
             values=self.accuracy.T,
-            intervals=np.swapaxes(self.intervals, 0, 1),
+            intervals=np.swapaxes(wilson(self.correct, self.sizes), 0, 1),
             reference_value=0.5,
         )
         return [chart]
 
-    def tables(self, *, decimals: int = 1, warnings: bool = True) -> list[Table]:
+    def tables(self) -> list[Table]:
         """Return phenomena x metrics: accuracy in percent with its interval, and ties."""
-        metrics = range(len(self.metrics))
-        rows: list[tuple[Any, ...]] = []  # the counts of each metric, and the name of the group
-        for g, group in enumerate(self.groups):
-            rows.append((*(self._count(m, g) for m in metrics), group))
         columns = [
-            Column(self.by, itemgetter(-1), group=self.by),
-            count_column("pairs", lambda row: row[0]["pairs"], group=self.by),
+            Column(self.by, self.groups.__getitem__, group=self.by),
+            count_column("pairs", lambda group: self._count(0, group)["pairs"], group=self.by),
         ]
-        mean = [Cell(f"mean of {len(rows)}"), Cell("")]
-        for m in metrics:
-            columns += _metric_columns(self.names[m], m, decimals)
-            share = 100 * float(self.mean[m])
-            mean += [Cell(f"{share:.{decimals}f}", share), Cell("")]
-        total = (*(self._count(m) for m in metrics), "all pairs")
-        cells = [replace(column.cell(total), emphasis="") for column in columns if column.show]
-        title = f"{self.challenge.name}: how often the better translation scores higher"
-        notes = [METHOD, *self.warning_lines(warnings=warnings)]
-        return [Table(columns, rows, title, notes, footer=[cells, mean])]
+        mean = [Cell(f"mean of {len(self.groups)}"), Cell("")]
+        for metric, share in enumerate(self.accuracy.mean(axis=1).tolist()):
+            columns += self._metric_columns(metric)
+            mean += [Cell(f"{100 * share:.1f}", 100 * share), Cell("")]
+        total = [Cell("all pairs")]
+        total += [replace(c.cell(ALL_PAIRS), emphasis="") for c in columns[1:] if c.show]
+        return [
+            Table(
+                columns,
+                range(len(self.groups)),
+                title=f"{self.challenge.name}: how often the better translation scores higher",
+                notes=[METHOD, *self._excluded_lines()],
+                cautions=format_warning_counts(self.warnings),
+                footer=[total, mean],
+            )
+        ]
 
-    def warning_lines(self, *, warnings: bool = True) -> list[str]:
+    def _metric_columns(self, metric: int) -> list[Column]:
+        """Return the accuracy and ties of a metric in each group."""
+
+        def share(group: int) -> tuple[float, float, float]:
+            count = self._count(metric, group)
+            return 100 * count["accuracy"], 100 * count["low"], 100 * count["high"]
+
+        def mark(group: int) -> Emphasis:
+            is_best = np.all(self.correct[metric, group] == self.correct[:, group].max(axis=0))
+            return "best" if len(self.metrics) > 1 and is_best else ""
+
+        def ties(group: int) -> int:
+            return int(self.tied[metric, group].sum())
+
+        name = self.names[metric]
+        heading = f"{name} %"
+        return [
+            *interval_columns(heading, share, 1, mark=mark, group=heading, adjustable=False),
+            Column("ties", ties, 0, text=lambda row, _: str(ties(row) or "–"), group=heading),
+        ]
+
+    def warning_lines(self) -> list[str]:
         """Return how many pairs were excluded by reason, and the warnings of metrics."""
+        return [*self._excluded_lines(), *format_warning_counts(self.warnings)]
+
+    def _excluded_lines(self) -> list[str]:
         counts = self.challenge.excluded_counts
-        excluded = [f"excluded: {reason}: {count}" for reason, count in counts.items()]
-        return excluded + (format_warning_counts(self.warnings) if warnings else [])
-
-
-def _metric_columns(name: str, place: int, decimals: int) -> list[Column]:
-    """Return the accuracy and ties of the metric at a place of each row."""
-
-    def share(row: Sequence[Any]) -> float:
-        return 100 * float(row[place]["accuracy"])
-
-    def bounds(row: Sequence[Any]) -> tuple[float, float]:
-        low, high = row[place]["interval"]
-        return 100 * low, 100 * high
-
-    def text(row: Sequence[Any], _: int) -> str:
-        low, high = bounds(row)
-        return f"{share(row):.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
-
-    def mark(row: Sequence[Any]) -> Emphasis:
-        counts = [own["right"] for own in row[:-1]]
-        return "best" if len(counts) > 1 and counts[place] == max(counts) else ""
-
-    def tie_text(row: Sequence[Any], _: int) -> str:
-        return str(row[place]["ties"] or "–")
-
-    heading = f"{name} %"
-    return [
-        Column(heading, share, 0, text=text, mark=mark, group=heading),
-        *bound_columns(name, bounds),
-        Column("ties", lambda row: row[place]["ties"], 0, text=tie_text, group=heading),
-    ]
+        return [f"excluded: {reason}: {count}" for reason, count in counts.items()]
 
 
 def challenge(
@@ -229,57 +213,43 @@ def challenge(
     groups = tuple(dict.fromkeys(labels))
     group_of = np.array([groups.index(name) for name in labels])
     names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
-    margins, warnings = _score_margins(chosen.contrasts, list(zip(loaded, names, strict=True)))
-
-    def count(pairs: BoolArray) -> IntArray:
-        return np.bincount(group_of[pairs], minlength=len(groups))
-
+    segments = [s for contrast in chosen.contrasts for s in (contrast.better, contrast.worse)]
+    correct, tied = [], []
+    warnings: dict[str, dict[str, int]] = {}
+    with share_encoding(loaded, segments):
+        for metric, name in track_progress([*zip(loaded, names, strict=True)], "challenging"):
+            scores = metric.score(segments).oriented_segments
+            margins = scores[0::2] - scores[1::2]
+            correct.append(np.bincount(group_of[margins > 0], minlength=len(groups)))
+            tied.append(np.bincount(group_of[margins == 0], minlength=len(groups)))
+            if missing := int(np.isnan(margins).sum()):
+                text = "%s: %d pairs count as wrong because a score is not a number"
+                logger.warning(text, metric.spec, missing)
+            for kind, count in count_flags(metric.flags(segments[0::2])).items():
+                warnings.setdefault(kind, {})[name] = count
     return ChallengeStudy(
         challenge=chosen,
         by=by,
         metrics=tuple(metric.spec for metric in loaded),
         names=names,
         groups=groups,
-        correct=np.array([count(margin > 0) for margin in margins]),
-        tied=np.array([count(margin == 0) for margin in margins]),
+        correct=np.array(correct),
+        tied=np.array(tied),
         sizes=np.bincount(group_of),
         warnings=warnings,
     )
 
 
-def _score_margins(
-    contrasts: Sequence[Contrast], metrics: Sequence[tuple[Metric, str]]
-) -> tuple[list[FloatArray], dict[str, dict[str, int]]]:
-    """Return each metric's score margin of the better translation, (pairs,), and its warnings."""
-    segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
-    margins = []
-    warnings: dict[str, dict[str, int]] = {}
-    with share_encoding([metric for metric, _ in metrics], segments):
-        for metric, name in track_progress(metrics, "challenging"):
-            scores = metric.score(segments).oriented_segments
-            margins.append(scores[0::2] - scores[1::2])
-            if missing := int(np.isnan(margins[-1]).sum()):
-                logger.warning(
-                    "%s: %d pairs count as wrong because a score is not a number",
-                    metric.spec,
-                    missing,
-                )
-            for kind, count in count_flags(metric.flags(segments[0::2])).items():
-                warnings.setdefault(kind, {})[name] = count
-    return margins, warnings
-
-
 def _keep_scorable(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
     """Keep the pairs with the inputs of all metrics, or all pairs if none has them."""
     mask = find_scorable_by_all([contrast.better for contrast in pairs.contrasts], metrics)
-    if not any(mask) or all(mask):
+    if not any(mask):
         return pairs
-    scorable_pairs = tuple(compress(pairs.contrasts, mask))
-    excluded = [c for c, scorable in zip(pairs.contrasts, mask, strict=True) if not scorable]
+    excluded = compress(pairs.contrasts, [not is_scorable for is_scorable in mask])
     return replace(
         pairs,
-        contrasts=scorable_pairs,
-        unused=(*pairs.unused, *((c, MISSING_INPUT) for c in excluded)),
+        contrasts=tuple(compress(pairs.contrasts, mask)),
+        unused=(*pairs.unused, *((contrast, MISSING_INPUT) for contrast in excluded)),
     )
 
 

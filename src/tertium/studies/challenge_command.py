@@ -8,14 +8,11 @@ from typing import Annotated
 from tertium.core.errors import UsageError
 from tertium.core.options import (
     Compute,
-    Display,
     InFiles,
     LanguagePairs,
     Names,
     Option,
-    Output,
 )
-from tertium.core.result import View
 from tertium.data.challenge_sets import join_challenges, read_challenge
 from tertium.evaluation.metric_choice import default_metric
 from tertium.metrics.judge.server_options import JudgeConnection
@@ -28,14 +25,12 @@ def challenge_metrics(
     /,
     *,
     metrics: JudgedMetrics,
-    output: Output,
     compute: Compute,
     judge: JudgeConnection,
-    display: Display,
     select: Annotated[Names, Option(group="Input")] = (),
     lps: Annotated[LanguagePairs, Option(group="Input")] = (),
     rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
-) -> View:
+) -> ChallengeStudy:
     """Count how often a metric prefers the better of two translations, by phenomenon.
 
     Parameters
@@ -61,7 +56,6 @@ def challenge_metrics(
     in the format of ACES (TSV or JSONL) or DEMETR (JSON). The default metric is tertium-small for
     English references, otherwise tertium-multi.
     """
-    paths = output.paths(ChallengeStudy)
     if not sets:
         raise UsageError(
             "no SET: give `damage` or files of pairs before -m, --select and --lps, which take "
@@ -71,10 +65,4 @@ def challenge_metrics(
     if not metrics.metrics:
         specs = default_metric(pairs.testset(), metrics.target_language or "")
         metrics = replace(metrics, metrics=tuple(specs))
-    study = challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)
-    decimals = 1 if display.width is None else display.width
-    return View(
-        result=study,
-        printed=study.tables(decimals=decimals, warnings=not display.quiet),
-        files=[(study, path) for path in paths],
-    )
+    return challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)

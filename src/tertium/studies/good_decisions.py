@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tertium.core.arrays import FloatArray
-from tertium.core.errors import UnknownNameError
 from tertium.core.result import (
     Column,
     Emphasis,
@@ -20,8 +19,7 @@ from tertium.core.result import (
     format_number,
     percent_column,
 )
-from tertium.evaluation.judged_inputs import MetaInputs, Sources, load_meta_inputs
-from tertium.meta.aligned_scores import AlignedScores
+from tertium.evaluation.judged import JudgedSets
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,
@@ -31,40 +29,8 @@ from tertium.meta.decisions import (
     summarize_decisions,
 )
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
-from tertium.meta.protocol import PROTOCOLS, ProtocolResults, run_protocol
+from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.metrics.base.capabilities import find_inputs, predict_uncertainty
-from tertium.metrics.base.metric import Metric
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Decision:
-    """The quality of decisions by one metric on one judged set.
-
-    `values` are those of `tertium.meta.decisions.summarize_decisions`. `risk` holds risk-coverage
-    and calibration values if the metric predicts its uncertainty, else nothing. `curve` holds
-    threshold, precision and recall. Thresholds are on the metric's own scale: scores above are
-    accepted, or below if lower is better.
-    """
-
-    set: str
-    metric: str
-    higher_is_better: bool
-    values: Mapping[str, float]
-    curve: FloatArray  # (thresholds, 3)
-    risk: Mapping[str, Any]
-
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        names = ("threshold", "precision", "recall")
-        return {
-            "set": self.set,
-            "metric": self.metric,
-            "higher_is_better": self.higher_is_better,
-            **self.values,
-            "curve": [dict(zip(names, row, strict=True)) for row in self.curve.tolist()],
-            "uncertainty": dict(self.risk),
-        }
-
 
 CHANCE = "(chance)"  # the row of random decisions
 COLUMNS = {
@@ -77,31 +43,39 @@ COLUMNS = {
     "gain": "gain",
     "skill": "uncertainty",
 }
+NOTES = (
+    "AP: average precision of accepting good translations; threshold: maximizes F1, with "
+    "its precision and recall; P at R .9: precision at a recall of 0.9",
+    "reranking: share of segments whose best output is selected; gain: in human scores, "
+    "1 is the best possible selection, 0 a random one",
+    "uncertainty: 1 if the predicted uncertainty orders the errors, 0 if it does not",
+)
 
 
-class Decisions(Result, list[Decision]):
-    """Decisions by each metric on each set, where human scores of `min_good_score` are good."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decisions(Result):
+    """Decisions by each metric on each set, where human scores of `min_good_score` are good.
 
-    def __init__(self, decisions: Iterable[Decision], min_good_score: float) -> None:
-        super().__init__(decisions)
-        self.min_good_score = min_good_score
+    A row has the values of `tertium.meta.decisions.summarize_decisions`, a `curve` of threshold,
+    precision and recall, and the `uncertainty` of metrics that predict it. Thresholds are on the
+    metric's own scale: scores above are accepted, or below if lower is better.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    min_good_score: float
 
     def records(self) -> dict[str, Any]:
         """Return all values, for JSON."""
-        return {"bar": self.min_good_score, "decisions": [entry.record() for entry in self]}
+        return {"bar": self.min_good_score, "decisions": list(self.rows)}
 
     def tables(self) -> list[Table]:
         """Return one row per set and metric, and a chance row per set."""
-        rows = []
-        for n, own in enumerate(self):
-            skill = own.risk.get("skill", np.nan)
-            rows.append({"set": own.set, "metric": own.metric, **own.values, "skill": skill})
-            rows[-1]["bound"] = "" if own.higher_is_better else "≤ "
-            if n + 1 == len(self) or self[n + 1].set != own.set:
-                chance: dict[str, Any] = {"set": own.set, "metric": CHANCE}
-                chance["average_precision"] = own.values["good"]
-                chance["reranking"] = own.values["reranking_chance"]
-                rows.append(dict.fromkeys(COLUMNS) | chance)
+        rows: list[Mapping[str, Any]] = []
+        for row in self.rows:
+            if rows and rows[-1]["set"] != row["set"]:
+                rows.append(_chance_row(rows[-1]))
+            rows.append({**row, "skill": row["uncertainty"].get("skill", np.nan)})
+        rows.append(_chance_row(rows[-1]))
         columns = [
             Column("set", itemgetter("set")),
             Column("metric", itemgetter("metric"), mark=_mark),
@@ -109,14 +83,12 @@ class Decisions(Result, list[Decision]):
         for key, name in COLUMNS.items():
             text = _threshold_text if key == "threshold" else None
             columns.append(Column(name, itemgetter(key), 3, mark=_mark, text=text, adjustable=True))
-        notes = [
-            "AP: average precision of accepting good translations; threshold: maximizes F1, with "
-            "its precision and recall; P at R .9: precision at a recall of 0.9",
-            "reranking: share of segments whose best output is selected; gain: in human scores, "
-            "1 is the best possible selection, 0 a random one",
-            "uncertainty: 1 if the predicted uncertainty orders the errors, 0 if it does not",
-        ]
-        return [Table(columns, rows, "Decisions based on a metric", notes)]
+        return [Table(columns, rows, "Decisions based on a metric", NOTES)]
+
+
+def _chance_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    chance = {"average_precision": row["good"], "reranking": row["reranking_chance"]}
+    return {**dict.fromkeys(COLUMNS), "set": row["set"], "metric": CHANCE, **chance}
 
 
 def _mark(row: Mapping[str, Any]) -> Emphasis:
@@ -124,56 +96,44 @@ def _mark(row: Mapping[str, Any]) -> Emphasis:
 
 
 def _threshold_text(row: Mapping[str, Any], decimals: int) -> str:
-    value = row["threshold"]
-    return "" if value is None else row["bound"] + format_number(value, decimals)
+    if row["threshold"] is None:
+        return ""
+    bound = "" if row["higher_is_better"] else "≤ "
+    return bound + format_number(row["threshold"], decimals)
 
 
-def evaluate_decisions(
-    human: Sources,
-    metrics: str | Metric | Sequence[str | Metric] = (),
-    *,
-    min_good_score: float,
-    **sources: Any,
-) -> Decisions:
+def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Decisions:
     """Evaluate decisions by each metric on each set.
 
     A translation with a human score of at least `min_good_score` is good enough.
     """
-    inputs = load_meta_inputs(human, metrics, **sources)
-    scored = {metric.spec: metric for metric in inputs.metrics}
-    decisions = []
-    for aligned in inputs.sets:
-        segments = [segment for _, segment in inputs.human_data[aligned.name].translations()[:1]]
-        for index, name in enumerate(aligned.metrics):
-            metric = scored.get(name)
-            scores = aligned.scores[index]
-            deviation = None if metric is None else predict_uncertainty(metric, scores, segments)
-            decisions.append(
-                _decide(aligned, index, deviation, min_good_score, name in inputs.negated_metrics)
-            )
-    return Decisions(decisions, min_good_score)
-
-
-def _decide(
-    aligned: AlignedScores,
-    index: int,
-    deviation: FloatArray | None,
-    min_good_score: float,
-    negated: bool,
-) -> Decision:
-    scores = aligned.scores[index]
-    curve = acceptance_curve(aligned.human, scores, min_good_score)
-    values = dict(summarize_decisions(curve, rerank_outputs(aligned.human, scores)))
-    sign = -1.0 if negated else 1.0  # aligned scores are oriented: higher is better
-    values["threshold"] *= sign
-    return Decision(
-        set=aligned.name,
-        metric=aligned.metrics[index],
-        higher_is_better=not negated,
-        values=values,
-        curve=np.stack([sign * curve.thresholds, curve.precision, curve.recall], axis=1),
-        risk={} if deviation is None else _risk(aligned.human, scores, deviation),
-    )
+    scorers = {metric.spec: metric for metric in judged_sets.metrics}
+    rows = []
+    for aligned in judged_sets.sets:
+        human = aligned.human
+        segments = [
+            segment for _, segment in judged_sets.human_data[aligned.name].translations()[:1]
+        ]
+        for name, scores in zip(aligned.metrics, aligned.scores, strict=True):
+            curve = acceptance_curve(human, scores, min_good_score)
+            values = dict(summarize_decisions(curve, rerank_outputs(human, scores)))
+            is_negated = name in judged_sets.negated_metrics
+            sign = -1.0 if is_negated else 1.0  # aligned scores are oriented: higher is better
+            values["threshold"] *= sign
+            points = np.stack([sign * curve.thresholds, curve.precision, curve.recall], axis=1)
+            labels = ("threshold", "precision", "recall")
+            scorer = scorers.get(name)
+            deviation = predict_uncertainty(scorer, scores, segments) if scorer else None
+            row = {
+                "set": aligned.name,
+                "metric": name,
+                "higher_is_better": not is_negated,
+                **values,
+                "curve": [dict(zip(labels, point, strict=True)) for point in points.tolist()],
+                "uncertainty": {} if deviation is None else _risk(human, scores, deviation),
+            }
+            rows.append(row)
+    return Decisions(rows=rows, min_good_score=min_good_score)
 
 
 def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, Any]:
@@ -181,15 +141,11 @@ def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[
     errors, slope = residuals(human, scores)
     curve = risk_coverage(errors, deviation)
     calibration = calibrate_errors(errors, abs(slope) * deviation)
-    tenths = np.linspace(0, len(curve.risk) - 1, 11).astype(int)[1:]
     return {
         "area": curve.area,
         "mean_error": curve.flat,
         "ideal_area": curve.ideal,
         "skill": curve.skill,
-        "risk_at_coverage": dict(
-            zip(curve.coverage[tenths].round(3).tolist(), curve.risk[tenths].tolist(), strict=True)
-        ),
         "expected_error": calibration.expected.tolist(),
         "observed_error": calibration.observed.tolist(),
         "calibration_gap": calibration.gap,
@@ -197,7 +153,7 @@ def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MetricRanking(MetaInputs, Result):
+class MetricRanking(JudgedSets, Result):
     """The results of a protocol, and the scores they are based on."""
 
     results: ProtocolResults
@@ -211,34 +167,25 @@ class MetricRanking(MetaInputs, Result):
         return [self.results.table()]
 
 
-def rank_metrics(
-    human: Sources,
-    metrics: str | Metric | Sequence[str | Metric] = (),
-    *,
-    protocol: str = "wmt24",
-    resamples: int = 1000,
-    alpha: float = 0.05,
-    seed: int = 12345,
-    **sources: Any,
-) -> MetricRanking:
+def rank_metrics(judged_sets: JudgedSets, protocol: str = "wmt24", **options: Any) -> MetricRanking:
     """Rank metrics by the rules of a shared task: the tested average of SPA and acc_eq*.
 
-    `human`, `metrics` and `sources` (scores, lps, exclude, gold, data, standardize, lower_better)
-    are those of `meta_evaluate`; `protocol` is a name in `tertium.meta.protocol.PROTOCOLS`.
+    `protocol` is a name in `tertium.meta.protocol.PROTOCOLS`; `options` are resamples, alpha and
+    seed.
     """
-    if protocol not in PROTOCOLS:
-        raise UnknownNameError("protocol", protocol, PROTOCOLS)
-    inputs = load_meta_inputs(human, metrics, **sources)
-    results = run_protocol(inputs.sets, protocol, resamples=resamples, alpha=alpha, seed=seed)
-    return MetricRanking(**vars(inputs), results=results)
+    results = run_protocol(judged_sets.sets, protocol, **options)
+    return MetricRanking(**vars(judged_sets), results=results)
 
 
-class DifferenceScales(Result, list[DifferenceScale]):
+@dataclass(frozen=True, eq=False)
+class DifferenceScales(Result):
     """The scales of metrics, by language direction."""
+
+    scales: Sequence[DifferenceScale]
 
     def records(self) -> dict[str, Any]:
         """Return all scales as plain values, for JSON."""
-        return {"scales": [scale.record() for scale in self]}
+        return {"scales": [scale.record() for scale in self.scales]}
 
     def tables(self) -> list[Table]:
         """Return one row per metric, language direction and range of differences."""
@@ -250,7 +197,7 @@ class DifferenceScales(Result, list[DifferenceScale]):
             percent_column("human agreement", lambda row: row[1].agree),
             count_column("pairs", lambda row: row[1].pairs),
         ]
-        rows = [(scale, part) for scale in self for part in scale.bins]
+        rows = [(scale, part) for scale in self.scales for part in scale.bins]
         note = (
             "human agreement: share of system pairs with such a difference in the metric that "
             "human scores order the same way"
@@ -258,18 +205,15 @@ class DifferenceScales(Result, list[DifferenceScale]):
         return [Table(columns, rows, "Human agreement by size of the difference", [note])]
 
 
-def fit_difference_scales(
-    human: Sources, metrics: str | Metric | Sequence[str | Metric] = (), **sources: Any
-) -> DifferenceScales:
-    """Fit difference scales of metrics on judged systems; arguments as for `meta_evaluate`."""
-    inputs = load_meta_inputs(human, metrics, level="system", **sources)
-    learned = {metric.spec: metric.model_ids for metric in inputs.metrics}
+def fit_difference_scales(judged_sets: JudgedSets) -> DifferenceScales:
+    """Fit difference scales of metrics on judged systems."""
+    learned = {metric.spec: metric.model_ids for metric in judged_sets.metrics}
     read_inputs: dict[str, str] = {}
-    for metric in inputs.metrics:
-        segments = [[s for _, s in own.translations()] for own in inputs.human_data.values()]
+    for metric in judged_sets.metrics:
+        segments = [[s for _, s in own.translations()] for own in judged_sets.human_data.values()]
         input_kinds = {find_inputs(metric, own) for own in segments}
         read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
-    scales = fit_scales(inputs.sets, learned)
+    scales = fit_scales(judged_sets.sets, learned)
     return DifferenceScales(
-        replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales
+        [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]
     )

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, Literal
 
 from tertium.core.errors import UsageError
 from tertium.core.options import (
     Compute,
     Display,
     InFiles,
-    LanguagePairs,
     Names,
     Option,
     Output,
     Resampling,
     Significance,
-    Specs,
 )
 from tertium.core.result import Result, View, field_values, make_page
 from tertium.data.human_data_files import read_judgment_sets
+from tertium.evaluation.judged import HumanInputs, ScoredInputs, read_judged
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import LanguageOptions
 from tertium.meta.agreement import Grouping
 from tertium.meta.tasks import Level, Test, resolve_statistic
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.server_options import JudgeConnection
-from tertium.studies.error_analysis import analyse
+from tertium.studies.diagnostics import DiagnosticReport, run_diagnostics
+from tertium.studies.error_analysis import ErrorAnalysis, analyse
 from tertium.studies.good_decisions import (
     Decisions,
     DifferenceScales,
@@ -37,68 +37,6 @@ from tertium.studies.good_decisions import (
 )
 from tertium.studies.meta_evaluation import AgreementStudy, meta_evaluate
 from tertium.studies.span_agreement import SpanStudy, compare_spans
-from tertium.studies.text_and_score_checks import DiagnosticReport, run_diagnostics
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanInputs:
-    """Human judgments of translations.
-
-    Attributes
-    ----------
-    human
-        Human scores or comparisons: files, folders, names of sets in --data, or - for stdin.
-    data
-        Folder of human judgments (default: $TERTIUM_DATA).
-    lps
-        Only these language pairs (default: all).
-    exclude
-        Systems to leave out.
-    gold
-        Human scores to use: a name in a folder (mqm) or a column of a file.
-    """
-
-    group: ClassVar[str] = "Input"
-    human: InFiles
-    data: Annotated[str | None, Option(metavar="DIR")] = None
-    lps: LanguagePairs = ()
-    exclude: Annotated[Names, Option(metavar="SYSTEM")] = ()
-    gold: str = ""
-
-    def options(self) -> dict[str, Any]:
-        """Return all options but the judgments, as arguments of functions."""
-        return field_values(self, "human")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredInputs(HumanInputs):
-    """Human judgments, and metric scores to compare with them.
-
-    Attributes
-    ----------
-    scores
-        Files of metric scores.
-    scores_from_rows
-        Also evaluate metric scores in the field `scores` of the judgments: all, or those named
-        (default: all, if there are no other metrics).
-    standardize
-        Replace ratings by z-scores of each rater.
-    human_baseline
-        Add human scores as a row: a second set, or `rater` to hold out one rater.
-    lower_better
-        Metrics of --scores where lower is better.
-    """
-
-    scores: InFiles = ()
-    scores_from_rows: Annotated[Specs | None, Option(nargs="*")] = None
-    standardize: bool = False
-    human_baseline: InFiles = ()
-    lower_better: Specs = ()
-
-    def options(self) -> dict[str, Any]:
-        """Return all options but the judgments, as arguments of functions."""
-        is_requested = self.scores_from_rows is not None
-        return {**super().options(), "scores_from_rows": self.scores_from_rows or is_requested}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,41 +131,32 @@ def evaluate_metrics(
     column `lp`, and to judgments by system and segment. An .svg file has scatter plots.
     """
     paths = output.paths(AgreementStudy)
-    if confidence and not statistics.resamples:
-        raise UsageError("--confidence needs resamples, but --resamples is 0")
-    if pairs and (statistics.test == "none" or not statistics.resamples):
-        reason = "--test none disables it" if statistics.test == "none" else "--resamples is 0"
-        raise UsageError(f"--pairs needs a significance test, but {reason}")
-    study = meta_evaluate(
-        inputs.human, metrics.load_judged(), **inputs.options(), **statistics.options()
-    )
-    has_charts = display.format == "text"
+    if not statistics.resamples and (confidence or pairs):
+        raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
+    if pairs and statistics.test == "none":
+        raise UsageError("--pairs needs a significance test, but --test none disables it")
+    study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
     view = View(
         result=study,
-        printed=study.tables(intervals=confidence, p_values=pairs, chart=has_charts),
+        printed=study.tables(intervals=confidence, p_values=pairs),
         table=study.file_table(intervals=confidence, p_values=pairs),
         warnings=() if display.format == "json" else None,
         warns_aside=True,
     )
-    return replace(view, files=[(_file_content(study, view, path), path) for path in paths])
-
-
-def _file_content(study: AgreementStudy, view: View, path: str) -> Result:
-    """Return what a file holds: a page, scatter plots, or what is printed."""
-    if path.endswith(".html"):
-        return make_page("agreement", study)
-    return study if path.endswith(".svg") else view
+    files: list[tuple[Result, str]] = []
+    for path in paths:
+        content = make_page("agreement", study) if path.endswith(".html") else view
+        files.append((study if path.endswith(".svg") else content, path))
+    return replace(view, files=files)
 
 
 def diagnose_metrics(
     inputs: ScoredInputs,
     metrics: JudgedMetrics,
     tests: Significance,
-    output: Output,
     compute: Compute,
     judge: JudgeConnection,
-    display: Display,
-) -> View:
+) -> DiagnosticReport:
     """Run diagnostics of metrics: baselines, chance, bad outputs, length and more.
 
     Examples
@@ -235,20 +164,11 @@ def diagnose_metrics(
     tertium meta diagnostics --human judgments.jsonl -m bleu chrf
     tertium meta diagnostics --human judgments.jsonl -m tertium-multi -o diagnostics.html
     """
-    paths = output.paths(DiagnosticReport)
-    study = meta_evaluate(inputs.human, metrics.load_judged(), **inputs.options(), resamples=0)
-    report = run_diagnostics(study, seed=tests.seed)
-    return View(
-        result=report,
-        printed=report.tables(chart=display.format == "text"),
-        warnings=report.skipped_lines(),
-        warns_aside=True,
-        files=[(report, path) for path in paths],
-    )
+    return run_diagnostics(read_judged(inputs, metrics.load_judged()), seed=tests.seed)
 
 
 def rank_by_protocol(
-    protocol: Annotated[str, Option(metavar="PROTOCOL")],
+    protocol: Literal["wmt24", "wmt25"],
     /,
     inputs: ScoredInputs,
     metrics: JudgedMetrics,
@@ -272,9 +192,8 @@ def rank_by_protocol(
     -----
     The rank is that of the average of SPA and acc_eq* over all language pairs.
     """
-    scorers = metrics.load_judged()
-    settings = {**inputs.options(), **field_values(tests)}
-    return rank_metrics(inputs.human, scorers, protocol=protocol, **settings)
+    judged_sets = read_judged(inputs, metrics.load_judged())
+    return rank_metrics(judged_sets, protocol, **field_values(tests))
 
 
 def evaluate_metric_decisions(
@@ -296,8 +215,8 @@ def evaluate_metric_decisions(
     --------
     tertium meta decisions --good-score 80 --human judgments.jsonl -m chrf tertium-multi
     """
-    scorers = metrics.load_judged()
-    return evaluate_decisions(inputs.human, scorers, min_good_score=good_score, **inputs.options())
+    judged_sets = read_judged(inputs, metrics.load_judged())
+    return evaluate_decisions(judged_sets, min_good_score=good_score)
 
 
 def fit_metric_thresholds(
@@ -309,7 +228,7 @@ def fit_metric_thresholds(
     --------
     tertium meta thresholds --human judgments.jsonl -m chrf bleu
     """
-    return fit_difference_scales(inputs.human, metrics.load_judged(), **inputs.options())
+    return fit_difference_scales(read_judged(inputs, metrics.load_judged(), level="system"))
 
 
 def compare_metric_spans(
@@ -334,21 +253,18 @@ def compare_metric_spans(
     tertium meta spans mymetric.jsonl --human modern/dev/mqm/ted21
     tertium meta spans --human mqm.tsv -m tertium-multi
     """
-    scorers = metrics.load_judged()
-    settings = {**inputs.options(), **field_values(tests)}
-    return compare_spans(inputs.human, scorers, spans=spans, **settings)
+    return compare_spans(inputs, metrics.load_judged(), spans=spans, **field_values(tests))
 
 
 def find_metric_disagreement(
     metrics: JudgedMetrics,
     compute: Compute,
     judge: JudgeConnection,
-    display: Display,
     *,
     human: Annotated[InFiles, Option(group="Input")],
     gold: Annotated[str, Option(group="Input")] = "",
     count: Annotated[int, Option("-n", "--count", group="Output")] = 0,
-) -> View:
+) -> ErrorAnalysis:
     """Compare two metrics on the translations with the best human scores.
 
     Parameters
@@ -373,11 +289,8 @@ def find_metric_disagreement(
     """
     if count < 0:
         raise UsageError(f"--count {count}: expected 0 or more")
-    if count and display.format not in ("text", "json"):
-        raise UsageError(f"--count needs -f text or json, got -f {display.format}")
     if len(metrics.metrics) != 2:
         option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
         raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
     first, second = metrics.load_judged()
-    analysis = analyse(read_judgment_sets(human, gold), first, second, example_count=count)
-    return View(result=analysis, warns_aside=True)
+    return analyse(read_judgment_sets(human, gold), first, second, example_count=count)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from tertium.core.atomic import PathLike
 from tertium.core.charts import ScatterChart
-from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError
 from tertium.core.result import Column, Result, Section, Table
 from tertium.core.specs import check_unique_names
-from tertium.evaluation.judged_inputs import Files, MetaInputs, Sources, as_list, load_meta_inputs
+from tertium.evaluation.judged import (
+    JudgedSets,
+    Metrics,
+    ScoredInputs,
+    Sources,
+    as_inputs,
+    as_list,
+    read_judged,
+)
 from tertium.evaluation.slice_scores import slice_agreement
 from tertium.meta.agreement_results import Results
-from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
-from tertium.meta.tasks import STATISTICS, Level, Task, resolve_statistic, tasks_for
+from tertium.meta.tasks import STATISTICS, Level, resolve_statistic, tasks_for
 from tertium.metrics.base.loading import load_metrics
-from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import format_signature
 from tertium.studies.scatter_charts import check_panels, make_scatter_charts
 
-if TYPE_CHECKING:
-    from tertium.studies.text_and_score_checks import DiagnosticReport
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AgreementStudy(MetaInputs, Result):
+class AgreementStudy(JudgedSets, Result):
     """Agreement of metrics with human judgments, as returned by `tertium.meta_evaluate`.
 
     Attributes
@@ -37,19 +39,13 @@ class AgreementStudy(MetaInputs, Result):
         The value, interval, p-values and rank of each metric in each task.
     statistics
         The statistics that were computed.
-    level
-        The level of `sets`: the first one if several were computed.
     slices
         Results by slice, for each column that was sliced by.
-    diagnostics
-        The report of `run_diagnostics`, if it belongs to the study.
     """
 
     results: Results = field(repr=False)
     statistics: tuple[str, ...]
-    level: str
     slices: Mapping[str, Results] = field(default_factory=dict, repr=False)
-    diagnostics: DiagnosticReport | None = field(default=None, repr=False)
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
@@ -58,21 +54,13 @@ class AgreementStudy(MetaInputs, Result):
             **self.results.records(),
             "judgments_left_out": self.excluded_counts,
             **({"slices": sliced} if sliced else {}),
-            **({"panel": self.diagnostics.records()} if self.diagnostics else {}),
         }
 
-    def tables(
-        self, *, intervals: bool = False, p_values: bool = False, chart: bool = False
-    ) -> list[Table]:
-        """Return tables of statistics, slices and diagnostics.
-
-        `intervals`, `p_values` and `chart` (in text) add those of metrics and of diagnostics.
-        """
+    def tables(self, *, intervals: bool = False, p_values: bool = False) -> list[Table]:
+        """Return tables of statistics and slices."""
         tables = self.results.tables(intervals=intervals, p_values=p_values)
         for by, results in self.slices.items():
             tables += results.slice_tables(by, intervals=intervals)
-        if self.diagnostics:
-            tables += self.diagnostics.tables(chart=chart)
         return tables
 
     @property
@@ -81,13 +69,11 @@ class AgreementStudy(MetaInputs, Result):
         return "Metrics and human scores"
 
     def sections(self) -> list[Section]:
-        """Return the agreement overall and by slice, diagnostics, and signatures of metrics."""
+        """Return the agreement overall and by slice, and signatures of metrics."""
         sections = replace(self.results, negated=self.negated_metrics).sections()
         for by, results in self.slices.items():
             contents = [*results.slice_tables(by), *results.slice_charts(by)]
             sections.append(Section(f"By {by}", contents))
-        if self.diagnostics:
-            sections += self.diagnostics.sections()
         segments = [[*data.texts().values()] for data in self.human_data.values()]
         signatures = [format_signature(m, own) for m in self.metrics for own in segments if own]
         if signatures:
@@ -97,12 +83,10 @@ class AgreementStudy(MetaInputs, Result):
     def file_table(
         self, suffix: str = "", *, intervals: bool = False, p_values: bool = False
     ) -> Table:
-        """Return one table: of diagnostics if there are any, else of one statistic.
+        """Return the table of one statistic, or a row for each value of several.
 
-        Several statistics, p-values and slices have a row for each value; `by` names the slices.
+        p-values and slices have a row for each value, too; `by` names the slices.
         """
-        if self.diagnostics:
-            return self.diagnostics.file_table()
         is_single = len(self.results.by_statistic()) == 1
         if is_single and not p_values and not self.slices:
             return self.results.agreement_table(intervals=intervals)
@@ -132,32 +116,22 @@ class AgreementStudy(MetaInputs, Result):
         return charts
 
     def warning_lines(self) -> list[str]:
-        """Return why judgments or metric scores were not used, and diagnostics not run."""
+        """Return why judgments or metric scores were not used."""
         lines = [
             f"{name}: excluded: {reason}: {count:,}"
             for name, counts in self.excluded_counts.items()
             for reason, count in counts.items()
         ]
-        skipped = self.diagnostics.skipped_lines() if self.diagnostics else []
-        return [*lines, *self.results.exclusion_lines(), *skipped]
+        return [*lines, *self.results.exclusion_lines()]
 
 
 def meta_evaluate(
-    human: Sources,
-    metrics: str | Metric | Sequence[str | Metric] = (),
+    human: Sources | ScoredInputs,
+    metrics: Metrics = (),
     *,
-    scores: Files = (),
     statistic: str | Sequence[str] = (),
     level: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
-    lps: str | Sequence[str] = (),
-    exclude: str | Sequence[str] = (),
-    gold: str = "",
-    data: PathLike | None = None,
-    standardize: bool = False,
-    lower_better: str | Sequence[str] = (),
-    human_baseline: Sources = (),
-    scores_from_rows: bool | str | Sequence[str] = False,
     seed: int = 12345,
     **options: Any,
 ) -> AgreementStudy:
@@ -169,8 +143,6 @@ def meta_evaluate(
         Files, folders, names of sets in `data`, or sets in memory.
     metrics
         Metrics that score the judged translations.
-    scores
-        Files of metric scores. Without `metrics` and `scores`, those next to the judgments.
     statistic
         One or more statistics by their names in papers ("pearson", "acc_eq*", "SPA"), see
         `tertium.meta.tasks.STATISTICS`. By default Pearson's r, or WMT's tau for comparisons.
@@ -178,26 +150,17 @@ def meta_evaluate(
         "segment", "system" or both. By default the usual level of each statistic.
     by
         Columns to slice by: domain, document, length, language or a column of the judgments.
-    lps, exclude
-        Language pairs to keep, and systems to leave out.
-    gold
-        Which human scores to read, if a file or folder has several.
-    data
-        Folder of named sets.
-    standardize
-        Whether to turn ratings into z-scores of each annotator.
-    lower_better
-        Metrics of `scores` where a lower score is better.
-    human_baseline
-        Human scores to add as another metric: a second campaign, or "rater" for a held-out rater.
-    scores_from_rows
-        Whether to add the metric scores in the field `scores` of the judgments, or the names of
-        those to add. They are used in any case if no other metric is given.
     seed
         Seed of resampling.
     options
-        Other fields of `tertium.meta.Task`: grouping, test, over, resamples, confidence_level,
-        alpha, threshold.
+        What to read: `scores` (files of metric scores; without `metrics` and `scores`, those next
+        to the judgments), `scores_from_rows` (metric scores in the field `scores` of the judgments:
+        True or names), `lower_better` (metrics of `scores` where a lower score is better), `lps`,
+        `exclude` (systems to leave out), `gold` (which human scores, if there are several), `data`
+        (folder of named sets), `standardize` (turn ratings into z-scores of each annotator) and
+        `human_baseline` (human scores as another metric: a second campaign, or "rater" for a
+        held-out rater). How to measure: the fields of `tertium.meta.Task` grouping, test, over,
+        resamples, confidence_level, alpha, threshold.
 
     Returns
     -------
@@ -215,46 +178,41 @@ def meta_evaluate(
     for option, values in (("--statistic", statistics), ("--level", levels), ("--by", columns)):
         check_unique_names(option, values)
     by_level = _statistics_by_level(statistics, levels)
-    _check_options(by_level, options)
+    input_names = {own.name for own in fields(ScoredInputs)}
+    input_options = {name: options.pop(name) for name in [*options] if name in input_names}
+    for at, names in by_level.items():  # reject incompatible options before metrics score
+        for name in names or ["pearson"]:
+            tasks_for([""], name, level=at if names else "", **options)
+    inputs = as_inputs(human, input_options)
     loaded = load_metrics(metrics) if metrics else ()
-    inputs = {
-        at: load_meta_inputs(
-            human,
-            loaded,
-            scores=scores,
-            level=at,
-            # SPA compares systems, but needs human scores of segments.
-            judgment_level="segment" if "spa" in names else at,
-            lps=as_list(lps),
-            exclude=as_list(exclude),
-            gold=gold,
-            data=data,
-            standardize=standardize,
-            lower_better=as_list(lower_better),
-            human_baseline=human_baseline,
-            scores_from_rows=scores_from_rows,
-        )
+    inputs_by_level = {
+        # SPA compares systems, but needs human scores of segments
+        at: read_judged(inputs, loaded, level=at, judgment_level="segment" * ("spa" in names))
         for at, names in by_level.items()
     }
-    first = next(iter(inputs.values()))
-    all_metrics = tuple(
-        dict.fromkeys(m for i in inputs.values() for s in i.sets for m in s.metrics)
+    first = next(iter(inputs_by_level.values()))
+    specs = tuple(
+        dict.fromkeys(m for own in inputs_by_level.values() for s in own.sets for m in s.metrics)
     )
     results: list[Results] = []
     sliced: dict[str, list[Results]] = {column: [] for column in columns}
     for at, names in by_level.items():
-        sets = tuple(aligned.with_metrics(all_metrics) for aligned in inputs[at].sets)
-        tasks = _make_tasks(sets, names, at, options)
+        sets = [aligned.with_metrics(specs) for aligned in inputs_by_level[at].sets]
+        compared = at == "segment" and all(own.comparisons is not None for own in sets)
+        tasks = [
+            task
+            for name in names or ["tau-strict" if compared else "pearson"]
+            for task in tasks_for([own.name for own in sets], name, level=at, **options)
+        ]
         results.append(MetaEvaluation(sets, seed=seed).run(tasks))
         for column in columns:
-            part = slice_agreement(sets, inputs[at].human_data, column, tasks, seed=seed)
+            part = slice_agreement(sets, inputs_by_level[at].human_data, column, tasks, seed=seed)
             sliced[column].append(part)
     merged = _merge_results(results)
     return AgreementStudy(
         **vars(first),
         results=merged,
         statistics=tuple(dict.fromkeys(result.task.statistic for result in merged.tasks)),
-        level=next(iter(by_level)),
         slices={column: _merge_results(parts) for column, parts in sliced.items()},
     )
 
@@ -266,31 +224,10 @@ def _statistics_by_level(statistics: Sequence[str], levels: Sequence[str]) -> di
     by_level: dict[str, list[str]] = {level: [] for level in levels}
     for name in statistics:
         usual = STATISTICS[name].levels
-        supported = [level for level in levels if level in usual] if len(levels) > 1 else levels
-        if levels and not supported:
-            raise UsageError(
-                f"{name} supports level {' or '.join(usual)}, not {' or '.join(levels)}"
-            )
-        for level in supported or usual[:1]:
+        supported = [level for level in levels if level in usual]
+        for level in supported or levels or usual[:1]:
             by_level.setdefault(level, []).append(name)
     return {level: names for level, names in by_level.items() if names}
-
-
-def _check_options(by_level: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> None:
-    """Reject incompatible options before metrics score."""
-    tasks_for((), "pearson", **options)
-    for level, names in by_level.items():
-        for name in names:
-            tasks_for(("",), name, level=level, **options)
-
-
-def _make_tasks(
-    sets: Sequence[AlignedScores], statistics: Sequence[str], level: str, options: Mapping[str, Any]
-) -> list[Task]:
-    compared = level == "segment" and all(aligned.comparisons is not None for aligned in sets)
-    chosen = statistics or ["tau-strict" if compared else "pearson"]
-    names = [aligned.name for aligned in sets]
-    return [task for s in chosen for task in tasks_for(names, s, level=level, **options)]
 
 
 def _merge_results(parts: Sequence[Results]) -> Results:

@@ -23,7 +23,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
-from tertium.evaluation.judged_inputs import as_list
+from tertium.evaluation.judged import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
 from tertium.evaluation.paired_tests import Test, check_test_options
 from tertium.evaluation.rows import find_scorable

@@ -1,0 +1,315 @@
+"""Diagnostics: known failure modes, checked on any metric and judged set.
+
+study = tertium.meta_evaluate("judgments.jsonl", ["chrf", "tertium-small"])
+for diagnostic in run_diagnostics(study).diagnostics:
+    print(diagnostic.question, diagnostic.summary)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tertium.core.arrays import FloatArray
+from tertium.core.charts import DotChart
+from tertium.core.errors import DataError, UsageError
+from tertium.core.resampling import percentile_interval
+from tertium.core.result import Column, Result, Section, Table, format_number
+from tertium.core.runtime import track_progress
+from tertium.evaluation.judged import JudgedSets
+from tertium.studies import score_checks, text_checks
+from tertium.studies.diagnostic_data import DiagnosticData, DiagnosticRow, average
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiagnosticCheck:
+    """A question about metrics: how it is measured, and how the result is read.
+
+    `measure` returns rows of values. The sentence about a series is `reading`, a format of its
+    `name`, and of its `first`, `last`, `low`est and `high`est value and their rows.
+    Charts mark the `reference_value` and show at least `axis_range`.
+    """
+
+    name: str
+    question: str
+    label: str
+    measure: Callable[[DiagnosticData], dict[str, DiagnosticRow]]
+    reading: str
+    note: str = ""
+    reference_value: float = 0.0
+    axis_range: tuple[float, float] = (np.nan, np.nan)
+
+
+SHARES = (0.0, 1.0)
+CHECKS = (
+    DiagnosticCheck(
+        name="sentinels",
+        question="Can human agreement be reached without comparing texts?",
+        label="Pearson r with human scores",
+        measure=score_checks.check_sentinels,
+        reading="{name}: {last_row} reaches r = {last:.3f}, {first_row} {first:.3f}",
+        note="sentinels: ridge regressions on surface features, cross-fitted in "
+        f"{score_checks.FOLDS} folds",
+    ),
+    DiagnosticCheck(
+        name="chance",
+        question="How far is acc_eq* above chance?",
+        label="acc_eq* by item",
+        measure=score_checks.check_chance,
+        reading="{name} reaches {first:.3f}, its shuffled scores {last:.3f}",
+        axis_range=SHARES,
+    ),
+    DiagnosticCheck(
+        name="bad outputs",
+        question="Are outputs that are not translations scored low?",
+        label="share of real translations that score lower",
+        measure=text_checks.check_bad_outputs,
+        reading="{name} rates {high_row} above {high:.0%} of outputs",
+        axis_range=SHARES,
+    ),
+    DiagnosticCheck(
+        name="references",
+        question="How does it depend on the reference?",
+        label="Pearson r with human scores",
+        measure=text_checks.check_references,
+        reading="{name} reaches r = {last:.3f} with another segment's reference instead of "
+        "{first:.3f}",
+        note="the same translations in every row",
+    ),
+    DiagnosticCheck(
+        name="length",
+        question="Does the score depend on text length?",
+        label="change of the mean score, in standard deviations",
+        measure=text_checks.check_length,
+        reading="{name} changes by {last:+.2f} standard deviations with the longest texts",
+        note=f"joined texts are among the best {text_checks.GOOD_SHARE:.0%} by human score",
+    ),
+    DiagnosticCheck(
+        name="order",
+        question="Does a score depend on the other segments of the batch?",
+        label="largest change of a score",
+        measure=text_checks.check_order,
+        reading="{name} changes by at most {high:.3g}",
+    ),
+    DiagnosticCheck(
+        name="domains",
+        question="Is human agreement similar in all domains, documents or lengths?",
+        label="Pearson r with human scores",
+        measure=score_checks.check_domains,
+        reading="{name} agrees least on {low_row} ({low:.3f}), most on {high_row} ({high:.3f})",
+    ),
+    DiagnosticCheck(
+        name="best systems",
+        question="Are the best systems ordered correctly?",
+        label="share of system pairs in human order",
+        measure=score_checks.check_best_systems,
+        reading="{name} orders {first:.0%} of all pairs, {last:.0%} among the best",
+        reference_value=0.5,
+        axis_range=SHARES,
+    ),
+    DiagnosticCheck(
+        name="interference",
+        question="Does it overrate the outputs it prefers?",
+        label="gain of the chosen outputs, in standard deviations",
+        measure=score_checks.check_interference,
+        reading="{name}: {last:+.2f} under human scores, up to {high:+.2f} {high_row}",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnostic(DiagnosticCheck):
+    """The result of a check on all sets: its rows, and notes below the table."""
+
+    rows: Mapping[str, DiagnosticRow]
+    notes: Sequence[str]
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        return next(iter(self.rows.values())).series
+
+    @property
+    def values(self) -> FloatArray:
+        """The values of all rows, (rows, series)."""
+        return np.stack([row.values for row in self.rows.values()])
+
+    @cached_property
+    def intervals(self) -> FloatArray:
+        """The 95 % intervals of the values, (rows, series, 2); NaN without sampling variation."""
+        bounds = [percentile_interval(row.draws) for row in self.rows.values()]
+        return np.stack([np.stack(own, axis=-1) for own in bounds])
+
+    @property
+    def summary(self) -> str:
+        """What the result says about each series, in one sentence."""
+        sentences = [self._read(n) for n in range(len(self.series))]
+        return "; ".join(sentences) + "."
+
+    def _read(self, series: int) -> str:
+        values, name = self.values[:, series], self.series[series]
+        if np.isnan(values).all():
+            return f"{name} is undefined"
+        low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
+        names = [*self.rows]
+        return self.reading.format(
+            name=name,
+            first=values[0],
+            first_row=names[0],
+            last=values[-1],
+            last_row=names[-1],
+            low=values[low],
+            low_row=names[low],
+            high=values[high],
+            high_row=names[high],
+        )
+
+    def records(self) -> dict[str, Any]:
+        """Return all values as plain values, for JSON."""
+        rows = []
+        for name, values, bounds in zip(self.rows, self.values, self.intervals, strict=True):
+            own = dict(zip(self.series, values.tolist(), strict=True))
+            intervals = dict(zip(self.series, bounds.tolist(), strict=True))
+            rows.append({"row": name, **own, "intervals": intervals})
+        return {
+            "doubt": self.name,
+            "question": self.question,
+            "measure": self.label,
+            "reading": self.summary,
+            "rule": self.reference_value,
+            "rows": rows,
+            "notes": list(self.notes),
+        }
+
+    def table(self) -> Table:
+        """Return rows x series."""
+        names = [*self.rows]
+        columns = [Column("", names.__getitem__)]
+        columns += [self._series_column(n) for n in range(len(self.series))]
+        between = ""
+        if not np.isnan(self.intervals).all():
+            between = "; in brackets 95 % bootstrap intervals over items"
+        notes = [self.summary, f"values: {self.label}{between}", *self.notes]
+        return Table(columns, range(len(names)), f"{self.name}: {self.question}", notes)
+
+    def _series_column(self, series: int) -> Column:
+        """Return values with their intervals, which have one decimal less."""
+        values, intervals = self.values[:, series].tolist(), self.intervals[:, series]
+
+        def text(row: int, decimals: int) -> str:
+            value, (low, high) = format_number(values[row], decimals), intervals[row]
+            if np.isnan(low):
+                return value
+            digits = max(decimals - 1, 0)
+            return f"{value} [{low:z.{digits}f}, {high:z.{digits}f}]"
+
+        return Column(self.series[series], values.__getitem__, 3, text=text, adjustable=True)
+
+    def chart(self) -> DotChart:
+        """Return rows x series with their intervals; a line marks the reference value."""
+        return DotChart(
+            title=self.question,
+            caption=self.name,
+            label=self.label,
+            rows=[*self.rows],
+            series=self.series,
+            values=self.values,
+            intervals=self.intervals,
+            reference_value=self.reference_value,
+            axis_range=self.axis_range,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiagnosticReport(Result):
+    """The diagnostics that could be run, and the reasons why others were skipped."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: Mapping[str, str]
+
+    def records(self) -> dict[str, Any]:
+        """Return all diagnostics as plain values, for JSON."""
+        records = [diagnostic.records() for diagnostic in self.diagnostics]
+        return {"doubts": records, "not_asked": dict(self.skipped)}
+
+    def tables(self) -> list[Table]:
+        """Return one table per diagnostic."""
+        return [diagnostic.table() for diagnostic in self.diagnostics]
+
+    def contents(self) -> list[Any]:
+        """Return the tables, and which diagnostics were skipped."""
+        return [*self.tables(), *self.warning_lines()]
+
+    def sections(self) -> list[Section]:
+        """Return each diagnostic with its chart, then those that were skipped."""
+        contents: list[Any] = []
+        for diagnostic in self.diagnostics:
+            contents += [diagnostic.table(), diagnostic.chart()]
+        return [Section("Diagnostics", [*contents, self.warning_lines()])]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per value."""
+        rows = []
+        for diagnostic in self.diagnostics:
+            for record in diagnostic.records()["rows"]:
+                for series, (low, high) in record["intervals"].items():
+                    rows.append((diagnostic.name, record["row"], series, record[series], low, high))
+        names = "diagnostic row series value low high".split()
+        return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
+
+    def warning_lines(self) -> list[str]:
+        """Return one line per diagnostic that the data did not allow."""
+        return [f"{name}: skipped: {reason}" for name, reason in self.skipped.items()]
+
+
+def run_diagnostics(judged_sets: JudgedSets, *, seed: int = 12345) -> DiagnosticReport:
+    """Run every diagnostic on every judged set; results of several sets are merged if possible."""
+    if judged_sets.level != "segment":
+        raise UsageError(
+            "diagnostics need the segment level: leave out --level and system-level statistics"
+        )
+    sets = {
+        aligned.name: DiagnosticData(
+            aligned=aligned,
+            human_data=judged_sets.human_data[aligned.name],
+            metrics=judged_sets.metrics,
+            seed=seed,
+        )
+        for aligned in judged_sets.sets
+    }
+    diagnostics, skipped = [], {}
+    for check in track_progress(CHECKS, "diagnostics"):
+        try:
+            diagnostics.append(run_check(check, sets))
+        except DataError as reason:
+            skipped[check.name] = str(reason)
+    return DiagnosticReport(diagnostics=tuple(diagnostics), skipped=skipped)
+
+
+def run_check(check: DiagnosticCheck, sets: Mapping[str, DiagnosticData]) -> Diagnostic:
+    """Run one check on the sets that allow it, or raise the error of the first set."""
+    results: dict[str, dict[str, DiagnosticRow]] = {}
+    errors: list[DataError] = []
+    for name, data in sets.items():
+        try:
+            if np.isnan(data.human).all():
+                raise DataError("there are only system scores")
+            results[name] = check.measure(data)
+        except DataError as error:
+            errors.append(error)
+    if not results:
+        raise errors[0]
+    notes = [check.note] if check.note else []
+    if len(results) > 1:
+        notes.append(f"mean over {len(results)} sets: {', '.join(results)}")
+    return Diagnostic(**vars(check), rows=merge_rows([*results.values()]), notes=notes)
+
+
+def merge_rows(sets: Sequence[Mapping[str, DiagnosticRow]]) -> dict[str, DiagnosticRow]:
+    """Return each row as its mean over the sets that have it."""
+    names = dict.fromkeys(name for rows in sets for name in rows)
+    return {name: average([rows[name] for rows in sets if name in rows]) for name in names}
