@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from inspect import Signature as CallSignature
+from inspect import signature
+from typing import Any, ClassVar
 
 import numpy as np
 from sacrebleu.metrics.base import Metric, Score, Signature
@@ -14,8 +16,10 @@ from tertium.core.frames import is_missing
 from tertium.core.segment import check_texts
 from tertium.metrics.base.capabilities import HasSettings
 from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric as TertiumMetric
 from tertium.metrics.base.metric import compute_statistics
+from tertium.metrics.lexical.sacrebleu_adapter import explain_tokenizer
 from tertium.version import __version__
 
 __all__ = ["CountingMetric", "Metric", "Score", "Signature", "Streams"]
@@ -27,20 +31,41 @@ logger = logging.getLogger(__name__)
 
 
 class CountingMetric(Metric):
-    """Checks and counts texts with a tertium metric, and adds tertium to signatures."""
+    """Checks and counts texts with a tertium metric, and adds tertium to signatures.
 
+    Subclasses come before a class of sacrebleu, whose arguments they take, and name the metric.
+    """
+
+    metric_name: ClassVar[str]
     metric: TertiumMetric
+    __signature__: ClassVar[CallSignature]
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        bound = self.__signature__.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        settings = self._settings(bound.arguments)
+        self.metric = load_metric(self.metric_name, **settings)
+        with explain_tokenizer(settings.get("tokenize", "")):
+            super().__init__(*arguments, **keywords)  # type: ignore[no-untyped-call]
+
+    def __init_subclass__(cls) -> None:
+        """Show the arguments of sacrebleu's class in help and completion."""
+        cls.__signature__ = signature(cls.__mro__[2])
+
+    def _settings(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments that the metric of tertium has."""
+        return {name: value for name, value in arguments.items() if name != "references"}
 
     def get_signature(self) -> Signature:
         """Return sacrebleu's signature, plus tertium's version and the settings it omits."""
         if not hasattr(self, "num_refs"):
             raise UsageError("score something first: the signature counts the references")
-        signature: Signature = super().get_signature()
+        extended: Signature = super().get_signature()
         fields = self.metric.signature_fields(()) if isinstance(self.metric, HasSettings) else {}
         omitted = {key: fields[key] for key in ("order", "beta") if key in fields}
-        signature.info |= {**omitted, "tertium": __version__}
-        signature._abbr |= {key: key for key in (*omitted, "tertium")}
-        return signature
+        extended.info |= {**omitted, "tertium": __version__}
+        extended._abbr |= {key: key for key in (*omitted, "tertium")}
+        return extended
 
     def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
         """Score one sentence; references that are None are skipped."""
