@@ -190,18 +190,6 @@ def test_what_raters_see_otherwise_than_in_pearmut_is_a_warning(
     assert read_campaign(tmp_path / "ours.json").instructions == "Be strict."
 
 
-@pytest.mark.parametrize("tool", ["appraise", "label-studio"])
-def test_tools_that_are_no_longer_written_name_what_to_use(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
-) -> None:
-    write_campaign(plan(), tmp_path / "ours.json")
-    where = [str(tmp_path / "ours.json"), "-o", str(tmp_path / "theirs.json")]
-    assert main(["plan", "convert", *where, "--as", tool]) == 2
-    error = capsys.readouterr().err
-    assert f"--as {tool} was removed: use --as pearmut, or `tertium annotate`" in error
-    assert not (tmp_path / "theirs.json").exists()
-
-
 @pytest.mark.parametrize("folder", ["campaigns-before-add", "campaigns-after-add"])
 def test_campaigns_of_pearmut_1_1_6_round_trip_or_are_refused(tmp_path: Path, folder: str) -> None:
     if not PEARMUT_1_1_6.is_dir():

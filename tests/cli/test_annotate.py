@@ -100,7 +100,6 @@ def test_judgments_are_written_and_read_by_the_other_commands(
             "the folder no/such does not exist",
         ),
         (["-o", "judgments.jsonl"], "judgments.jsonl: expected a name that ends in .tsv"),
-        (["--links", "links.tsv"], "--links was removed: use -o FILE.tsv"),
     ],
 )
 def test_mistakes_get_one_line(

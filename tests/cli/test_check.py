@@ -98,7 +98,5 @@ def test_checks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("placeholders\tcritical\tall\tEvery placeholder")
     assert lines[-1].startswith("consistency")
-    assert main(["check", "--list-checks"]) == 2
-    assert "--list-checks was removed: use `tertium list checks`" in capsys.readouterr().err
     assert main(["check"]) == 2
     assert "-t is missing: give system outputs" in capsys.readouterr().err

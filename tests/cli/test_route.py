@@ -68,7 +68,6 @@ def test_spreadsheets_and_json(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "give `tertium route fit` or `tertium route apply`"),
         (["aply"], "unknown command 'route aply': did you mean 'route apply'"),
         (["-t", "judged.jsonl", "apply", "r.json"], "write `tertium route apply` first"),
-        (["apply", "r.json", "--use-pooled"], "--use-pooled was removed: judge at least 100 rows"),
         (
             ["apply", "r.json", "-t", "judged.jsonl", "-m", "chrf"],
             "it is an option of `tertium route fit`",

@@ -7,38 +7,36 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from textwrap import indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tertium.cli.argument_parser import COMMAND_GROUP, CommandParser
-from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
 METAVARS = {int: "N", float: "X", str: "NAME"}
+EMPTY = inspect.Parameter.empty  # the default of required parameters
 Command = Callable[..., Any]
+Sections = dict[str, str]  # of a docstring, by title
 
 
 @dataclass(frozen=True)
 class Argument:
     """An option or a positional argument of a command.
 
-    `owner` is the parameter, `name` the field of its dataclass or the parameter itself. `kind` is
-    the type of one value.
+    `owner` is the parameter, `name` the field of its dataclass or the parameter itself. `names` are
+    the option strings; a positional argument has none. `file` says how files are used.
     """
 
     owner: str
     name: str
-    kind: Any
-    default: Any
-    help: str
+    names: Sequence[str]
     group: str
-    is_list: bool = False
-    is_positional: bool = False
-    choices: tuple[Any, ...] | None = None
-    option: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    file: str
+    is_list: bool
+    settings: Mapping[str, Any]
 
     @property
     def dest(self) -> str:
@@ -46,96 +44,42 @@ class Argument:
         return f"{self.owner}.{self.name}"
 
     @property
-    def is_required(self) -> bool:
-        """Whether the argument has no default."""
-        return self.default is inspect.Parameter.empty
-
-    @property
     def usage(self) -> str:
         """How a positional argument is written in the usage line."""
-        name = self.option["metavar"] or self.name.upper()
-        name += " ..." * self.is_list
-        return name if self.is_required else f"[{name}]"
-
-    def names(self) -> list[str]:
-        """Return the option strings."""
-        prefix = "no-" if self.kind is bool and self.default is True else ""
-        return [*self.option["names"]] or [f"--{prefix}{self.name.replace('_', '-')}"]
+        name = self.settings["metavar"] + " ..." * self.is_list
+        return f"[{name}]" if "default" in self.settings else name
 
     def add_to(self, parser: CommandParser) -> None:
         """Add the argument to a parser."""
-        settings: dict[str, Any] = {"help": self._help()}
-        if self.kind is bool:
-            settings["action"] = "store_false" if self.default is True else "store_true"
-        else:
-            settings |= self._value_settings()
         group = parser.groups[self.group]
-        if self.is_positional:
-            if self.is_list:
-                settings["nargs"] = "+" if self.is_required else "*"
-            elif not self.is_required:
-                settings["nargs"] = "?"
-            group.add_argument(self.dest, **{**settings, **self.settings})
-            return
-        if self.is_list:
-            settings |= {"nargs": "+", "action": "extend"}
-        if self.is_required:
-            settings["required"] = True
-        group.add_argument(*self.names(), dest=self.dest, **{**settings, **self.settings})
-
-    def _value_settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {}
-        if not self.is_required:
-            is_copied = self.is_list and self.default is not None
-            settings["default"] = [*self.default] if is_copied else self.default
-        parse = self.option["parse"]
-        if self.choices is not None:
-            name = {"metavar": self.name.upper()} if self.is_positional else {}
-            return {**settings, "choices": self.choices, **name}
-        metavar = self.option["metavar"] or METAVARS.get(self.kind, "VALUE")
-        return {
-            **settings,
-            "metavar": metavar,
-            "type": _report_errors(parse) if parse else self.kind,
-        }
-
-    def _help(self) -> str:
-        text = self.help.replace("%", "%%")
-        has_value = not self.is_required and self.kind is not bool
-        if has_value and self.default not in (None, "", ()) and "(default" not in text:
-            default = " ".join(self.default) if self.is_list else self.default
-            text += f" (default: {default})"
-        return text
-
-    def files(self, values: Any) -> Iterator[tuple[str, str]]:
-        """Yield the option and the name of each file to be read or written."""
-        for value in [values] if isinstance(values, str) else values or []:
-            yield self.names()[0], value
-
-
-def _report_errors(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    def parse_argument(text: str) -> Any:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse_argument
+        if self.names:
+            group.add_argument(*self.names, dest=self.dest, **self.settings)
+        else:
+            group.add_argument(self.dest, **self.settings)
 
 
 def list_arguments(function: Command, types: Mapping[str, Any]) -> list[Argument]:
     """Return the arguments of a command whose parameters have these types."""
-    texts = read_docstring(function).entries
+    texts = read_entries(function)
     parameters = inspect.signature(function).parameters
     arguments: list[Argument] = []
     for name, hint in types.items():
         if dataclasses.is_dataclass(hint):
             arguments += _list_fields(name, hint)  # type: ignore[arg-type]
-        else:
-            parameter = parameters[name]
-            is_positional = parameter.kind is parameter.POSITIONAL_ONLY
-            own = (name, name, hint, parameter.default, texts)
-            arguments.append(_make_argument(*own, is_positional=is_positional))
+            continue
+        parameter = parameters[name]
+        is_positional = parameter.kind is parameter.POSITIONAL_ONLY
+        arguments.append(
+            _make_argument(
+                name,
+                name,
+                hint,
+                parameter.default,
+                texts.get(name, ""),
+                group=COMMAND_GROUP,
+                is_positional=is_positional,
+            )
+        )
     return arguments
 
 
@@ -157,13 +101,12 @@ def _list_fields(owner: str, kind: type[Any]) -> Iterator[Argument]:
     hints = get_type_hints(kind, include_extras=True)
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        texts |= read_docstring(base).entries
+        texts |= read_entries(base)
     for own_field in dataclasses.fields(kind):
-        default = own_field.default
-        if default is dataclasses.MISSING:
-            default = inspect.Parameter.empty
+        default = EMPTY if own_field.default is dataclasses.MISSING else own_field.default
         name = own_field.name
-        yield _make_argument(owner, name, hints[name], default, texts, group=kind.group)
+        text = texts.get(name, "")
+        yield _make_argument(owner, name, hints[name], default, text, group=kind.group)
 
 
 def _make_argument(
@@ -171,82 +114,87 @@ def _make_argument(
     name: str,
     hint: Any,
     default: Any,
-    texts: Mapping[str, str],
+    text: str,
     *,
-    group: str = COMMAND_GROUP,
+    group: str,
     is_positional: bool = False,
 ) -> Argument:
-    kind, options = _unwrap(hint)
+    kind, values = _unwrap(hint)
     is_list = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_list:
-        kind, more = _unwrap(get_args(kind)[0])
-        options = [*more, *options]
-    choices = get_args(kind) if get_origin(kind) is Literal else None
-    values: dict[str, Any] = dict.fromkeys(("names", "metavar", "group", "file", "parse"))
+        kind, inner_values = _unwrap(get_args(kind)[0])
+        values = inner_values | values
+    option = f"--{'no-' * (default is True)}{name.replace('_', '-')}"
+    names = values.pop("names", [option])
+    group, file = values.pop("group", group), values.pop("file", "")
     settings: dict[str, Any] = {}
-    for option in options:
-        values |= {key: value for key, value in option.values.items() if value}
-        settings |= option.settings
-    return Argument(
-        owner=owner,
-        name=name,
-        kind=kind,
-        default=default,
-        help=texts.get(name, ""),
-        group="Input" if is_positional else values["group"] or group,
-        is_list=is_list,
-        is_positional=is_positional,
-        choices=choices,
-        option={**values, "names": values["names"] or ()},
-        settings=settings,
-    )
+    if kind is bool:
+        settings["action"] = "store_false" if default is True else "store_true"
+    elif get_origin(kind) is Literal:
+        settings["choices"] = get_args(kind)
+        settings |= {"metavar": name.upper()} if is_positional else {}
+    else:
+        settings |= {"metavar": METAVARS.get(kind, "VALUE"), "type": kind}
+    if default is not EMPTY and kind is not bool:
+        settings["default"] = [*default] if is_list and default is not None else default
+    if is_positional:
+        names, group = (), "Input"
+        many, one = ("+", None) if default is EMPTY else ("*", "?")
+        settings["nargs"] = many if is_list else one
+    else:
+        settings["required"] = default is EMPTY
+        settings |= {"nargs": "+", "action": "extend"} if is_list else {}
+    settings["help"] = _describe(text, settings.get("default"))
+    return Argument(owner, name, names, group, file, is_list, settings | values)
 
 
-def _unwrap(hint: Any) -> tuple[Any, list[Option]]:
-    """Return a type without None and annotations, and the options of the annotations."""
+def _describe(text: str, default: Any) -> str:
+    """Return the help of an option, with its default."""
+    if default not in (None, "", []) and "(default" not in text:
+        value = " ".join(default) if isinstance(default, list) else default
+        text += f" (default: {value})"
+    return text.replace("%", "%%")
+
+
+def _unwrap(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a type without None and annotations, and the values of its `Option`s."""
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
-        kind, options = _unwrap(inner)
-        return kind, [*options, *(extra for extra in extras if isinstance(extra, Option))]
+        kind, values = _unwrap(inner)
+        for extra in extras:
+            values |= extra.values if isinstance(extra, Option) else {}
+        return kind, values
     if get_origin(hint) in (Union, UnionType):
         [inner] = [part for part in get_args(hint) if part is not NoneType]
         return _unwrap(inner)
-    return hint, []
+    return hint, {}
 
 
-@dataclass(frozen=True)
-class Docstring:
-    """A numpy docstring: a description, the entries of its parameters or attributes, examples."""
-
-    description: str
-    entries: Mapping[str, str]
-    examples: str = ""
-    notes: str = ""
+def read_docstring(documented: Any) -> Sections:
+    """Return the sections of a numpy docstring; the description has no title."""
+    text = inspect.cleandoc(documented.__doc__ or "")
+    head, *parts = re.split(r"^(\w+)\n-{3,}\n", text, flags=re.M)
+    texts = [part.strip("\n") for part in parts[1::2]]
+    return {"": head.strip(), **dict(zip(parts[::2], texts, strict=True))}
 
 
-def read_docstring(documented: Any) -> Docstring:
-    """Read the docstring of a function or a class."""
-    head, *parts = re.split(
-        r"^(\w+)\n-{3,}\n", inspect.cleandoc(documented.__doc__ or ""), flags=re.M
-    )
-    sections = dict(zip(parts[::2], parts[1::2], strict=True))
-    entries: dict[str, str] = {}
-    for title in ("Parameters", "Attributes"):
-        for match in re.finditer(r"^(\w+)\n((?:    .*\n?|\n)+)", sections.get(title, ""), re.M):
-            entries[match[1]] = _to_help(match[2])
-    notes, examples = (sections.get(title, "").strip("\n") for title in ("Notes", "Examples"))
-    return Docstring(head.strip(), entries, examples, notes)
+def read_entries(documented: Any) -> dict[str, str]:
+    """Return the help of each parameter or attribute, from the docstring."""
+    sections = read_docstring(documented)
+    text = sections.get("Parameters", sections.get("Attributes", ""))
+    entries = re.finditer(r"^(\w+)\n((?:    .*\n?|\n)+)", text, re.M)
+    return {entry[1]: _to_help(entry[2]) for entry in entries}
 
 
-def describe_command(function: Command, types: Mapping[str, Any]) -> Docstring:
+def describe_command(function: Command, types: Mapping[str, Any]) -> Sections:
     """Read the docstring of a command; those of its dataclasses may have examples and notes."""
-    docstring = read_docstring(function)
+    sections = read_docstring(function)
     for kind in filter(dataclasses.is_dataclass, types.values()):
         more = read_docstring(kind)
-        examples = more.examples or docstring.examples
-        notes = "\n\n".join(filter(None, [more.notes, docstring.notes]))
-        docstring = replace(docstring, examples=examples, notes=notes)
-    return docstring
+        notes = [part["Notes"] for part in (more, sections) if "Notes" in part]
+        sections |= {"Notes": "\n\n".join(notes)}
+        sections |= {"Examples": more["Examples"]} if "Examples" in more else {}
+    return sections
 
 
 def _to_help(text: str) -> str:
@@ -255,15 +203,12 @@ def _to_help(text: str) -> str:
     return line[0].lower() + line[1:] if line[1:2].islower() or line[1:2] == " " else line
 
 
-def make_epilog(docstring: Docstring) -> str:
+def make_epilog(sections: Sections) -> str:
     """Return the end of the help: examples and notes."""
     blocks = []
-    if docstring.examples:
-        lines = (f"  {line}".rstrip() for line in inspect.cleandoc(docstring.examples).splitlines())
-        blocks.append("examples:\n" + "\n".join(lines))
-    if docstring.notes:
-        blocks.append(docstring.notes)
-    return "\n\n".join(blocks)
+    if "Examples" in sections:
+        blocks.append("examples:\n" + indent(sections["Examples"], "  "))
+    return "\n\n".join([*blocks, *filter(None, [sections.get("Notes")])])
 
 
 def build_values(

@@ -56,8 +56,8 @@ def list_next_words() -> dict[str, list[str]]:
         completions = next_words.setdefault(words, [])
         function = load_command("train" if name in trainings else name)
         for argument in list_arguments(function, parameter_types(function, name.split()[1:])):
-            choices = [str(choice) for choice in argument.choices or ()]
-            completions += choices if argument.is_positional else argument.names()
-            if choices and not argument.is_positional:
-                next_words |= {f"{words} {option}": choices for option in argument.names()}
+            choices = [str(choice) for choice in argument.settings.get("choices", ())]
+            completions += argument.names or choices
+            if choices:
+                next_words |= {f"{words} {option}": choices for option in argument.names}
     return next_words

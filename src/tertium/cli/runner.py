@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from tertium.cli.argument_parser import CommandParser, HelpFormatter
 from tertium.cli.arguments import (
     Argument,
     Command,
-    Docstring,
+    Sections,
     build_values,
     describe_command,
     list_arguments,
@@ -32,7 +32,7 @@ from tertium.cli.progress import progress_bars
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, EarlyResult, split_kind
-from tertium.core.result import Result, Table, View
+from tertium.core.result import Table, View
 from tertium.data.record_files import to_json
 from tertium.data.tables import csv_lines
 from tertium.output.render import render_contents
@@ -42,23 +42,23 @@ FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed 
 
 
 def make_parser(
-    name: str, docstring: Docstring, arguments: Sequence[Argument], forms: Sequence[str] = ()
+    name: str, sections: Sections, arguments: Sequence[Argument], forms: Sequence[str] = ()
 ) -> CommandParser:
     """Build the parser of a command; `forms` are other commands with the same first word."""
-    positional = [argument.usage for argument in arguments if argument.is_positional]
-    epilog = make_epilog(docstring)
+    positional = [argument.usage for argument in arguments if not argument.names]
+    epilog = make_epilog(sections)
     longer = [form for form in forms if form.startswith(f"{name} ")]
     if longer:
         epilog += "\n\nmore commands:\n" + "\n".join(map(format_command, longer))
     parser = CommandParser(
         prog=f"tertium {name}",
         usage=" ".join([f"tertium {name}", *positional, "[OPTIONS]"]),
-        description=docstring.description,
+        description=sections[""],
         epilog=epilog,
         formatter_class=HelpFormatter,
     )
     parser.describe_unknown = partial(describe_owner, forms=forms)
-    for argument in sorted(arguments, key=lambda argument: not argument.is_positional):
+    for argument in sorted(arguments, key=lambda argument: bool(argument.names)):
         argument.add_to(parser)
     return parser
 
@@ -70,7 +70,7 @@ def describe_owner(word: str, forms: Sequence[str]) -> str:
             return f"; write `tertium {form}` first"
         function = load_command(form)
         arguments = list_arguments(function, parameter_types(function, ()))
-        if any(word in argument.names() for argument in arguments):
+        if any(word in argument.names for argument in arguments):
             return f"; it is an option of `tertium {form}`"
     return ""
 
@@ -91,67 +91,55 @@ def run_command(
         stream=sys.stderr,
     )
     check_files(arguments, parsed)
+    parameters = inspect.signature(function).parameters
     paths: list[str] = []
-    if "output" not in inspect.signature(function).parameters:
+    if "output" not in parameters:
         paths = values["output"].paths(get_type_hints(function)["return"])
+    positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
+    options = {n: values[n] for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
     with ExitStack() as settings:
         for value in values.values():
             if hasattr(value, "applied"):
                 settings.enter_context(value.applied())
         try:
             with progress_bars(display.quiet):
-                result = call(function, values)
+                result = function(*positional, **options)
         except EarlyResult as early:
-            show(early.result, display)
+            show(View(result=early.result), display)
             return 0
-        files = [(result, path) for path in paths]
-        if isinstance(result, View):
-            files += result.files
-        for part, path in files:
+        view = result if isinstance(result, View) else View(result=result)
+        for part, path in [*((result, path) for path in paths), *view.files]:
             part.write(path)
             if Path(path).suffix == ".html" and not display.quiet:
                 size = Path(path).stat().st_size / 1e6
                 print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)
-        show(result, display)
-        if isinstance(result, View) and result.then is not None:
+        show(view, display)
+        if view.then is not None:
             sys.stdout.flush()
-            result.then()
-    return result.exit_code
+            view.then()
+    return view.exit_code
 
 
-def call(function: Command, values: Mapping[str, Any]) -> Result:
-    """Call a function with the values of its parameters."""
-    positional, options = [], {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            positional.append(values[name])
-        else:
-            options[name] = values[name]
-    result: Result = function(*positional, **options)
-    return result
-
-
-def show(result: Result, display: Display) -> None:
+def show(view: View, display: Display) -> None:
     """Print a result, on a terminal in its width and with color."""
-    has_notes = display.format in FORMATS_WITH_NOTES
-    if isinstance(result, View) and result.bare is not None:
-        sys.stdout.write(result.bare)
-        has_notes = not result.warns_aside
+    has_notes = display.format in FORMATS_WITH_NOTES and not view.warns_aside
+    if view.bare is not None:
+        sys.stdout.write(view.bare)
+        has_notes = not view.warns_aside
     elif display.format == "json":
-        sys.stdout.write(to_json(result.records()))
+        sys.stdout.write(to_json(view.records()))
     elif display.format == "csv":
-        sys.stdout.writelines(csv_lines(result.file_table(".csv").values()))
+        sys.stdout.writelines(csv_lines(view.file_table(".csv").values()))
     elif display.format == "tsv":
-        sys.stdout.write(render_contents([result.file_table(".tsv")], "tsv"))
+        sys.stdout.write(render_contents([view.file_table(".tsv")], "tsv"))
     else:
         is_terminal = sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if is_terminal else None
         color = is_terminal and display.format == "text" and os.environ.get("TERM") != "dumb"
-        contents = [_adapt(part, display) for part in result.contents()]
+        contents = [_adapt(part, display) for part in view.contents()]
         sys.stdout.write(render_contents(contents, display.format, width=width, color=color))
-        has_notes = not (isinstance(result, View) and result.warns_aside)
     if not has_notes and not display.quiet:
-        for line in result.warning_lines():
+        for line in view.warning_lines():
             print(replace_control_characters(f"tertium: {line}"), file=sys.stderr)
 
 
@@ -168,23 +156,29 @@ def check_files(arguments: Sequence[Argument], parsed: argparse.Namespace) -> No
     inputs: list[str] = []
     outputs: list[tuple[str, str]] = []
     for argument in arguments:
-        role = argument.option["file"]
-        for option, path in argument.files(getattr(parsed, argument.dest)) if role else ():
-            if role == "read":
+        value = getattr(parsed, argument.dest) if argument.file else ()
+        for path in [value] if isinstance(value, str) else value or ():
+            if argument.file == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
-                continue
-            if path == "-":
-                raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
-            file = split_kind(path)[1]
-            if role != "folder" or not Path(file).is_dir():
-                check_writable(file)
-            outputs.append((option, file))
+            else:
+                outputs.append((argument.names[0], _check_output(argument, path)))
     for n, (option, path) in enumerate(outputs):
         for other_option, other_path in outputs[n + 1 :]:
             if _is_same_file(path, other_path):
                 raise UsageError(f"{option} and {other_option} both write {path}: give two files")
         if any(_is_same_file(path, name) for name in inputs if name):
             raise UsageError(f"{option} {path} is also an input file: give another name")
+
+
+def _check_output(argument: Argument, path: str) -> str:
+    """Return the file that an option writes, without its kind, if it can be written."""
+    if path == "-":
+        option = argument.names[0]
+        raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
+    file = split_kind(path)[1]
+    if argument.file != "folder" or not Path(file).is_dir():
+        check_writable(file)
+    return file
 
 
 def _is_same_file(first: str, second: str) -> bool:

@@ -37,29 +37,13 @@ class Option:
     file
         "read" if the value names files to read, "write" if it names files to write. Both are
         compared before the work, so that no input is overwritten. A "folder" may exist.
-    parse
-        A function that returns the value of a text, or raises `UsageError`.
-    settings
-        Other settings of `argparse.ArgumentParser.add_argument`, such as `nargs`.
+    type
+        A function that returns the value of a text, or raises `UsageError`; by default the type of
+        the annotation. Other values are also those of `argparse.ArgumentParser.add_argument`.
     """
 
-    def __init__(
-        self,
-        *names: str,
-        metavar: str = "",
-        group: str = "",
-        file: Literal["", "read", "write", "folder"] = "",
-        parse: Callable[[str], Any] | None = None,
-        **settings: Any,
-    ) -> None:
-        self.values = {
-            "names": names,
-            "metavar": metavar,
-            "group": group,
-            "file": file,
-            "parse": parse,
-        }
-        self.settings = settings
+    def __init__(self, *names: str, **values: Any) -> None:
+        self.values = {"names": names, **values} if names else values
 
 
 class LateOptions:
@@ -113,7 +97,7 @@ class Display:
     format: Annotated[
         Literal["text", "json", "tsv", "csv", "md", "latex"], Option("-f", "--format")
     ] = "text"
-    width: Annotated[int | None, Option("-w", "--width", metavar="N", parse=parse_decimals)] = None
+    width: Annotated[int | None, Option("-w", "--width", metavar="N", type=parse_decimals)] = None
     quiet: Annotated[bool, Option("-q", "--quiet")] = False
 
 
@@ -261,7 +245,7 @@ class Device:
 
     group: ClassVar[str] = "Runtime"
     device: Annotated[
-        str | None, Option("--device", "--gpus", metavar="NAME", parse=parse_device)
+        str | None, Option("--device", "--gpus", metavar="NAME", type=parse_device)
     ] = None
     threads: int | None = None
 

@@ -104,7 +104,7 @@ def _option_type(option: TrainingOption) -> Any:
         return option.kind
     metavar = "N+N" if get_origin(option.kind) is tuple else "N"
     parse = partial(parse_value, kind=option.kind, key=option.name)
-    return Annotated[str, Option(metavar=metavar, parse=parse)]
+    return Annotated[str, Option(metavar=metavar, type=parse)]
 
 
 def _describe_defaults(cls: type[TrainedModel], name: str) -> str:

@@ -71,7 +71,7 @@ class DesignOptions:
     group: ClassVar[str] = "Statistics"
     protocol: Protocol = "esa"
     difference: float | None = None
-    time: Annotated[float | None, Option(metavar="TIME", parse=parse_duration)] = None
+    time: Annotated[float | None, Option(metavar="TIME", type=parse_duration)] = None
     power: float = 0.8
     alpha: float = 0.05
     raters_per_segment: int = 1

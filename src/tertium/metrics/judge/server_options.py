@@ -62,7 +62,7 @@ class JudgeConnection:
     judge_url: Annotated[str | None, Option(metavar="URL")] = None
     concurrency: int | None = None
     request_timeout: float | None = None
-    price: Annotated[Price | None, Option(metavar="IN,OUT", parse=parse_price)] = None
+    price: Annotated[Price | None, Option(metavar="IN,OUT", type=parse_price)] = None
     budget: float | None = None
     allow_http: bool = False
     use_proxy: bool = False
