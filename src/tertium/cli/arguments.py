@@ -132,7 +132,6 @@ def _make_argument(
         settings["action"] = "store_false" if default is True else "store_true"
     elif get_origin(kind) is Literal:
         settings["choices"] = get_args(kind)
-        settings |= {"metavar": name.upper()} if is_positional else {}
     else:
         settings |= {"metavar": METAVARS.get(kind, "VALUE"), "type": kind}
     if default is not EMPTY and kind is not bool:
@@ -140,7 +139,7 @@ def _make_argument(
     if is_positional:
         names, group = (), "Input"
         many, one = ("+", None) if default is EMPTY else ("*", "?")
-        settings["nargs"] = many if is_list else one
+        settings |= {"metavar": name.upper(), "nargs": many if is_list else one}
     else:
         settings["required"] = default is EMPTY
         settings |= {"nargs": "+", "action": "extend"} if is_list else {}
