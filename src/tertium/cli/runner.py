@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -136,19 +136,23 @@ def show(view: View, display: Display) -> None:
         is_terminal = sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if is_terminal else None
         color = is_terminal and display.format == "text" and os.environ.get("TERM") != "dumb"
-        contents = [_adapt(part, display) for part in view.contents()]
+        hidden = view.warning_lines() if display.quiet else ()
+        contents = [_adapt(part, display, hidden) for part in view.contents()]
         sys.stdout.write(render_contents(contents, display.format, width=width, color=color))
     if not has_notes and not display.quiet:
         for line in view.warning_lines():
             print(replace_control_characters(f"tertium: {line}"), file=sys.stderr)
 
 
-def _adapt(part: Any, display: Display) -> Any:
-    """Return a table with the requested decimals, and without cautions if quiet."""
+def _adapt(part: Any, display: Display, hidden: Collection[str]) -> Any:
+    """Return a table with the requested decimals, and without warnings if quiet."""
     if not isinstance(part, Table):
         return part
     table = part.with_decimals(display.width)
-    return replace(table, cautions=()) if display.quiet else table
+    if not display.quiet:
+        return table
+    notes = [note for note in table.notes if note not in hidden]
+    return replace(table, cautions=(), notes=notes)
 
 
 def check_files(arguments: Sequence[Argument], parsed: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ a method `applied` that returns a context manager; the runner enters it before t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,13 +121,6 @@ class Output:
         """Return the files, after a check that results of a class can be written to them."""
         files = self.split(kinds_of_result(result))
         return [path for paths in files.values() for path in paths]
-
-    def check_suffixes(self, suffixes: Collection[str]) -> None:
-        """Raise an error for a file that no kind can be written to."""
-        for text in self.output:
-            kind, path = split_kind(text)
-            if not kind and Path(path).suffix not in suffixes:
-                raise suffix_error(path, suffixes)
 
     def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
         """Return the files of each kind; a file of no kind, or of several, is an error."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output
-from tertium.core.result import View, make_page
+from tertium.core.result import View
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
@@ -16,9 +15,7 @@ from tertium.evaluation.verdicts import describe_verdict
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
-COMPARISON_FILES: Mapping[str, FileKind] = {
-    "results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))
-}
+COMPARISON_FILES = {"results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))}
 
 
 def compare_files(
@@ -66,26 +63,18 @@ def compare_files(
         seed=tests.seed,
         alpha=tests.alpha,
     )
-    slices = tests.slice(comparison)
-    results = SlicedResult(comparison, slices)
-    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
-    slice_tables = [table for own in slices for table in own.tables()]
-    table = comparison.comparison_table(warnings=not display.quiet)
-    file_table = table
-    if slices:
+    results = SlicedResult(comparison, tests.slice(comparison), loaded, tests)
+    table = file_table = comparison.comparison_table()
+    if tests.by:
         file_table = results.slice_table()
     elif pairs:
         file_table = comparison.pair_list()
+    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
     return View(
         result=comparison,
-        printed=[table, *pair_tables, *slice_tables],
+        printed=[table, *pair_tables, *results.slice_tables()],
         table=file_table,
-        json=SlicedResult(comparison, slices, segments=False).plain_records(),
+        json=results.plain_records(segments=False),
         warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
-        files=[
-            (make_page("scores", comparison, loaded, slices=slices), path)
-            if path.endswith(".html")
-            else (results, path)
-            for path in files
-        ],
+        files=[(results, path) for path in files],
     )

@@ -285,7 +285,7 @@ class Comparison(Evaluation):
         """Return systems x (score, p-value against the baseline, rank) for each metric."""
         return [self.comparison_table()]
 
-    def comparison_table(self, *, warnings: bool = True) -> Table:
+    def comparison_table(self) -> Table:
         """Return systems x (score, p-value against the baseline, rank) for each metric."""
 
         def label(system: str, _: int) -> str:
@@ -297,7 +297,7 @@ class Comparison(Evaluation):
         ]
         for metric in self.metrics:
             columns += self._test_columns(metric)
-        lines = self.warning_lines() if warnings else []
+        lines = self.warning_lines()
         notes = [
             f"p: difference to {self.baseline}, {self.test_name}, seed {self.seed}; "
             f"* p < {self.alpha:g} (+ better, - worse)",

@@ -24,7 +24,6 @@ def rank_files(
     inputs: InputFiles,
     compute: Compute,
     judge: JudgeConnection,
-    display: Display,
     *,
     ranker: RankerName = None,
     sentence_level: Annotated[bool, Option("-sl", "--sentence-level", group="Output")] = False,
@@ -57,9 +56,7 @@ def rank_files(
     first = testset.segments(next(iter(testset.systems)))
     spec = ranker or recommend_ranker(first, target)
     ranking = rank(testset, load_scorer(spec, source, target, target_texts(testset)))
-    table = ranking.system_table(warnings=not display.quiet)
-    if sentence_level:
-        table = ranking.segment_table()
+    table = ranking.segment_table() if sentence_level else ranking.system_table()
     return View(
         result=ranking,
         printed=[table],

@@ -100,7 +100,7 @@ class Ranking(Result):
         """Return one row per system, best first."""
         return [self.system_table()]
 
-    def system_table(self, *, warnings: bool = True) -> Table:
+    def system_table(self) -> Table:
         """Return one row per system, best first."""
         matrix, ranks = self.matrix, self.ranks
         columns = [
@@ -116,7 +116,7 @@ class Ranking(Result):
             Column("best on", lambda n: int(self.best_on[n]), 0),
         ]
         count = len(self.testset)
-        lines = self.warning_lines() if warnings else []
+        lines = self.warning_lines()
         notes = [
             f"{count} segment{'s' * (count != 1)}, all pairs of {len(ranks)} systems",
             self.signature,

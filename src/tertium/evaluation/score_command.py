@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
-from tertium.core.result import Result, Table, View, format_number, make_page
+from tertium.core.result import Result, Table, View, format_number
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
@@ -60,13 +60,11 @@ class ScoreView:
         """Whether the table of systems is printed."""
         return not (self.score_only or self.sentence_level or self.document_level)
 
-    def tables(self, evaluation: Evaluation, *, warnings: bool) -> list[Table]:
+    def table(self, evaluation: Evaluation) -> Table:
         """Return the table of segments, documents or systems."""
         if self.sentence_level:
-            return [evaluation.segment_table(include_texts=self.with_texts)]
-        if self.document_level:
-            return [evaluation.document_table()]
-        return [evaluation.system_table(warnings=warnings)]
+            return evaluation.segment_table(include_texts=self.with_texts)
+        return evaluation.document_table() if self.document_level else evaluation.system_table()
 
     def bare_scores(self, evaluation: Evaluation, width: int | None) -> str:
         """Return one line of scores, one per metric, for each system, document or segment."""
@@ -126,9 +124,17 @@ def score_files(
         from tertium.evaluation.compare_command import compare_files
 
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
-    _check_view(tests, view, confidence, has_files=bool(output.output), display=display)
+    if tests.by and not view.is_of_systems:
+        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
+    is_json = display.format == "json" and not view.score_only
+    is_of_parts = view.sentence_level or view.document_level
+    if confidence and is_of_parts and not (is_json or output.output):
+        raise UsageError(
+            "--confidence: -sl and -dl show no intervals; omit one of them, or give -o FILE.json"
+        )
+    if tests.resamples is not None and not confidence:
+        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
     copies.check(inputs.translations)
-    output.check_suffixes(dict.fromkeys((*SCORE_FILES, *RESULT_FILES, *SPAN_FILES)))
     texts = inputs.read(by=tests.by)
     if view.document_level and not texts.testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
@@ -142,37 +148,37 @@ def score_files(
         resamples=DEFAULT_RESAMPLES["bootstrap"] if tests.resamples is None else tests.resamples,
         seed=tests.seed,
     )
-    slices = tests.slice(evaluation)
     if copies.write_back:
         from tertium.evaluation.writing_back import write_back
 
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
-    results = SlicedResult(evaluation, slices, segments=not view.only_system, is_stored=True)
-    tables = view.tables(evaluation, warnings=not display.quiet and display.format != "csv")
+    results = SlicedResult(
+        evaluation,
+        tests.slice(evaluation),
+        loaded,
+        tests,
+        segments=not view.only_system,
+        is_stored=True,
+    )
+    pairs: list[tuple[Result, str]] = [
+        (results, path) for path in (*files["scores"], *files["results"])
+    ]
+    if files.get("spans"):
+        from tertium.evaluation.error_marking import mark_errors
+
+        marked = mark_errors(evaluation, loaded)
+        marked.warn_about_missing_spans()
+        pairs += [(marked, path) for path in files["spans"]]
+    table = view.table(evaluation)
     return View(
         result=evaluation,
-        printed=[*tables, *(table for own in slices for table in own.tables())],
-        table=results.slice_table() if slices else tables[0],
-        json=SlicedResult(evaluation, slices, segments=view.sentence_level).plain_records(),
+        printed=[table, *results.slice_tables()],
+        table=results.slice_table() if tests.by else table,
+        json=results.plain_records(segments=view.sentence_level),
         bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
-        files=_pair_files(files, results, loaded, tests),
+        files=pairs,
     )
-
-
-def _check_view(
-    tests: Tests, view: ScoreView, confidence: bool, *, has_files: bool, display: Display
-) -> None:
-    if tests.by and not view.is_of_systems:
-        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
-    if tests.resamples is not None and not confidence:
-        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
-    is_of_parts = view.sentence_level or view.document_level
-    is_json = display.format == "json" and not view.score_only
-    if confidence and is_of_parts and not (is_json or has_files):
-        raise UsageError(
-            "--confidence: -sl and -dl show no intervals; omit one of them, or give -o FILE.json"
-        )
 
 
 def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKind]:
@@ -192,30 +198,3 @@ def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKin
             "tertium-multi"
         )
     return kinds
-
-
-def _pair_files(
-    files: Mapping[str, Sequence[str]],
-    results: SlicedResult,
-    metrics: Sequence[Metric],
-    tests: Tests,
-) -> list[tuple[Result, str]]:
-    """Return each file with the result that it holds; a page has significance tests."""
-    evaluation = results.results
-    pairs: list[tuple[Result, str]] = [(evaluation, path) for path in files["scores"]]
-    for path in files["results"]:
-        if path.endswith(".html"):
-            from tertium.evaluation.comparison import add_significance
-
-            tested = add_significance(evaluation, seed=tests.seed)
-            page = make_page("scores", tested, metrics, slices=tests.slice(tested))
-            pairs.append((page, path))
-        else:
-            pairs.append((results, path))
-    if files.get("spans"):
-        from tertium.evaluation.error_marking import mark_errors
-
-        marked = mark_errors(evaluation, metrics)
-        marked.warn_about_missing_spans()
-        pairs += [(marked, path) for path in files["spans"]]
-    return pairs

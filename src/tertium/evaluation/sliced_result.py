@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tertium.core.result import Result, Table
+from tertium.core.atomic import PathLike
+from tertium.core.result import Result, Table, make_page
+from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.system_scores import Evaluation
+from tertium.metrics.base.metric import Metric
 
 if TYPE_CHECKING:
     from tertium.evaluation.slice_scores import Slices
@@ -20,18 +23,25 @@ RESULT_FILES = (".json", ".md", ".tex", ".html")
 class SlicedResult(Result):
     """An evaluation or comparison with its slices by several columns.
 
-    `segments` tells whether records have the scores of segments, and `is_stored` whether these also
-    have a hash of sources and references, which a later test with stored scores compares.
+    A page shows significance tests, and explanations of the metrics. `segments` tells whether
+    records have the scores of segments, and `is_stored` whether these also have a hash of sources
+    and references, which a later test with stored scores compares.
     """
 
     results: Evaluation
     slices: Sequence[Slices] = ()
+    metrics: Sequence[Metric] = ()
+    tests: Tests = field(default_factory=Tests)
     segments: bool = True
     is_stored: bool = False
 
     def tables(self) -> list[Table]:
         """Return the tables of the results and of each column."""
-        return [*self.results.tables(), *(table for own in self.slices for table in own.tables())]
+        return [*self.results.tables(), *self.slice_tables()]
+
+    def slice_tables(self) -> list[Table]:
+        """Return the tables of each column."""
+        return [table for own in self.slices for table in own.tables()]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return the table of the results without slices."""
@@ -45,14 +55,29 @@ class SlicedResult(Result):
             records = [{**record, "inputs": inputs} for record in records]
         return records + [record for own in self.slices for record in own.records()]
 
-    def plain_records(self) -> Any:
-        """Return the records; a single one as an object, as sacrebleu does."""
-        records = self.records()
+    def plain_records(self, *, segments: bool) -> Any:
+        """Return the records to print; a single one as an object, as sacrebleu does."""
+        records = self.results.records(segments=segments)
+        records += [record for own in self.slices for record in own.records()]
         return records[0] if len(records) == 1 else records
+
+    def write(self, *paths: PathLike) -> None:
+        """Write files; a page compares the systems and explains scores."""
+        for path in paths:
+            if not str(path).endswith(".html"):
+                super().write(path)
+                continue
+            from tertium.evaluation.comparison import Comparison, add_significance
+
+            tested, slices = self.results, self.slices
+            if not isinstance(tested, Comparison):
+                tested = add_significance(tested, seed=self.tests.seed)
+                slices = self.tests.slice(tested)
+            make_page("scores", tested, self.metrics, slices=slices).write(path)
 
     def slice_table(self) -> Table:
         """Return all slices as one table; of several columns, the first cells name them."""
-        tables = [table for own in self.slices for table in own.tables()]
+        tables = self.slice_tables()
         if len(tables) == 1:
             return tables[0]
         joined: dict[str, list[Any]] = {}

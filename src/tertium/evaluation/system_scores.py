@@ -204,12 +204,12 @@ class Evaluation(Result):
             decimals=scores[0].decimals,
         )
 
-    def system_table(self, *, warnings: bool = True) -> Table:
+    def system_table(self) -> Table:
         """Return systems x metrics with intervals if computed; the best system is marked."""
         columns = [Column("system", str)]
         for metric in self.metrics:
             columns += self.score_columns(metric)
-        notes = [*self.signatures, *(self.warning_lines() if warnings else [])]
+        notes = [*self.signatures, *self.warning_lines()]
         return Table(columns, self.systems, notes=notes)
 
     def score_columns(self, metric: str) -> list[Column]:
