@@ -112,13 +112,6 @@ def test_unwritable_output_fails_early(
             "--count -3",
         ),
         (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
-        (
-            ["list", "citations", "models/nope:model=x"],
-            "models/nope: not the folder of a saved metric",
-        ),
-        (["list", "citations", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
-        (["list", "citations", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
-        (["list", "chrf++:beta=-1"], "beta must be from 0 to 1000"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),

@@ -74,7 +74,7 @@ def test_cache_info_and_clear(filled: Path, capsys: pytest.CaptureFixture[str]) 
     assert record["texts"] == {"transformer-2:abcdef:tokens:4:fp32": 1}
     assert record["bytes"] > 10_000
     assert main(["setup", "cache"]) == 0
-    assert "abcdef tokens 4 fp32" in capsys.readouterr().out
+    assert "abcdef:tokens:4:fp32" in capsys.readouterr().out
     assert main(["setup", "cache", "clear", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"path": str(filled), "freed": record["bytes"]}
     assert not (filled / FILE).exists()

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from tertium.cli import format_command, load_command
 from tertium.cli.argument_parser import CommandParser, HelpFormatter
@@ -93,8 +93,10 @@ def run_command(
     check_files(arguments, parsed)
     parameters = inspect.signature(function).parameters
     paths: list[str] = []
+    returned = get_type_hints(function)["return"]
+    shown = get_args(returned)  # the result of a view
     if "output" not in parameters:
-        paths = values["output"].paths(get_type_hints(function)["return"])
+        paths = values["output"].paths(*(shown or [returned]))
     positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
     options = {n: values[n] for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
     with ExitStack() as settings:
@@ -108,7 +110,8 @@ def run_command(
             show(View(result=early.result), display)
             return 0
         view = result if isinstance(result, View) else View(result=result)
-        for part, path in [*((result, path) for path in paths), *view.files]:
+        written = view.result if shown else result
+        for part, path in [*((written, path) for path in paths), *view.files]:
             part.write(path)
             if Path(path).suffix == ".html" and not display.quiet:
                 size = Path(path).stat().st_size / 1e6

@@ -6,17 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar
 
 from tertium.core.errors import UsageError
-from tertium.core.options import (
-    Compute,
-    FileKind,
-    InFile,
-    InFiles,
-    LanguagePairs,
-    Names,
-    Option,
-    Output,
-)
-from tertium.core.result import View
+from tertium.core.options import Compute, InFile, InFiles, LanguagePairs, Names, Option
 from tertium.decide.judged_rows import read_judged_rows
 from tertium.decide.route import Route, fit_route
 from tertium.decide.routing import RoutedTranslations, apply_route
@@ -56,7 +46,6 @@ class Promise:
 def fit_route_to_files(
     metrics: MetricOptions,
     promise: Promise,
-    output: Output,
     compute: Compute,
     judge: JudgeConnection,
     *,
@@ -66,7 +55,7 @@ def fit_route_to_files(
     data: Annotated[str | None, Option(group="Input", metavar="DIR")] = None,
     escalate: Annotated[str | None, Option(group="Metrics", metavar="METRIC")] = None,
     ignore: Annotated[Names, Option(group="Metrics", metavar="ID")] = (),
-) -> View:
+) -> Route:
     """Fit thresholds with a promised precision on judged translations.
 
     Parameters
@@ -93,22 +82,18 @@ def fit_route_to_files(
     -----
     At least 100 judged rows with texts, a human score and a language pair (lp) are needed.
     """
-    files = output.split({"results": FileKind(Route, (".json",))})["results"]
-    if not human or not files:
-        raise UsageError(
-            f"`route fit` needs {'-o FILE for the route' if human else '--human FILE'}"
-        )
+    if not human:
+        raise UsageError("`route fit` needs --human FILE")
     if len(metrics.metrics) != 1:
         raise UsageError("`route fit` needs one metric: give it with -m, a second with --escalate")
     metric, *more = metrics.load_specs([*metrics.metrics, *([escalate] if escalate else [])])
-    route = fit_route(
+    return fit_route(
         read_judged_rows(human, lps=lps, gold=gold, data=data),
         metric.spec,
         escalate=more[0].spec if more else None,
         ignore=ignore,
         **asdict(promise),
     )
-    return View(result=route, files=[(route, path) for path in files])
 
 
 def apply_route_to_files(

@@ -49,9 +49,8 @@ def show_cache() -> Listing:
     notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
     foreign = [str(file) for file in unknown_files]
     if foreign:
-        more = len(foreign) - MAX_NAMED_FILES
-        names = ", ".join(foreign[:MAX_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
-        notes.append(f"not written by tertium, ignored: {names}")
+        listed = [*foreign[:MAX_NAMED_FILES], *["..."] * (len(foreign) > MAX_NAMED_FILES)]
+        notes.append(f"not written by tertium, ignored: {', '.join(listed)}")
     columns = [
         Column("kind"),
         Column("content"),
@@ -84,15 +83,15 @@ def clear_cache(kinds: Annotated[tuple[str, ...], Option(metavar="KIND")] = (), 
     for kind in kinds:
         if kind not in CACHE_KINDS:
             raise UnknownNameError("kind of cached file", kind, CACHE_KINDS)
-    items, _ = list_cache()
-    store = cache_folder() / FILE
     chosen = kinds or (*CACHE_KINDS,)
-    removed = [item for item in items if item.kind.name in chosen and item.path != store]
-    for item in removed:
-        item.remove()
+    freed = 0
+    store = cache_folder() / FILE
+    for item in list_cache()[0]:
+        if item.kind.name in chosen and item.path != store:
+            item.remove()
+            freed += item.bytes
     # The store comes last: a database of another program under this name raises an error.
-    vectors = Store(store, 0).clear() if VECTORS.name in chosen else 0
-    return _report_freed(sum(item.bytes for item in removed) + vectors)
+    return _report_freed(freed + (Store(store, 0).clear() if VECTORS.name in chosen else 0))
 
 
 def limit_cache(size: str, /) -> View:
@@ -119,34 +118,19 @@ def limit_cache(size: str, /) -> View:
 
 def _report_freed(freed: int) -> View:
     record = {"path": str(cache_folder()), "freed": freed}
-    listing = Listing(table=Table([Column("path"), Column("freed", decimals=0)], [record]))
-    return View(
-        result=listing,
-        printed=[f"{freed / 1e6:.1f} MB freed in {cache_folder()}"],
-        json=record,
-    )
+    table = Table([Column("path"), Column("freed", decimals=0)], [record])
+    text = f"{freed / 1e6:.1f} MB freed in {cache_folder()}"
+    return View(result=Listing(table=table, json=record), printed=[text])
 
 
 def describe_fingerprint(fingerprint: str) -> str:
-    """Describe a cache fingerprint: model (short name or hash), output, layer.
+    """Write the name of an encoder, or the first 8 digits, instead of each hash of weights.
 
     >>> describe_fingerprint(
     ...     "transformer-2:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     ...     ":tokens:8f39e6d49e824bba:4:fp32:512:truncate"
     ... )
-    'minilm tokens 4 fp32 512 truncate'
-    >>> describe_fingerprint(f"tertium-multi-3:{'1' * 64}+{'2' * 64}:fp32")
-    'tertium-multi-3@11111111+22222222 fp32'
-    >>> describe_fingerprint("toy")
-    'toy'
+    'transformer-2:minilm:tokens:8f39e6d49e824bba:4:fp32:512:truncate'
     """
     names = {combine_hashes(card.files): card.name for card in MODEL_CARDS.values()}
-    kind, *words = fingerprint.split(":")
-    hashes = re.compile(r"[0-9a-f]{64}(\+[0-9a-f]{64})*")  # one hash per part of a network
-    described = [
-        names.get(word, f"{kind}@{'+'.join(part[:8] for part in word.split('+'))}")
-        if hashes.fullmatch(word)
-        else word
-        for word in words
-    ]
-    return " ".join(word for word in described if not re.fullmatch("[0-9a-f]{16}", word)) or kind
+    return re.sub("[0-9a-f]{64}", lambda hash: names.get(hash[0], hash[0][:8]), fingerprint)

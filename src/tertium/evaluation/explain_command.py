@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from tertium.core.errors import UsageError
-from tertium.core.options import Option, Output
+from tertium.core.options import Option
 from tertium.core.result import View
-from tertium.core.segment import Segment, check_surrogates
+from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.metric_choice import load_scorer
 from tertium.files.text_inputs import STDIN, InputFiles
@@ -24,14 +24,13 @@ MetricName = Annotated[
 
 def explain_texts(
     inputs: InputFiles,
-    output: Output,
     judge: JudgeConnection,
     *,
     text: Annotated[bool, Option(group="Input")] = False,
     segment: Annotated[int | None, Option(group="Input")] = None,
     metric: MetricName = None,
     count: Annotated[int, Option("-n", "--count", group="Output")] = DEFAULT_TOP,
-) -> View:
+) -> View[Explanation]:
     """Explain the score of a translation: its alignment, errors, and contributions of features.
 
     Parameters
@@ -61,49 +60,36 @@ def explain_texts(
     """
     if count < 0:
         raise UsageError(f"--count {count}: expected 0 or more")
-    paths = output.paths(Explanation)
-    segments = _make_segments(inputs, segment) if text else _read_segment(inputs, segment)
+    testset = _make_testset(inputs) if text else _read_testset(inputs)
+    if segment is None and len(testset) > 1:
+        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
+    number = segment or 1
+    if not 1 <= number <= len(testset):
+        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
     scorer: str | Metric | Ranker | None = metric
     if metric and inputs.target_language:
         scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language)
+    segments = [testset.segments(system)[number - 1] for system in testset.systems]
     explanation = explain(*segments, metric=scorer)
     return View(
         result=explanation,
         printed=explanation.top_sections(count),
         warnings=[f"warning: {kind}" for kind in explanation.warnings],
         warns_aside=True,
-        files=[(explanation, path) for path in paths],
     )
 
 
-def _make_segments(inputs: InputFiles, number: int | None) -> list[Segment]:
-    """Return a segment for each sentence of -t."""
-    if number is not None:
-        raise UsageError("--segment is for files: omit it, or omit --text")
+def _make_testset(inputs: InputFiles) -> TestSet:
+    """Return one segment with the sentences of -t, -s and -r."""
     if not inputs.translations:
         raise UsageError("no translation: give it with -t TEXT")
-    if not inputs.references and inputs.sources is None:
-        raise UsageError("nothing to compare the translation with: give -r TEXT or -s TEXT")
-    for option, texts in {
-        "-t": inputs.translations,
-        "-s": [inputs.sources or ""],
-        "-r": inputs.references,
-    }.items():
-        for text in texts:
-            check_surrogates(text, option)
-    return [Segment(text, inputs.sources, inputs.references) for text in inputs.translations]
+    systems = {f"-t {n}": [text] for n, text in enumerate(inputs.translations, start=1)}
+    sources = None if inputs.sources is None else [inputs.sources]
+    return TestSet.from_lists(systems, sources, [inputs.references] if inputs.references else None)
 
 
-def _read_segment(inputs: InputFiles, number: int | None) -> list[Segment]:
-    """Return a segment of each system."""
-    files = [*inputs.translations, *inputs.references, inputs.sources or STDIN]
-    for file in files:
+def _read_testset(inputs: InputFiles) -> TestSet:
+    for file in (*inputs.translations, *inputs.references, inputs.sources or STDIN):
         if file != STDIN and not Path(file[:4096]).exists():
             raise UsageError(f"{file}: no such file; give --text if -t, -s and -r are sentences")
-    testset = inputs.read().testset
-    if number is None and len(testset) > 1:
-        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
-    number = number or 1
-    if not 1 <= number <= len(testset):
-        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
-    return [testset.segments(system)[number - 1] for system in testset.systems]
+    return inputs.read().testset

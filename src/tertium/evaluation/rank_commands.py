@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from tertium.core.options import Compute, Display, InFile, Option, Output
+from tertium.core.options import Compute, Display, InFile, Option
 from tertium.core.result import View
 from tertium.data.candidate_lists import read_candidates
 from tertium.data.tables import missing_to_null
@@ -69,13 +69,12 @@ def rank_files(
 def rank_candidates(
     candidates: InFile,
     /,
-    output: Output,
     compute: Compute,
     judge: JudgeConnection,
     display: Display,
     *,
     ranker: RankerName = None,
-) -> View:
+) -> View[RankedCandidates]:
     """Sort the candidates of each segment by their mean probability of winning.
 
     Parameters
@@ -94,7 +93,6 @@ def rank_candidates(
     -----
     The output has the candidates from best to worst; other fields of the records stay.
     """
-    paths = output.paths(RankedCandidates)
     chosen = load_ranker(ranker) if ranker else None  # fail before files are read
     ranked = rerank(read_candidates(candidates), chosen)
     lines = (json.dumps(missing_to_null(line), ensure_ascii=False) for line in ranked.lines())
@@ -102,5 +100,4 @@ def rank_candidates(
         result=ranked,
         bare="".join(f"{line}\n" for line in lines) if display.format == "text" else None,
         warns_aside=True,
-        files=[(ranked, path) for path in paths],
     )

@@ -140,18 +140,15 @@ def install_models(names: Names, /) -> Listing:
     -----
     `tertium list models` describes them.
     """
+    for name in names:  # all are checked before a download
+        if name not in RESOURCES:
+            raise UnknownNameError("model", name, RESOURCES)
     rows: list[dict[str, Any]] = []
-    for card in [*map(_find_resource, names)]:  # all names are checked before a download
-        rows.append({"name": card.name, "folder": str(install(card))})
-        for extra in card.extras:
-            logger.warning("%s also needs `pip install %s`", card.name, extra)
+    for name in names:
+        rows.append({"name": name, "folder": str(install(RESOURCES[name]))})
+        for extra in RESOURCES[name].extras:
+            logger.warning("%s also needs `pip install %s`", name, extra)
     return Listing(table=Table([Column("name"), Column("folder")], rows))
-
-
-def _find_resource(name: str) -> Resource:
-    if name not in RESOURCES:
-        raise UnknownNameError("model", name, RESOURCES)
-    return RESOURCES[name]
 
 
 def _shorten_languages(row: Installable) -> str:
@@ -159,16 +156,13 @@ def _shorten_languages(row: Installable) -> str:
     return f"{count} languages" if count > MAX_LISTED_LANGUAGES else row.languages
 
 
-def _find_installed(card: Resource) -> tuple[Path, str] | None:
-    if card.name in MODEL_CARDS:
-        return find_installed_weights(card.name)
-    with suppress(MissingResourceError):
-        return find_wordnet(), "folder"
-    return None
-
-
 def _describe(card: Resource) -> Installable:
-    place = _find_installed(card)
+    place: tuple[object, str] | None = None
+    if card.name in MODEL_CARDS:
+        place = find_installed_weights(card.name)
+    else:
+        with suppress(MissingResourceError):
+            place = find_wordnet(), "folder"
     return Installable(
         name=card.name,
         content=card.title,

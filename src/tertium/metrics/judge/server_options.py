@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from tertium.core.errors import JudgeServerError, TertiumError, UsageError
 from tertium.core.options import EarlyResult, Option
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Result, Table, field_values
 from tertium.core.runtime import JudgeOptions, runtime
 from tertium.data.testset import TestSet
 from tertium.metrics.base.metric import Metric
@@ -59,9 +59,9 @@ class JudgeConnection:
     """
 
     group: ClassVar[str] = "Runtime"
-    judge_url: Annotated[str | None, Option(metavar="URL")] = None
-    concurrency: int | None = None
-    request_timeout: float | None = None
+    judge_url: Annotated[str, Option(metavar="URL")] = ""
+    concurrency: int = 8
+    request_timeout: float = 120
     price: Annotated[Price | None, Option(metavar="IN,OUT", type=parse_price)] = None
     budget: float | None = None
     allow_http: bool = False
@@ -70,16 +70,8 @@ class JudgeConnection:
     @contextmanager
     def applied(self) -> Iterator[Usage]:
         """Send the requests of the block to the server; too few valid answers are an error."""
-        options: dict[str, Any] = {
-            "url": self.judge_url,
-            "concurrency": self.concurrency,
-            "timeout": self.request_timeout,
-            "price": self.price,
-            "budget": self.budget,
-            "allow_http": self.allow_http,
-            "use_proxy": self.use_proxy,
-        }
-        server = JudgeOptions(**{name: v for name, v in options.items() if v is not None})
+        values = field_values(self, "judge_url", "request_timeout", "dry_run")
+        server = JudgeOptions(url=self.judge_url, timeout=self.request_timeout, **values)
         with runtime(judge=server), track_usage() as usage:
             try:
                 yield usage
