@@ -227,7 +227,7 @@ def test_a_gate_without_enough_answers_writes_its_exit_code(
     assert record["exit_code"] == 3
     assert record["tests"][0]["candidate"] is None
     assert record["tests"][0]["verdict"] == "undecided"
-    assert record["cautions"] == ["Judge: no score for 1 of 3 segments of ours.txt"]
+    assert record["cautions"] == ["no score under judge:model=tiny for ours.txt: segment 1"]
 
 
 def test_a_corpus_has_no_mean_without_enough_answers(

@@ -111,7 +111,6 @@ def test_unwritable_output_fails_early(
             ["explain", "--text", "-t", "a", "-r", "b", "--count", "-3"],
             "--count -3",
         ),
-        (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),

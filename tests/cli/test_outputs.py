@@ -85,7 +85,6 @@ LINES = {
         ("gate", "-o findings:x.xml", "x.xml: expected a name that ends in .sarif"),
         ("gate", "-o junit:x.sarif", "x.sarif: expected a name that ends in .xml"),
         ("report", "-o x.json", "x.json: expected a name that ends in .html"),
-        ("fit", "-o x.jsonl", "x.jsonl: expected a name that ends in .json"),
     ],
 )
 def test_bad_outputs_fail_before_the_work(

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 from tertium.cli import format_command, load_command
 from tertium.cli.argument_parser import CommandParser, HelpFormatter
@@ -93,8 +93,8 @@ def run_command(
     check_files(arguments, parsed)
     parameters = inspect.signature(function).parameters
     paths: list[str] = []
-    returned = get_type_hints(function)["return"]
-    shown = get_args(returned)  # the result of a view
+    returned = get_type_hints(function, include_extras=True)["return"]
+    shown = getattr(returned, "__metadata__", ())  # the result of a view
     if "output" not in parameters:
         paths = values["output"].paths(*(shown or [returned]))
     positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import UsageError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tertium.core.suites import Suites
 
 Value = float | int | str | None
-Shown = TypeVar("Shown", bound="Result", covariant=True)
 Emphasis = Literal["", "best", "good", "bad", "dim"]
 
 
@@ -459,17 +458,18 @@ class Listing(Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View(Result, Generic[Shown]):
+class View(Result):
     """What a command prints of a result, and the files it writes.
 
-    A command that returns `View[Kind]` writes its result to the files of -o, and prints the view.
+    A command that returns `Annotated[View, Kind]` prints the view, and writes its result of this
+    kind to the files of -o.
 
     `contents` are printed as text, Markdown or LaTeX, `table` as TSV or CSV, `json` as JSON: by
     default those of the result. `files` are results with the paths to which they are written.
     `then` is called when everything is printed, such as a server that runs until it is stopped.
     """
 
-    result: Shown
+    result: Result
     printed: Sequence[Any] = ()
     table: Table | None = None
     json: Any = None

@@ -30,7 +30,7 @@ def explain_texts(
     segment: Annotated[int | None, Option(group="Input")] = None,
     metric: MetricName = None,
     count: Annotated[int, Option("-n", "--count", group="Output")] = DEFAULT_TOP,
-) -> View[Explanation]:
+) -> Annotated[View, Explanation]:
     """Explain the score of a translation: its alignment, errors, and contributions of features.
 
     Parameters

@@ -74,7 +74,7 @@ def rank_candidates(
     display: Display,
     *,
     ranker: RankerName = None,
-) -> View[RankedCandidates]:
+) -> Annotated[View, RankedCandidates]:
     """Sort the candidates of each segment by their mean probability of winning.
 
     Parameters
