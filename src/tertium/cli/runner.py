@@ -94,9 +94,9 @@ def run_command(
     parameters = inspect.signature(function).parameters
     paths: list[str] = []
     returned = get_type_hints(function, include_extras=True)["return"]
-    shown = getattr(returned, "__metadata__", ())  # the result of a view
+    kinds = getattr(returned, "__metadata__", ())  # the result of a view
     if "output" not in parameters:
-        paths = values["output"].paths(*(shown or [returned]))
+        paths = values["output"].paths(*(kinds or [returned]))
     positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
     options = {n: values[n] for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
     with ExitStack() as settings:
@@ -110,7 +110,7 @@ def run_command(
             show(View(result=early.result), display)
             return 0
         view = result if isinstance(result, View) else View(result=result)
-        written = view.result if shown else result
+        written = view.result if kinds else result
         for part, path in [*((written, path) for path in paths), *view.files]:
             part.write(path)
             if Path(path).suffix == ".html" and not display.quiet:
