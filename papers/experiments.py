@@ -18,7 +18,7 @@ from tertium.core.errors import DataError
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.human_score_tables import HumanScoreTable
+from tertium.data.human_data import HumanData
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.meta.agreement import Agreement
@@ -152,7 +152,7 @@ class Systems(Correlation):
 
     def read_scores(self, datasets: DatasetFolder, model: Metric, column: str) -> ColumnScores:
         outputs, human = self._read(datasets, column)
-        scored = human.system_scores()
+        scored = human.system_scores
         systems = [system for system in outputs if system in scored]
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
@@ -169,7 +169,7 @@ class Systems(Correlation):
 
     def _read(
         self, datasets: DatasetFolder, column: str
-    ) -> tuple[dict[str, tuple[Segment, ...]], HumanScoreTable]:
+    ) -> tuple[dict[str, tuple[Segment, ...]], HumanData]:
         if datasets.find(self.set).kind == "metrics task":
             testset = datasets.metrics_task(self.set).testset(column)
             outputs = {system: tuple(testset.segments(system)) for system in testset.systems}

@@ -65,7 +65,7 @@ class TieAwareMetricsTask:
 
     def measure(self, datasets: DatasetFolder, model: Regression, column: str) -> Figure:
         testset = datasets.metrics_task(self.set).testset(column)
-        human = datasets.system_scores(self.set, column).system_scores()
+        human = datasets.system_scores(self.set, column).system_scores
         systems = [system for system in testset.systems if system in human]
         rows = np.linspace(0, len(testset) - 1, self.segments).astype(int)
         scores = model.score([testset.segments(system)[n] for system in systems for n in rows])

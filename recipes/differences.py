@@ -96,7 +96,7 @@ class TaskSet:
     @cached_property
     def human_scores(self) -> dict[str, float]:
         scores, outputs = (
-            self.task.system_scores(self.lp).system_scores(),
+            self.task.system_scores(self.lp).system_scores,
             self.task.testset(self.lp),
         )
         return {s: v for s, v in scores.items() if s in outputs.systems}

@@ -521,7 +521,7 @@ def test_unknown_file_or_set_is_an_error(capsys, tmp_path):
     write(tmp_path / "da" / "wmt99" / "de-en.jsonl", json.dumps(record) + "\n")
     argv = ["meta", "-m", "chrf", "--data", str(tmp_path), "--human"]
     assert main([*argv, "nofile.tsv"]) == 2
-    assert "error: nofile.tsv: no such file or folder\n" in capsys.readouterr().err
+    assert "error: nofile.tsv: no such file or folder" in capsys.readouterr().err
     assert main([*argv, "da/wmt98"]) == 2
     message = capsys.readouterr().err
     assert "unknown set 'da/wmt98': did you mean 'da/wmt99'" in message

@@ -11,10 +11,14 @@ import pytest
 from tertium.core.errors import DataError, UsageError
 from tertium.core.spans import Span, UnlocatedError
 from tertium.data.formats import Source
-from tertium.data.formats.factgenie import read_factgenie
-from tertium.data.formats.label_studio import read_label_studio
-from tertium.data.formats.pearmut_outputs import read_pearmut
-from tertium.data.human_data_files import read_human_data
+from tertium.data.human_data_files import read_human_data, read_rater_judgments
+from tertium.data.judgments import JudgmentSet
+
+
+def read_ratings(path: Path) -> JudgmentSet:
+    (judgments,) = read_rater_judgments(path)
+    return judgments
+
 
 ITEM = {"item_id": "doc_1", "src": "A cat.", "tgt": {"A": "Ein Hund.", "B": "Eine Katze."}}
 MARK = {"start_i": 4, "end_i": 7, "category": None, "severity": "major"}
@@ -30,7 +34,7 @@ def write_lines(path: Path, *records: Any) -> Path:
 
 def test_pearmut_ratings_have_texts_and_spans_with_inclusive_ends(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "demo.jsonl", PEARMUT, PEARMUT | {"user_id": "bob"})
-    judgments = read_pearmut(path).judgments
+    judgments = read_ratings(path).judgments
     first, second = judgments[:2]
     assert (first.system, first.score, first.item, first.annotator) == ("A", 20.0, "doc_1", "ann")
     assert first.segment.source == "A cat."
@@ -51,7 +55,7 @@ def test_pearmut_keeps_the_last_rating_and_excludes_control_items(tmp_path: Path
     skipped = PEARMUT | {"item_i": 2, "annotation": [None]}
     replaced = PEARMUT | {"annotation": [later]}
     records = (PEARMUT, replaced, control, welcome, skipped)
-    result = read_pearmut(write_lines(tmp_path / "demo.jsonl", *records))
+    result = read_ratings(write_lines(tmp_path / "demo.jsonl", *records))
     assert result.scores.tolist() == [90.0, 20.0]
     assert result.excluded_counts == {
         "rating replaced by a later one": 1,
@@ -59,54 +63,22 @@ def test_pearmut_keeps_the_last_rating_and_excludes_control_items(tmp_path: Path
     }
 
 
-def test_texts_of_pearmut_come_from_the_campaign_if_lines_have_none(tmp_path: Path) -> None:
-    record = {key: value for key, value in PEARMUT.items() if key != "item"}
-    path = write_lines(tmp_path / "outputs" / "demo.jsonl", record)
-    assert not read_pearmut(path).has_texts
-    assert read_pearmut(path).items == ("ann/0/0",)
-    campaign = tmp_path / "tasks" / "demo.json"
-    write_lines(campaign, {"campaign_id": "demo", "data": {"ann": [[ITEM]]}})
-    assert read_pearmut(path).segments[0].hypothesis == "Ein Hund."
-    write_lines(campaign, {"campaign_id": "demo", "data": [[ITEM]]})
-    assert read_pearmut(path).items == ("doc_1",)
-    with pytest.raises(DataError, match="a campaign of Pearmut without ratings"):
-        read_human_data(campaign)
-
-
-def test_sliders_of_pearmut_are_averaged_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sliders_of_pearmut_are_averaged(tmp_path: Path) -> None:
     rating: dict[str, Any] = {
         "A": {"score": None, "sliders": {"Fluency": 2, "Adequacy": 47}, "error_spans": []},
         "B": {"score": None, "sliders": {"Fluency": 5, "Adequacy": 92}, "error_spans": []},
     }
     path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
-    assert read_pearmut(path).scores.tolist() == [24.5, 48.5]
-    [message] = caplog.messages
-    assert "demo.jsonl: the score is the mean of the sliders Fluency, Adequacy" in message
+    assert read_ratings(path).scores.tolist() == [24.5, 48.5]
 
 
-def test_one_slider_is_the_score_and_a_score_counts_before_sliders(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_slider_is_the_score_and_a_score_counts_before_sliders(tmp_path: Path) -> None:
     rating = {
         "A": {"score": None, "sliders": {"Quality": 3}, "error_spans": []},
         "B": {"score": 70, "sliders": {"Quality": 5}, "error_spans": []},
     }
     path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
-    assert read_pearmut(path).scores.tolist() == [3.0, 70.0]
-    assert not caplog.messages
-
-
-@pytest.mark.parametrize(
-    ("sliders", "message"),
-    [({"Fluency": None}, "the slider 'Fluency' has no value"), ([5], "sliders is")],
-)
-def test_sliders_without_values_are_errors(tmp_path: Path, sliders: Any, message: str) -> None:
-    rating = {"A": {"score": None, "sliders": sliders, "error_spans": []}}
-    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
-    with pytest.raises(DataError, match=message):
-        read_pearmut(path)
+    assert read_ratings(path).scores.tolist() == [3.0, 70.0]
 
 
 def test_special_tokens_of_pearmut_are_errors_without_a_position(tmp_path: Path) -> None:
@@ -114,7 +86,7 @@ def test_special_tokens_of_pearmut_are_errors_without_a_position(tmp_path: Path)
     marks = [MARK, *(MARK | {"start_i": n, "end_i": n} for n in (length, length + 1))]
     rating = {"A": {"score": 40, "error_spans": marks}}
     path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
-    [judgment] = read_pearmut(path).judgments
+    [judgment] = read_ratings(path).judgments
     assert judgment.score == 40.0
     assert judgment.error_annotations is not None
     assert [span.of("Ein Hund.") for span in judgment.error_annotations.spans] == ["Hund"]
@@ -127,7 +99,7 @@ def test_invalid_pearmut_ratings_are_errors_with_file_and_line(
 ) -> None:
     path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": annotation})
     with pytest.raises(DataError, match=r"demo(\.jsonl, line 1|: no usable judgment)"):
-        read_pearmut(path)
+        read_ratings(path)
 
 
 def label_studio(result: Any, **data: Any) -> list[dict[str, Any]]:
@@ -149,7 +121,7 @@ def test_label_studio_regions_ratings_and_choices(tmp_path: Path) -> None:
     marks.append(region(2, 5, "cat", ["Omission"], "q", "src"))
     path = tmp_path / "export.json"
     path.write_text(json.dumps(label_studio(marks, mt="Ein Hund.", system="A")))
-    (judgment,) = read_label_studio(path).judgments
+    (judgment,) = read_ratings(path).judgments
     assert (judgment.score, judgment.item, judgment.system) == (2, "3", "A")
     assert judgment.annotator == "7"
     assert judgment.error_annotations is not None
@@ -164,7 +136,7 @@ def test_label_studio_regions_ratings_and_choices(tmp_path: Path) -> None:
 def test_offsets_of_label_studio_count_utf16_units(tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     path.write_text(json.dumps(label_studio([region(3, 7, "Hund", ["Minor"])], mt="😀 Hund.")))
-    (judgment,) = read_label_studio(path).judgments
+    (judgment,) = read_ratings(path).judgments
     assert judgment.error_annotations is not None
     assert judgment.error_annotations.spans == (Span(2, 6, severity="minor"),)
     assert judgment.score == -1.0  # of the spans
@@ -175,7 +147,7 @@ def test_cancelled_tasks_are_counted(tmp_path: Path) -> None:
     tasks[0]["annotations"].append({"was_cancelled": True, "result": []})
     path = tmp_path / "export.json"
     path.write_text(json.dumps(tasks))
-    result = read_label_studio(path)
+    result = read_ratings(path)
     assert result.scores.tolist() == [0.0]
     assert result.excluded_counts == {"task skipped by the rater": 1}
 
@@ -199,7 +171,7 @@ def test_invalid_label_studio_tasks_are_errors_with_the_task(
     path = tmp_path / "export.json"
     path.write_text(json.dumps(label_studio(result, **data)))
     with pytest.raises(DataError, match=rf"export\.json, task 1: {message}"):
-        read_label_studio(path)
+        read_ratings(path)
 
 
 FACTGENIE = {
@@ -212,7 +184,7 @@ FACTGENIE = {
 
 
 def test_factgenie_errors_have_no_severity(tmp_path: Path) -> None:
-    (judgment,) = read_factgenie(write_lines(tmp_path / "x.jsonl", FACTGENIE)).judgments
+    (judgment,) = read_ratings(write_lines(tmp_path / "x.jsonl", FACTGENIE)).judgments
     assert (judgment.system, judgment.item, judgment.score) == ("sys", "1", -2.0)
     assert judgment.error_annotations is not None
     assert judgment.error_annotations.spans == (Span(4, 8, category="type 0"),)
@@ -236,7 +208,7 @@ def test_factgenie_categories_and_outputs(tmp_path: Path) -> None:
 def test_invalid_factgenie_lines_are_errors(tmp_path: Path, annotations: Any) -> None:
     path = write_lines(tmp_path / "x.jsonl", FACTGENIE | {"annotations": annotations})
     with pytest.raises(DataError, match=r"x\.jsonl, line 1: (annotations|text|start) is"):
-        read_factgenie(path)
+        read_ratings(path)
 
 
 @pytest.mark.parametrize("content", ["", "5", "[]", "[5]", "{", '{"mt": "x", "score": 1}', "[1,"])

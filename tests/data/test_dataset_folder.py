@@ -10,8 +10,7 @@ import pytest
 
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
-from tertium.data.tables import missing_to_null
+from tertium.data.datasets_command import describe_dataset, summarize_dataset
 
 
 def write(path: Path, *records: dict[str, object]) -> None:
@@ -50,7 +49,7 @@ def test_sets_are_read_by_name(datasets: DatasetFolder) -> None:
     assert datasets.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
     assert datasets.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
     assert datasets.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
-    assert datasets.system_scores("rankings/mine", "cs-en").system_scores() == {"A": 0.5, "B": -0.5}
+    assert datasets.system_scores("rankings/mine", "cs-en").system_scores == {"A": 0.5, "B": -0.5}
 
 
 def test_item_and_system_names_match_those_of_comparisons(
@@ -60,7 +59,7 @@ def test_item_and_system_names_match_those_of_comparisons(
     write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
     assert len(datasets.rankings("rankings/mine", "cs-en")) == 2
     (ranked / "cs-en.systems.tsv").write_text("system\tscore\n A\t0.5\n0\t-0.5\n")
-    scores = datasets.system_scores("rankings/mine", "cs-en").system_scores()
+    scores = datasets.system_scores("rankings/mine", "cs-en").system_scores
     assert scores == {"A": 0.5, "0": -0.5}
 
 
@@ -84,7 +83,7 @@ def test_the_folder_comes_from_the_environment(
     with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
         DatasetFolder.open()
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path / "gone"))
-    with pytest.raises(DataError, match=r"gone \(from TERTIUM_DATA\): no such data folder"):
+    with pytest.raises(DataError, match=r"gone: no such data folder \(--data or TERTIUM_DATA"):
         DatasetFolder.open()
     with pytest.raises(DataError, match="no such data folder"):
         DatasetFolder.open(tmp_path / "nowhere")
@@ -104,17 +103,12 @@ def test_duplicate_or_incomplete_texts_raise(datasets: DatasetFolder) -> None:
         datasets.rankings("rankings/mine", "cs-en")
 
 
-def test_summaries_count_rows_and_systems(datasets: DatasetFolder) -> None:
+def test_summaries_count_rows(datasets: DatasetFolder) -> None:
     counts = {s.name: summarize_dataset(datasets, s) for s in datasets.sets}
-    summary = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
-    assert missing_to_null(summary) == {
-        "da/mine": [2, 2],
-        "qe/mine": [2, None],
-        "rankings/mine": [2, 2],
-        "sts": [1, None],
-    }
+    summary = {name: s["rows"] for name, s in counts.items()}
+    assert summary == {"da/mine": 2, "qe/mine": 2, "rankings/mine": 2, "sts": 1}
     (pairs,) = describe_dataset(datasets, datasets.find("sts"))
-    assert pairs == {"part": "part.train", "rows": 1, "labelled": 1}
+    assert pairs == {"part": "part.train", "rows": 1}
     (ranked,) = describe_dataset(datasets, datasets.find("rankings/mine"))
     assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)
     assert [r["part"] for r in describe_dataset(datasets, datasets.find("qe/mine"))] == [

@@ -12,7 +12,7 @@ import pytest
 from tertium.core.errors import DataError, LengthError
 from tertium.core.segment import Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
-from tertium.data.error_annotations import read_error_annotations
+from tertium.data.error_annotations import is_annotated, read_error_annotations
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.ratings import average_ratings, standardize_ratings
@@ -78,14 +78,15 @@ def test_errors_without_a_severity_are_of_unknown_severity(severity: dict[str, A
 def test_no_error_differs_from_not_annotated() -> None:
     none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
     assert read(none) == read({"spans": []}) == ErrorAnnotations()
-    assert read_error_annotations({"score": 1}, SEGMENT, "line 1") is None
+    assert not is_annotated({"score": 1})
+    assert is_annotated(none)
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         ({"spans": [{"start": 4, "end": 12, "severity": "major"}]}, "ends at 12, but its hyp"),
-        ({"spans": [{"start": 4, "end": 4, "severity": "major"}]}, "line 1: a span from 4 to 4"),
+        ({"spans": [{"start": 4, "end": 3, "severity": "major"}]}, "line 1: a span from 4 to 3"),
         (
             {"spans": [{"start": 0, "end": 3, "severity": "huge"}]},
             "line 1: unknown severity",

@@ -15,7 +15,6 @@ import tertium
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.segment import Segment
 from tertium.data.human_data_files import read_human_data, read_sets_with_texts
-from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import standardize_human_ratings
@@ -110,10 +109,9 @@ def test_score_files(tmp_path):
         write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n")
     )
     assert entry.lp == "en-de"
-    assert isinstance(entry, HumanScoreTable)
     assert entry.matrix().values.shape == (2, 2)
     (table,) = read_human_data(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
-    assert table.system_scores() == {"A": 1.0}
+    assert table.system_scores == {"A": 1.0}
     assert table.matrix() is None
     with pytest.raises(DataError, match="only system scores"):
         table.segment_scores()
@@ -122,7 +120,7 @@ def test_score_files(tmp_path):
 def test_tables_of_systems(tmp_path):
     file = write(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
     (entry,) = read_human_data(file, level="system")
-    assert entry.system_scores() == {"A": 1.0, "B": 2.0}
+    assert entry.system_scores == {"A": 1.0, "B": 2.0}
     double = write(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
     with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
         read_human_data(double, level="system")
@@ -152,7 +150,7 @@ def test_folders_of_mt_metrics_eval(tmp_path):
     assert entry.texts()["A", "1"].hypothesis == "A eins"
     assert [file.name for file in entry.files] == ["m-refA.seg.score"]
     (systems,) = read_human_data(root, level="system")
-    assert systems.system_scores() == {"A": 1.5, "B": 3.0}
+    assert systems.system_scores == {"A": 1.5, "B": 3.0}
     with pytest.raises(UsageError, match=r"several human scores \(mqm, wmt\).*--gold"):
         read_human_data(root)
     with pytest.raises(UnknownNameError, match="unknown human scores of en-de 'mqn'"):
@@ -176,7 +174,7 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     systems: dict[str, Any] = {e.lp: e for e in read_human_data(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
-    assert systems["en-cs"].system_scores() == {"A.1": 1.0}
+    assert systems["en-cs"].system_scores == {"A.1": 1.0}
     (named_sets,) = read_human_data("task", data=tmp_path, lps=["cs-en"])
     assert named_sets.name == "task"
 
@@ -186,7 +184,7 @@ def test_dataset_names_are_looked_up_in_the_data_folder(tmp_path):
     write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
     (entry,) = read_human_data("da/mine/", data=tmp_path)
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
-    with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
+    with pytest.raises(DataError, match="did you mean 'da/mine'"):
         read_human_data("da/mind", data=tmp_path)
 
 
@@ -241,7 +239,7 @@ def test_missing_files_and_judgments_raise(tmp_path, monkeypatch):
     for missing in ("nowhere.tsv", "./qe/y", str(tmp_path / "qe" / "y"), "out/de-en.jsonl.gz"):
         with pytest.raises(DataError, match=re.escape(f"{missing}: no such file or folder")):
             read_human_data(missing, data=tmp_path)
-    with pytest.raises(UnknownNameError, match="unknown set 'qe/y': did you mean 'qe/x'"):
+    with pytest.raises(DataError, match="unknown set 'qe/y': did you mean 'qe/x'"):
         read_human_data("qe/y", data=tmp_path)
     with pytest.raises(DataError, match="contains no judgments"):
         read_human_data(write(tmp_path / "empty.tsv", "item\tscore\n"))
@@ -283,12 +281,12 @@ def test_all_forms_share_the_same_interface(tmp_path):
         read_human_data(folder(tmp_path), gold="mqm")[0],
     ]
     for entry in forms:
-        owners = [system for system, _ in entry.translations()]
+        owners = [system for system, _, _ in entry.rows()]
         matrix = entry.to_score_matrix(np.arange(len(owners), dtype=float), "mine")
         judgment_set = entry.segment_scores()
         assert matrix.systems == judgment_set.systems == tuple(dict.fromkeys(owners))
         assert matrix.values.shape == judgment_set.values.shape
-        assert {segment for _, segment in entry.translations()} == set(entry.texts().values())
+        assert {segment for _, _, segment in entry.rows()} == set(entry.texts().values())
     assert forms[1].segment_scores()["A"].tolist() == [1.0]
     with pytest.raises(UsageError, match="needs ratings with annotators"):
         standardize_human_ratings(forms[1])

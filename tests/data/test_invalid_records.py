@@ -150,14 +150,14 @@ def test_long_rank_raises_with_line(tmp_path: Path) -> None:
     file = tmp_path / "rankings.csv"
     header = "srclang,trglang,srcIndex,judgeID,system1Id,system1rank,system2Id,system2rank"
     file.write_text(f"{header}\nGerman,English,1,r,A,{'9' * 5000},B,1\n")
-    with pytest.raises(DataError, match=r"line 2: rank '9999.*' of 'A' is not a whole number"):
+    with pytest.raises(DataError, match=r"line 2: the rank of 'A' is '9999.* a whole number"):
         read_human_data(file)
 
 
 def test_segments_of_score_files_are_lists(tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     file.write_text(json.dumps({"system": "A", "score": 1, "segments": 5, "name": "m"}))
-    with pytest.raises(DataError, match="segments: expected a list of scores"):
+    with pytest.raises(DataError, match="record 1: expected a list of segments"):
         read_metric_scores(file)
 
 

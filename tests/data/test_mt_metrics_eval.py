@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.core.errors import DataError, LengthError, UnknownNameError
-from tertium.core.segment import Segment
+from tertium.core.errors import DataError, LengthError
 from tertium.data.formats.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
+from tertium.data.human_data_files import read_human_data
 
 
 def write(path: Path, text: str) -> Path:
@@ -37,33 +37,25 @@ def evalset(tmp_path: Path) -> EvalSet:
 
 def test_names_are_listed(evalset: EvalSet) -> None:
     assert evalset.lp == "en-de"
-    assert evalset.systems == ("refB", "sysX", "sysY")
-    assert evalset.references == ("refA", "refB")
-    assert evalset.human_scores == ("mqm.seg", "wmt-z.sys")
-    assert evalset.metric_scores == ("BLEU-refA.seg",)
+    assert list(evalset.references) == ["refA", "refB"]
+    assert list(evalset.human_scores) == ["mqm.seg", "wmt-z.sys"]
+    assert [file.name for file in evalset.score_files] == ["BLEU-refA.seg.score"]
 
 
 def test_missing_scores_are_nan_in_matrices(evalset: EvalSet) -> None:
-    matrix = evalset.human("mqm.seg")
+    matrix = read_score_file(evalset.human_scores["mqm.seg"])
     assert matrix.systems == ("sysX", "sysY", "refB")
     np.testing.assert_array_equal(matrix.values, [[-1, np.nan], [-5, 0], [0, 0]])
-    assert evalset.human("wmt-z.sys")["sysX"].tolist() == [0.1]
+    (entry,) = read_human_data(evalset.folder, gold="mqm")
+    np.testing.assert_array_equal(entry.segment_scores().values, matrix.values)
+    (systems,) = read_human_data(evalset.folder, level="system")
+    assert systems.system_scores == {"sysX": 0.1}
 
 
-def test_selected_reference_is_not_a_system(evalset: EvalSet) -> None:
-    assert list(evalset.testset("refA").systems) == ["refB", "sysX", "sysY"]
-    assert evalset.testset("refA").segments("sysX")[0] == Segment("sysX 1", "one", ("eins",))
-    both = evalset.testset()
-    assert list(both.systems) == ["sysX", "sysY"]
-    assert both.references[1] == ("zwei", "Zwei!")
-    assert both.columns == {"domain": ("news", "news")}
-
-
-def test_unknown_names_raise(evalset: EvalSet) -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'mqm\.seg'"):
-        evalset.human("mqm")
-    with pytest.raises(UnknownNameError, match="reference"):
-        evalset.testset("refZ")
+def test_references_are_not_systems(evalset: EvalSet) -> None:
+    assert list(evalset.testset.systems) == ["sysX", "sysY"]
+    assert evalset.testset.references[1] == ("zwei", "Zwei!")
+    assert evalset.testset.columns == {"domain": ("news", "news")}
 
 
 def test_ragged_and_invalid_score_files_raise(tmp_path: Path) -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.core.errors import DataError, LengthError
-from tertium.core.segment import Segment
+from tertium.core.errors import DataError
 from tertium.core.spans import Span, UnlocatedError
-from tertium.data.formats.mt_metrics_eval import read_rating_file
 from tertium.data.human_data_files import read_human_data
 
 
@@ -39,19 +37,25 @@ def test_errors_are_read_with_their_scores(tmp_path: Path) -> None:
     }
 
 
-def test_invalid_ratings_raise_with_line(tmp_path: Path) -> None:
-    texts = {"A": [Segment("short", "s")]}
-    file = write(tmp_path / "x.rating", "A\tNone")
-    assert read_rating_file(file, texts) == {}
-    write(file, f"A\t{rating(0, 9)}\tr")
-    with pytest.raises(DataError, match=r"x.rating, line 1: a span ends at 9, but its hypothesis"):
-        read_rating_file(file, texts)
-    write(file, f"A\t{rating(0, 2)}", f"A\t{rating(0, 2)}")
-    with pytest.raises(LengthError, match="line 2: more ratings of 'A' than 1 segments"):
-        read_rating_file(file, texts)
-    write(file, "A\t[1]")
-    with pytest.raises(DataError, match=r"line 1: the rating is \[1\]; expected an object"):
-        read_rating_file(file, texts)
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((f"A\t{rating(0, 9)}\tr",), "rating, line 1: a span ends at 9, but its hypothesis"),
+        (("A\tNone", "A\tNone", f"A\t{rating(0, 2)}"), "line 3: more ratings of 'A' than segments"),
+        (("A\t[1]",), r"line 1: the rating is \[1\]; expected an object"),
+    ],
+)
+def test_invalid_ratings_raise_with_line(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    write(tmp_path / "sources" / "en-de.txt", "a cat", "a dog")
+    write(tmp_path / "references" / "en-de.refA.txt", "eine Katze", "ein Hund")
+    write(tmp_path / "system-outputs" / "en-de" / "A.txt", "short", "text")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A -1", "A 0")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", *lines)
+    (result,) = read_human_data(tmp_path)
+    with pytest.raises(DataError, match=message):
+        result.error_annotations()
 
 
 def test_unusable_spans_are_counted_when_they_are_read(
@@ -73,19 +77,7 @@ def test_unusable_spans_are_counted_when_they_are_read(
     assert set(annotations) == {("A", "1"), ("A", "3")}
     assert annotations["A", "1"].spans == ()
     assert annotations["A", "1"].missing == (UnlocatedError("minor", "Fluency", "r"),)
-    assert "spans without a length: 1" in caplog.text
     assert "unreadable rows left out: 1 of 3; first:" in caplog.text
     assert "line 2: a span ends at 99" in caplog.text
     assert read_human_data(tmp_path, lps=["ende"])[0].lp == "en-de"
     assert read_human_data(tmp_path, lps=["zh-en"]) == []
-
-
-def test_offsets_count_the_byte_order_mark_of_an_output_file(tmp_path: Path) -> None:
-    write(tmp_path / "sources" / "en-de.txt", "a cat")
-    write(tmp_path / "references" / "en-de.refA.txt", "eine Katze")
-    write(tmp_path / "system-outputs" / "en-de" / "A.txt", "\ufeffeine Kuh")
-    write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A -1")
-    write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", f"A\t{rating(6, 9)}\tr")
-    (result,) = read_human_data(tmp_path)
-    (span,) = result.error_annotations()["A", "1"].spans
-    assert span.of(result.texts()["A", "1"].hypothesis) == "Kuh"

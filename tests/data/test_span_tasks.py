@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.core.errors import DataError
 from tertium.core.spans import Span, UnlocatedError
-from tertium.data.formats import Source
 from tertium.data.formats.quality_estimation_tables import (
-    matches,
     read_quality_estimation_table,
 )
 from tertium.data.human_data_files import read_human_data
@@ -27,13 +24,6 @@ TRAINING = """\
 mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors
 MT1\td1\t0\tr1\tThe dog slept.\tDer Hund schlief.\t-1\t-1\tno-error
 MT1\td1\t1\tr1\tThe cat sat in a hat.\tDie Katze sass im Hut.\t10\t14\tmajor
-"""
-SUBMISSION = """\
-2252351659
-563041309
-1
-en-de\tours\t0\tDer Hund schlief.\t0\t3\tminor
-en-de\tours\t1\tDie Katze sass im Hut.\t-1\t-1\tno-error
 """
 
 
@@ -56,26 +46,6 @@ def test_training_data(tmp_path):
     assert second.segment.source == "The cat sat in a hat."
     assert (second.system, second.annotator) == ("MT1", "r1")
     assert second.error_annotations.spans == (Span(10, 14, severity="major"),)
-
-
-def test_submission(tmp_path):
-    path = tmp_path / "ours.txt"
-    path.write_text(SUBMISSION)
-    assert matches(Source(path))
-    (gold,) = read_human_data(path)
-    assert gold.lp == "en-de"
-    first, second = read_quality_estimation_table(path).judgments
-    assert first.error_annotations.spans == (Span(0, 3, severity="minor"),)
-    assert second.error_annotations.spans == ()
-    path.write_text(SUBMISSION + "en-de\tours\t2\tGut.\n")
-    with pytest.raises(DataError, match="line 6: 4 fields; expected 7"):
-        read_quality_estimation_table(path)
-
-
-def test_plain_text_is_not_a_submission(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("1\n2\n3\nno tabs here\n")
-    assert not matches(Source(path))
 
 
 @pytest.mark.parametrize("text", [GOLD, TRAINING])

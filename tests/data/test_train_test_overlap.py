@@ -11,7 +11,7 @@ from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
+from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.data.train_test_overlap import (
     OVERLAP_REASON,
     drop_overlap,
@@ -50,12 +50,19 @@ def test_judgments_with_a_shared_reference_are_dropped_and_counted() -> None:
     assert remaining.excluded_counts == {OVERLAP_REASON: 2}
 
 
+def compared_items(rankings: RankingSet) -> list[str]:
+    return [rankings.items[n] for n in rankings.item_indices[rankings.left]]
+
+
 def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
-    texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
+    texts = {
+        str(n): {name: Segment(name.lower(), None, (r,)) for name in "AB"}
+        for n, r in enumerate("xyz")
+    }
     pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
     rankings = build_ranking_set(pairs, texts, name="x")
     remaining = drop_overlap(rankings, [make_judgment_set("Y")])
-    assert [p.item for p in remaining] == ["0", "2"]
+    assert compared_items(remaining) == ["0", "2"]
     assert remaining.excluded_counts == {OVERLAP_REASON: 2}
     with pytest.raises(
         DataError, match=rf"no usable comparison \(4 excluded; {OVERLAP_REASON}: 4\)"
@@ -64,11 +71,14 @@ def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
 
 
 def test_uncompared_segments_are_not_held_out() -> None:
-    texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
+    texts = {
+        str(n): {name: Segment(name.lower(), None, (r,)) for name in "AB"}
+        for n, r in enumerate("xyz")
+    }
     pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "2")]
     rankings = build_ranking_set(pairs, texts, name="x")
     drawn = rankings.select(np.array([1]))
-    assert [p.item for p in drop_overlap(rankings, [drawn])] == ["0", "2"]
+    assert compared_items(drop_overlap(rankings, [drawn])) == ["0", "2"]
 
 
 def test_one_shared_reference_is_enough() -> None:

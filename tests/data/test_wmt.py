@@ -12,8 +12,9 @@ import pytest
 from tertium.core.errors import DataError, LengthError, UnknownNameError
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats.metrics_task import MetricsTask, read_metric_submission
+from tertium.data.formats.metrics_task import MetricsTask
 from tertium.data.judgments import JudgmentSet
+from tertium.data.metric_scores import read_metric_scores
 
 
 def write(path: Path, text: str) -> Path:
@@ -47,7 +48,7 @@ def test_texts_and_scores_are_read(folder: Path) -> None:
     texts = task.testset("cs-en")
     assert list(texts.systems) == ["A.1", "B.2"]
     assert texts.segments("B.2")[1] == Segment("b two", "zdroj dva", ("ref two",))
-    assert dict(task.system_scores("cs-en").system_scores()) == {"A.1": 0.3, "B.2": -0.1}
+    assert dict(task.system_scores("cs-en").system_scores) == {"A.1": 0.3, "B.2": -0.1}
 
 
 def test_judgments_without_text_and_duplicates_are_counted(folder: Path) -> None:
@@ -116,14 +117,17 @@ def test_missing_files_raise_with_their_name(folder: Path, tmp_path: Path) -> No
 def test_submission_is_read_as_a_matrix(tmp_path: Path) -> None:
     rows = ["M\tcs-en\tnt\tA\t1\t0.5\tno\tyes", "M\tcs-en\tnt\tB\t1\tNone", "M\tcs-en\tnt\tA\t2\t1"]
     file = write(tmp_path / "M.seg.score", "\n".join(rows) + "\n")
-    matrix = read_metric_submission(file)["M", "cs-en"]
+    (scores,) = read_metric_scores(file)
+    matrix = scores.segments
+    assert (scores.metric, scores.lp) == ("M", "cs-en")
+    assert matrix is not None
     np.testing.assert_array_equal(matrix.values, [[0.5, 1.0], [np.nan, np.nan]])
     systems = write(tmp_path / "M.sys.score", "M\tcs-en\tnt\tA\t0.5\nM\tcs-en\tnt\tB\t0.7\n")
-    assert read_metric_submission(systems)["M", "cs-en"].system_scores.tolist() == [0.5, 0.7]
+    assert read_metric_scores(systems)[0].systems == {"A": 0.5, "B": 0.7}
     with pytest.raises(DataError, match=r"line 4: a second score of A 1"):
-        read_metric_submission(write(file, "\n".join([*rows, rows[0]]) + "\n"))
+        read_metric_scores(write(file, "\n".join([*rows, rows[0]]) + "\n"))
     with pytest.raises(DataError, match=r"must contain the level, seg or sys.*METRIC\.seg\.score"):
-        read_metric_submission(write(tmp_path / "M.score", "\n".join(rows) + "\n"))
+        read_metric_scores(write(tmp_path / "M.score", "\n".join(rows) + "\n"))
 
 
 @pytest.fixture(scope="module")
@@ -167,5 +171,5 @@ def test_every_judged_system_of_wmt17_has_its_output(datasets: DatasetFolder) ->
     }
     assert set(task.with_outputs) == set(counts)
     for lp, count in counts.items():
-        assert len(task.system_scores(lp).system_scores()) == count
-    assert set(task.testset("en-tr").systems) == set(task.system_scores("en-tr").system_scores())
+        assert len(task.system_scores(lp).system_scores) == count
+    assert set(task.testset("en-tr").systems) == set(task.system_scores("en-tr").system_scores)

@@ -67,8 +67,8 @@ def test_without_scores_the_proportion_of_bad_words_is_used(folder: Path) -> Non
 
 
 def test_wrong_number_of_tags_raises_with_line(folder: Path) -> None:
-    (folder / "dev.tags").write_text("OK OK\nOK OK OK OK OK\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"dev.tags, line 2: 5 tags for 3 words"):
+    (folder / "dev.tags").write_text("OK\nOK OK OK OK OK\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"dev.tags, line 1: 1 tags for 2 words"):
         read_qe(folder / "dev")
     (folder / "dev.tags").write_text("OK OK\n", encoding="utf-8")
     with pytest.raises(LengthError, match=r"dev\.src has 2 lines but .*dev\.tags has 1"):
@@ -111,9 +111,9 @@ def test_wmt24_scores_name_their_segment(tmp_path: Path) -> None:
     assert isinstance(part, JudgmentSet)
     assert [(j.item, j.score, j.segment.source) for j in part.judgments] == [("2", -0.5, "A dog.")]
     for row, message in {
-        "en-hi\tDA\tgold\t2\t1": "line 4: index 2, but the texts have 2 lines",
-        "en-hi\tDA\tgold\t2": "line 4: 4 fields; expected pair",
-        "en-hi\tDA\tgold\tx\t1": "line 4: index is 'x'",
+        "en-hi\tDA\tgold\t2\t1": "line 4: segment 2, but the texts have 2 lines",
+        "en-hi\tDA\tgold\t2": "line 4: 4 fields; expected 5",
+        "en-hi\tDA\tgold\tx\t1": "line 4: segment is 'x'",
     }.items():
         (folder / "test_wmt24.enhi.da_f").write_text(f"1\n1\n1\n{row}\n")
         with pytest.raises(DataError, match=message):

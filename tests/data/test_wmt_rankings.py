@@ -8,6 +8,7 @@ import pytest
 
 from tertium.core.errors import DataError
 from tertium.data.formats.wmt_rankings import read_rankings
+from tertium.data.rankings import RankingSet
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import win_ratio
 
@@ -28,13 +29,18 @@ def row(*ranks: int, item: str = "7", judge: str = "ann") -> str:
     return f"Czech,English,{item},doc,{item},{judge},{systems}"
 
 
+def compared_systems(result: RankingSet) -> list[tuple[str, str]]:
+    systems = [result.systems[n] for n in result.system_indices]
+    return [(systems[a], systems[b]) for a, b in zip(result.left, result.right, strict=True)]
+
+
 def test_five_systems_make_ten_pairs(tmp_path: Path) -> None:
     result = read_rankings(write(tmp_path, row(1, 2, 2, 4, 5)))["cs-en"]
     assert len(result) == 10
-    verdicts = {(p.left_system, p.right_system): p.verdict for p in result}
+    verdicts = dict(zip(compared_systems(result), result.verdicts.tolist(), strict=True))
     assert verdicts["A", "B"] == 1.0
     assert verdicts["B", "C"] == 0.5
-    assert [p.judge for p in result] == ["ann"] * 10
+    assert (result.judges, set(result.judge_indices.tolist())) == (("ann",), {0})
     assert win_ratio(result).tolist() == [1.0, 2 / 3, 2 / 3, 0.25, 0.0]
 
 
@@ -65,13 +71,13 @@ def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
     result = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
     assert len(result) == 6
     assert result.excluded_counts == {"unknown system": 4}
-    assert next(iter(result)).left.hypothesis == "A7"
+    assert result.segments[result.left[0]].hypothesis == "A7"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (row(1, 2, 3, 4, 5).replace(",5", ",best"), "line 2: rank 'best'"),
+        (row(1, 2, 3, 4, 5).replace(",5", ",best"), "line 2: the rank of '.*' is 'best'"),
         (row(1, 2, 3, 4, 5) + ",more", "line 2: 22 fields, but the header has 21"),
         (row(1, 2, 3, 4, 5).replace("Czech", ""), "line 2: no srclang"),
         (

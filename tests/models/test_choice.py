@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
+from tertium.core.segment import Segment
+from tertium.data.rankings import PairwiseJudgment, build_ranking_set
 from tertium.meta import kendall_strict, pearson
 from tertium.models.training_examples import average_pearson, number_compared_pairs, strict_tau
 
@@ -37,7 +38,7 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
     rng = np.random.default_rng(2)
     systems = "ABCD"
     texts = {
-        str(n): ItemTexts({s: f"{rng.integers(3)} of {n}" for s in systems}, None, (f"r{n}",))
+        str(n): {s: Segment(f"{rng.integers(3)} of {n}", None, (f"r{n}",)) for s in systems}
         for n in range(20)
     }
     comparisons = [

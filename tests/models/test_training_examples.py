@@ -11,7 +11,7 @@ import pytest
 from tertium.core.errors import DataError, UsageError
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
+from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.models.training_data import sort_training_sets
 from tertium.models.training_examples import (
     has_decided_comparisons,
@@ -23,10 +23,14 @@ from tertium.models.training_examples import (
 )
 
 
+def outputs(texts: dict[str, str], source: str | None, reference: str) -> dict[str, Segment]:
+    return {system: Segment(text, source, (reference,)) for system, text in texts.items()}
+
+
 def rankings() -> RankingSet:
     texts = {
-        "1": ItemTexts({"A": "a one", "B": "b one", "C": "a one"}, "s1", ("r one",)),
-        "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
+        "1": outputs({"A": "a one", "B": "b one", "C": "a one"}, "s1", "r one"),
+        "2": outputs({"A": "a two", "B": "b two", "C": "c two"}, "s2", "r two"),
     }
     comparisons = [
         PairwiseJudgment("1", "A", "B", 1.0, "x"),
@@ -64,8 +68,8 @@ def test_a_batch_of_items_holds_their_comparisons() -> None:
 
 def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
     texts = {
-        "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
-        "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
+        "1": outputs({"A": "same", "B": "same"}, None, "r"),
+        "2": outputs({"A": "a", "B": "b"}, None, "r"),
     }
     comparisons = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("1", "2")]
     both = build_ranking_set(comparisons, texts, name="demo")

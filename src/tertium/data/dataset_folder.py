@@ -21,14 +21,14 @@ from typing import Literal
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
-from tertium.data import text_files
 from tertium.data.formats.metrics_task import MetricsTask, is_metrics_task
 from tertium.data.formats.mt_metrics_eval import find_eval_sets
-from tertium.data.formats.preferences import read_preferences, read_texts
-from tertium.data.human_score_tables import HumanScoreTable, read_system_scores
+from tertium.data.formats.preferences import read_preferences
+from tertium.data.human_data import HumanData, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.data.tar_archive import is_tar, strip_tar_suffix
+from tertium.data.text_files import LANGUAGE_PAIR
 from tertium.text.language_codes import normalize_language_pair
 
 DATA_VARIABLE = "TERTIUM_DATA"
@@ -54,21 +54,19 @@ class Dataset:
         """The language pairs in the file names."""
         return tuple(sorted({lp for lp, _ in self.files if lp}))
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts, such as train, dev and test; empty if the dataset has none."""
-        return tuple(sorted({part for _, part in self.files if part}))
+    def parts(self, lp: str) -> dict[str, Path]:
+        """Return the files of a language pair by part, such as train, dev and test."""
+        parts = {part: path for (pair, part), path in sorted(self.files.items()) if pair == lp}
+        if not parts:
+            raise UnknownNameError(f"language pair of {self.name}", lp, self.lps)
+        return parts
 
     def file(self, lp: str, part: str = "") -> Path:
         """Return the file of a language pair and part; the only part may be omitted."""
-        if (lp, part) in self.files:
-            return self.files[lp, part]
-        matching = {p: path for (pair, p), path in self.files.items() if pair == lp}
-        if not matching:
-            raise UnknownNameError(f"language pair of {self.name}", lp, self.lps)
-        if part or len(matching) > 1:
-            raise UnknownNameError(f"part of {self.name} {lp}", part, matching)
-        return next(iter(matching.values()))
+        parts = self.parts(lp)
+        if part not in parts and (part or len(parts) > 1):
+            raise UnknownNameError(f"part of {self.name} {lp}", part, parts)
+        return parts[part] if part in parts else next(iter(parts.values()))
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ class DatasetFolder:
         if not folder:
             raise UsageError(f"no data folder: give --data DIR or set {DATA_VARIABLE}")
         if not Path(folder).is_dir():
-            origin = "" if path else f" (from {DATA_VARIABLE})"
-            raise DataError(f"{folder}{origin}: no such data folder")
+            raise DataError(f"{folder}: no such data folder (--data or {DATA_VARIABLE})")
         return cls(Path(folder))
 
     @cached_property
@@ -115,12 +112,14 @@ class DatasetFolder:
         return read_judgments(file, name=name, lp=lp, score=score)
 
     def rankings(self, name: str, lp: str) -> RankingSet:
-        """Read the comparisons of one language pair, with texts."""
-        entry = self.find(name, "rankings")
-        texts = read_texts(entry.file(lp, "texts"))
-        return read_preferences(entry.file(lp, "judgements"), texts=texts, name=name, lp=lp)
+        """Read the comparisons of one language pair, with texts and scores of systems."""
+        parts = self.find(name, "rankings").parts(lp)
+        rankings = read_preferences(parts["judgements"], name=name, lp=lp)
+        if "systems" not in parts:
+            return rankings
+        return replace(rankings, system_scores=self.system_scores(name, lp).system_scores)
 
-    def system_scores(self, name: str, lp: str) -> HumanScoreTable:
+    def system_scores(self, name: str, lp: str) -> HumanData:
         """Read the human scores of systems that were published with rankings or a metrics task."""
         entry = self.find(name)
         if entry.kind == "metrics task":
@@ -142,24 +141,21 @@ class DatasetFolder:
 def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[Dataset]:
     """Yield the datasets in a folder and its subfolders, but not inside published layouts."""
     for path in folder.iterdir():
-        entry = _data_set(root, path)
+        entry = _recognize(root, path)
         if entry is not None:
             yield entry
-        is_published = entry is not None and entry.kind in ("metrics task", "mt-metrics-eval")
+        is_published = entry is not None and not entry.files
         if depth > 1 and path.is_dir() and not is_published:
             yield from _find_sets(root, path, depth - 1)
 
 
-def _data_set(root: Path, path: Path) -> Dataset | None:
+def _recognize(root: Path, path: Path) -> Dataset | None:
     """Return the dataset at a path by its layout, or None."""
-    relative = path.relative_to(root)
-    if is_tar(path):  # only top-level tar files are tasks
-        if path.parent != root:
-            return None
+    name = path.relative_to(root).as_posix()
+    if is_tar(path) and path.parent == root:  # only top-level tar files are tasks
         return Dataset(name=strip_tar_suffix(path), kind="metrics task", path=path)
     if not path.is_dir():
         return None
-    name = relative.as_posix()
     if is_metrics_task(path):
         return Dataset(name=name, kind="metrics task", path=path)
     if find_eval_sets(path):
@@ -167,19 +163,14 @@ def _data_set(root: Path, path: Path) -> Dataset | None:
     keys = {_file_key(f): f for f in sorted(path.iterdir()) if _SUFFIX.search(f.name)}
     # a table without a language pair is metadata
     files = {key: f for key, f in keys.items() if key[0] or ".tsv" not in f.suffixes}
-    if not files:
-        return None
-    return Dataset(name=name, kind=_kind(files), path=path, files=files)
-
-
-def _kind(files: Mapping[FileKey, Path]) -> Kind:
+    kind: Kind = "scores" if any(lp for lp, _ in files) else "sentence pairs"
     if any(part == "judgements" for _, part in files):
-        return "rankings"
-    return "scores" if any(lp for lp, _ in files) else "sentence pairs"
+        kind = "rankings"
+    return Dataset(name=name, kind=kind, path=path, files=files) if files else None
 
 
 def _file_key(file: Path) -> FileKey:
     """Return language pair and part: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
     words = _SUFFIX.sub("", file.name).split(".")
-    lp = next((word for word in words if text_files.LANGUAGE_PAIR.fullmatch(word)), "")
+    lp = next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
     return normalize_language_pair(lp), ".".join(word for word in words if word != lp)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from typing import Annotated, Any
 
-from tertium.core.errors import DataError, UsageError
+from tertium.core.errors import DataError
 from tertium.core.options import Option
 from tertium.core.result import Column, Listing, Table, format_number
 from tertium.core.runtime import track_progress
-from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
+from tertium.data.dataset_folder import Dataset, DatasetFolder
+from tertium.data.formats.mt_metrics_eval import find_eval_sets
+from tertium.data.judgments import JudgmentSet
+from tertium.data.rankings import RankingSet
+from tertium.data.text_files import read_lines
+from tertium.data.win_rates import annotator_agreement
+
+Record = dict[str, Any]
 
 
 def list_datasets(
@@ -41,7 +47,7 @@ def list_datasets(
             "docs/meta-evaluation/human-judgments.md for the expected files"
         )
     if name:
-        entry = folder.find(_set_name(folder, name))
+        entry = folder.find(name.rstrip("/"))
         records = describe_dataset(folder, entry)
         title = f"{entry.name} ({entry.kind})"
     else:
@@ -52,34 +58,85 @@ def list_datasets(
     return Listing(table=Table(columns, records, title), json=records)
 
 
-def _set_name(folder: DatasetFolder, name_or_path: str) -> str:
-    """Return the name of a set, given its name or its path."""
-    name, path = name_or_path.rstrip("/"), Path(name_or_path).resolve()
-    root = folder.root.resolve()
-    names = [entry.name for entry in folder.sets]
-    if name in names or not path.exists():
-        return name
-    if path.is_relative_to(root):
-        relative = path.relative_to(root).as_posix()
-        parents = [parent for parent in names if relative.startswith(f"{parent}/")]
-        if parents and relative not in names:
-            parent = max(parents, key=len)
-            raise UsageError(f"{name_or_path} is part of a set: use `tertium list data {parent}`")
-        return relative
-    raise UsageError(
-        f"{name_or_path} is not in {folder.root}: choose another folder with --data; `tertium meta "
-        "--human` and `tertium train --train` read such a file directly"
-    )
+def summarize_dataset(folder: DatasetFolder, entry: Dataset) -> Record:
+    """Return the language pairs and the number of human judgments of a dataset; NaN if unknown."""
+    files = [path for (_, part), path in entry.files.items() if part not in ("texts", "systems")]
+    lps, rows = entry.lps, sum(map(_count_rows, files)) or math.nan
+    if entry.kind == "metrics task":
+        task = folder.metrics_task(entry.name)
+        groups = [*task.segment_rows.values(), *task.system_rows.values()]
+        lps, rows = task.lps, sum(map(len, groups))
+    elif entry.kind == "mt-metrics-eval":
+        lps = tuple(part.lp for part in find_eval_sets(entry.path))
+    return {"name": entry.name, "kind": entry.kind, "lps": lps, "rows": rows}
+
+
+def _count_rows(path: Any) -> int:
+    headers = 0 if ".jsonl" in path.suffixes else 1
+    return sum(bool(line.strip()) for line in read_lines(path)) - headers
+
+
+def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
+    """Return a record for each language pair (and part) of a dataset, which is read in full."""
+    if entry.kind == "metrics task":
+        task = folder.metrics_task(entry.name)
+        return [
+            {
+                "lp": lp,
+                "outputs": len(task.outputs(lp)),
+                "judged systems": len(task.system_rows.get(lp, ())),
+                "judged segments": len(task.segment_rows.get(lp, ())),
+            }
+            for lp in task.lps
+        ]
+    if entry.kind == "mt-metrics-eval":
+        return [
+            {
+                "lp": part.lp,
+                "systems": len(part.testset.systems),
+                "references": ", ".join(part.references),
+                "human scores": ", ".join(part.human_scores),
+                "metric scores": len(part.score_files),
+            }
+            for part in find_eval_sets(entry.path)
+        ]
+    if entry.kind == "rankings":
+        return [describe_judgments(folder.rankings(entry.name, lp)) for lp in entry.lps]
+    if entry.kind == "sentence pairs":
+        files = sorted(entry.files.items())
+        return [{"part": part, "rows": _count_rows(path)} for (_, part), path in files]
+    return [
+        describe_judgments(folder.judgments(entry.name, lp, part), part)
+        for lp, part in sorted(entry.files)
+    ]
+
+
+def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Record:
+    """Return the statistics of scores or comparisons, with annotator agreement if it is known."""
+    systems = len(entry.systems) if any(entry.systems) else math.nan
+    record: Record = {"lp": entry.lp, **({"part": part} if part else {}), "rows": len(entry)}
+    record |= {"segments": len(entry.items), "systems": systems}
+    if isinstance(entry, JudgmentSet):
+        record["joint"] = sum("+" in judgment.system for judgment in entry.judgments)
+        record["lowest"] = float(entry.scores.min())
+        record["mean"] = float(entry.scores.mean())
+        record["highest"] = float(entry.scores.max())
+    else:
+        agreements = annotator_agreement(entry) if entry.judges else ()
+        inter, intra = [agreement.kappa for agreement in agreements] or [math.nan] * 2
+        record |= {"ties": entry.ties, "judges": len(entry.judges)}
+        record |= {"kappa": inter, "own kappa": intra}
+    return record | {"left out": sum(entry.excluded_counts.values())}
 
 
 def _make_column(name: str, example: Any) -> Column:
     """Return a column of records: text aligned left, numbers right."""
 
-    def get(record: dict[str, Any]) -> Any:
+    def get(record: Record) -> Any:
         value = record[name]
         return " ".join(value) if isinstance(value, list | tuple) else value
 
-    def text(record: dict[str, Any], _: int) -> str:
+    def text(record: Record, _: int) -> str:
         value = get(record)
         if isinstance(value, float):
             return format_number(value, 3)

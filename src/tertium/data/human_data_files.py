@@ -13,16 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tertium.core.atomic import PathLike
-from tertium.core.errors import DataError, UsageError, short_repr
+from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.frames import is_frame
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import Source, find_format
-from tertium.data.human_data import HumanData
-from tertium.data.human_score_tables import read_system_scores
+from tertium.data.human_data import HumanData, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import average_ratings
-from tertium.data.record_files import RECORD_SUFFIXES
 from tertium.data.text_files import LANGUAGE_PAIR
 from tertium.text.language_codes import normalize_language_pair
 
@@ -53,15 +51,15 @@ def read_human_data(
     """
     lps = [normalize_language_pair(lp) for lp in lps]
     if is_frame(source):
-        judgment_set = read_judgments(source, score=gold or None)
-        return [entry for entry in _split(judgment_set) if not lps or entry.lp in lps]
-    if not isinstance(source, str | os.PathLike):
+        sets: list[HumanData] = [*_split(read_judgments(source, score=gold or None))]
+    elif isinstance(source, str | os.PathLike):
+        place = Source(Path(source), level=level, gold=gold, lps=lps)
+        sets = [*(_read(place) if place.path.exists() else _read_dataset(str(source), place, data))]
+    else:
         raise UsageError(
             f"expected a file, a dataset or a frame of judgments, got {short_repr(source)}: to use "
             'Judgment objects, create JudgmentSet(name="mine", judgments=...)'
         )
-    place = Source(Path(source), level=level, gold=gold, lps=lps)
-    sets = [*(_read(place) if place.path.exists() else _read_dataset(str(source), place, data))]
     if not sets and not lps:
         raise DataError(f"{source}: no judgments at {level} level")
     return [entry for entry in sets if not lps or entry.lp in lps]
@@ -73,9 +71,9 @@ def read_human_segment_scores(source: PathLike, systems: Container[str]) -> Huma
     if len(sets) > 1:
         names = ", ".join(entry.lp or entry.name for entry in sets)
         raise DataError(f"{source} contains several sets ({names}); a report needs one test set")
-    matrix = sets[0].segment_scores()
-    if not set(matrix.systems) & set(systems):
-        first, expected = (", ".join(list(names)[:3]) for names in (matrix.systems, systems))
+    judged_systems = sets[0].segment_scores().systems
+    if not {*judged_systems} & {*systems}:
+        first, expected = (", ".join(list(names)[:3]) for names in (judged_systems, systems))
         raise DataError(
             f"{source}: no judged system ({first}) is in the report ({expected}); "
             "name the systems with --names"
@@ -86,11 +84,11 @@ def read_human_segment_scores(source: PathLike, systems: Container[str]) -> Huma
 def read_rater_judgments(path: PathLike, *, lps: Sequence[str] = ()) -> list[JudgmentSet]:
     """Read the judgments of single raters, where `read_human_data` averages them."""
     pairs = [normalize_language_pair(lp) for lp in lps]
-    if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
-        sets = read_human_data(path, lps=lps)
-    else:
+    if isinstance(path, str | os.PathLike) and Path(path).is_file():
         sets = [*_read(Source(Path(path)), combine=lambda ratings: ratings)]
-    judgments = [entry for entry in sets if isinstance(entry, JudgmentSet)]
+    else:
+        sets = read_human_data(path, lps=lps)
+    judgments = [s for s in sets if isinstance(s, JudgmentSet) and s.testset is None]
     return [entry for entry in judgments if not pairs or entry.lp in pairs]
 
 
@@ -99,73 +97,56 @@ def _read(
 ) -> Iterator[HumanData]:
     """Read a file or folder; `combine` is applied to the ratings of published files."""
     reader = find_format(source)
-    if source.path.is_dir():
-        if reader is None:
-            raise DataError(
-                f"{source.path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT "
-                "quality estimation; give the files in it instead"
-            )
-        yield from reader.read(source)
-        return
-    for entry in _read_table(source) if reader is None else reader.read(source):
-        if isinstance(entry, JudgmentSet):
-            yield from _split(entry if reader is None else combine(entry), source.lp)
+    if reader is not None:
+        entries: Iterable[HumanData] = reader.read(source)
+    elif source.path.is_dir():
+        raise DataError(
+            f"{source.path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT "
+            "quality estimation; give the files in it instead"
+        )
+    elif (
+        source.level == "system" and source.columns and source.columns <= {"system", "score", "lp"}
+    ):
+        entries = read_system_scores(source.path)
+    else:
+        entries = [read_judgments(source.path, score=source.gold or None)]
+    for entry in entries:
+        if isinstance(entry, JudgmentSet) and source.path.is_file() and entry.testset is None:
+            yield from _split(combine(entry) if reader else entry, source.lp)
         else:
             yield entry
 
 
-def _read_table(source: Source) -> Sequence[HumanData]:
-    """Read scores of systems if they are asked for, or scores of translations."""
-    has_system_scores = bool(source.columns) and source.columns <= {"system", "score", "lp"}
-    if source.level == "system" and has_system_scores:
-        return read_system_scores(source.path)
-    return [read_judgments(source.path, score=source.gold or None)]
-
-
-def _split(judgment_set: JudgmentSet, lp: str = "") -> Iterator[HumanData]:
+def _split(judgment_set: JudgmentSet, lp: str = "") -> Iterator[JudgmentSet]:
     """Yield a set for each language pair, by default `lp`."""
-    excluded_counts = judgment_set.excluded_counts  # reported once, with the first language pair
     for pair, part in judgment_set.split_by_language_pair().items():
-        part_lp = pair or judgment_set.lp or lp
-        yield replace(part, lp=part_lp, excluded_counts=excluded_counts)
-        excluded_counts = {}
-
-
-def _is_path(name: str) -> bool:
-    path = Path(name)
-    ends = {*RECORD_SUFFIXES, ".gz", ".score", ".txt"}
-    return path.is_absolute() or name[:1] in (".", "~") or not ends.isdisjoint(path.suffixes)
+        yield replace(part, lp=pair or judgment_set.lp or lp)
 
 
 def _read_dataset(name: str, source: Source, data: PathLike | None) -> Iterator[HumanData]:
-    name = name.rstrip("/") or name  # shells append / to folders
     try:
         folder = DatasetFolder.open(data)
     except UsageError:
         raise DataError(
             f"{name}: no such file or folder; to use a dataset name, give --data"
         ) from None
-    if name not in {entry.name for entry in folder.sets} and _is_path(name):
-        raise DataError(f"{name}: no such file or folder")
-    entry = folder.find(name)
-    if entry.kind in ("metrics task", "mt-metrics-eval"):
-        yield from _read(Source(entry.path, level=source.level, gold=source.gold, lps=source.lps))
-        return
+    try:
+        entry = folder.find(name.rstrip("/"))  # shells append / to folders
+    except UnknownNameError as error:
+        raise DataError(f"{name}: no such file or folder; {error}") from None
     if entry.kind == "sentence pairs":
         raise UsageError(f"{name} contains sentence pairs, not human scores of translations")
-    for lp in entry.lps:
-        if source.lps and lp not in source.lps:
-            continue
+    if not entry.files:
+        yield from _read(Source(entry.path, level=source.level, gold=source.gold, lps=source.lps))
+    for lp in (lp for lp in entry.lps if not source.lps or lp in source.lps):
         if entry.kind == "rankings":
             source.refuse_gold()
-            has_scores = (lp, "systems") in entry.files
-            scores = folder.system_scores(name, lp).system_scores() if has_scores else {}
-            yield replace(folder.rankings(name, lp), published_scores=scores)
+            yield folder.rankings(entry.name, lp)
             continue
-        parts = sorted(part for pair, part in entry.files if pair == lp)
+        parts = entry.parts(lp)
         for part in ["test"] if "test" in parts else parts:
-            judgment_set = folder.judgments(name, lp, part, score=source.gold or None)
-            yield replace(judgment_set, name=f"{name} {part}".rstrip())
+            judgment_set = folder.judgments(entry.name, lp, part, score=source.gold or None)
+            yield replace(judgment_set, name=f"{entry.name} {part}".rstrip())
 
 
 def read_sets_with_texts(
@@ -205,11 +186,9 @@ def _with_texts(entry: HumanData, source: PathLike) -> JudgmentSet | RankingSet:
     name = entry.name
     if LANGUAGE_PAIR.fullmatch(file.partition(".")[0]):  # da/wmt16/cs-en.jsonl.gz -> da/wmt16
         name = "/".join(path[-3:-1]) or name
-    match entry:
-        case JudgmentSet():
-            return replace(entry, name=name)
-        case RankingSet() if entry.has_texts:
-            return replace(entry, name=name)
+    if entry.testset is None and (isinstance(entry, JudgmentSet) or entry.has_texts):
+        assert isinstance(entry, JudgmentSet | RankingSet)
+        return replace(entry, name=name)
     raise DataError(
         f"{source}: no texts; expected translations with scores, or comparisons with columns "
         "hypothesis_a and hypothesis_b or a file X.texts.jsonl next to X.judgements.tsv"

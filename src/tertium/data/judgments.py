@@ -30,8 +30,8 @@ from tertium.core.spans import (
     merge_annotations,
 )
 from tertium.data import records
-from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
-from tertium.data.human_data import UNREADABLE_ROW, HumanData, Translation, UnreadableRows, reasons
+from tertium.data.error_annotations import is_annotated, read_error_annotations
+from tertium.data.human_data import HumanData, Translation, reasons
 from tertium.data.item_names import assign_item_names, check_numbering_base
 from tertium.data.record_files import Records, default_name, read_records
 from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
@@ -40,15 +40,26 @@ from tertium.data.testset import TestSet
 logger = logging.getLogger(__name__)
 
 NO_REFERENCE = "no reference"
+DUPLICATE = "duplicate row"
+NO_SCORE = "no score"
+UNREADABLE_ROW = "unreadable row"
+QUALITY_CONTROL = "quality-control row"
+SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
+NON_LABEL_NAMES = (*records.ITEM_NAMES, *SCORE_NAMES, *records.ANNOTATOR_NAMES, *records.LP_NAMES)
+_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
+
 Record = TypeVar("Record")
 Row = Mapping[str, Any] | str  # a record, or the reason to exclude it
+Annotations = Mapping[tuple[str, str], ErrorAnnotations]  # by system and item
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class JudgmentSet(HumanData):
     """Human scores of translations of one language pair, or of several if `lp` is empty.
 
-    `columns` contains other labels of the items, such as their domain, by (language pair, item).
+    A score may be NaN if the set has a `testset`: that output was not judged. `columns` contains
+    other labels of the items, such as their domain, by (language pair, item). `read_annotations`
+    reads marked errors that are in other files than the scores.
 
     >>> good = Judgment(Segment("fine"), 80.0, item="1", system="A")
     >>> bad = Judgment(Segment("bad"), 20.0, item="1", system="B")
@@ -59,20 +70,21 @@ class JudgmentSet(HumanData):
 
     judgments: tuple[Judgment, ...]
     columns: Mapping[str, Mapping[tuple[str, str], str]] = field(default_factory=dict)
+    read_annotations: Callable[[], Annotations] | None = None
 
     def __post_init__(self) -> None:
         if not self.judgments:
             raise DataError(f"{self.name}: no usable judgment{reasons(self.excluded_counts)}")
-        invalid = [j for j in self.judgments if not isinstance(j, Judgment)]
-        if invalid:
-            raise UsageError(
-                f"{self.name}: expected judgments, got {short_repr(invalid[0], 60)}: create them "
-                'with Judgment(Segment("a translation"), 80.0, item="1", system="A"), or read '
-                "them from files and frames with read_judgments"
-            )
-        bad_scores = [j.score for j in self.judgments if not isinstance(j.score, Real)]
-        if bad_scores:
-            raise UsageError(f"{self.name}: the score {short_repr(bad_scores[0])} is not a number")
+        for judgment in self.judgments:
+            if not isinstance(judgment, Judgment):
+                raise UsageError(
+                    f"{self.name}: expected judgments, got {short_repr(judgment, 60)}: create them "
+                    'with Judgment(Segment("a translation"), 80.0, item="1", system="A"), or read '
+                    "them from files and frames with read_judgments"
+                )
+            if not isinstance(judgment.score, Real):
+                score = short_repr(judgment.score)
+                raise UsageError(f"{self.name}: the score {score} is not a number")
         object.__setattr__(self, "judgments", tuple(self.judgments))
 
     def __len__(self) -> int:
@@ -100,31 +112,35 @@ class JudgmentSet(HumanData):
         return tuple(dict.fromkeys(part for name in names for part in self.split_system(name)))
 
     def rows(self, level: str = "segment") -> list[Translation]:
+        if self.testset is not None:
+            return super().rows(level)
         return [(j.system, item, j.segment) for item, j in self._named_judgments()]
 
-    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
+    def error_annotations(self) -> Annotations:
+        if self.read_annotations is not None:
+            return self.read_annotations()
         marked: dict[tuple[str, str], list[Judgment]] = {}
         for item, judgment in self._named_judgments():
-            marked.setdefault((judgment.system, item), []).append(judgment)
-        merged = {key: merge_rater_annotations(group) for key, group in marked.items()}
-        return {key: marks for key, marks in merged.items() if marks is not None}
+            if judgment.error_annotations is not None:
+                marked.setdefault((judgment.system, item), []).append(judgment)
+        return {key: merge_rater_annotations(group) for key, group in marked.items()}
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
-        return {
-            name: {item: labels.get((j.lp, j.item), "") for item, j in self._named_judgments()}
+        named_judgments = self._named_judgments()
+        own = {
+            name: {item: labels.get((j.lp, j.item), "") for item, j in named_judgments}
             for name, labels in self.columns.items()
         }
+        return {**super().labels(), **own}
 
     def _named_judgments(self) -> list[tuple[str, Judgment]]:
         """Return each judgment with its item; without systems, the second `x` is `x#2`."""
-        if self.systems != ("",):
-            return [(judgment.item, judgment) for judgment in self.judgments]
         counts: Counter[str] = Counter()
         named_judgments = []
         for judgment in self.judgments:
-            item = judgment.item
-            counts[item] += 1
-            name = item if counts[item] == 1 else f"{item}#{counts[item]}"
+            counts[judgment.item] += 1
+            is_repeated = self.systems == ("",) and counts[judgment.item] > 1
+            name = f"{judgment.item}#{counts[judgment.item]}" if is_repeated else judgment.item
             named_judgments.append((name, judgment))
         return named_judgments
 
@@ -137,7 +153,8 @@ class JudgmentSet(HumanData):
 
     def matrix(self, level: str = "segment") -> ScoreMatrix:
         """Return the human scores as systems x items, with NaN for missing scores."""
-        return self.to_score_matrix(self.scores, "human", level)
+        without_texts = self if self.testset is None else replace(self, testset=None)
+        return without_texts.to_score_matrix(self.scores, "human", level)
 
     def split_system(self, system: str) -> tuple[str, ...]:
         """Return a and b for `a+b`, as WMT17 names two systems with the same text.
@@ -147,70 +164,69 @@ class JudgmentSet(HumanData):
         parts = tuple(system.split("+"))
         return parts if self._plain_systems.issuperset(parts) else (system,)
 
+    @cached_property
+    def _plain_systems(self) -> frozenset[str]:
+        return frozenset(j.system for j in self.judgments)
+
+    def exclude(self, reason: str, judgments: Iterable[Judgment]) -> JudgmentSet:
+        """Return the set with only these judgments; the others are counted with a reason."""
+        remaining = tuple(judgments)
+        counts = Counter(self.excluded_counts)
+        counts[reason] += len(self) - len(remaining)
+        return replace(self, judgments=remaining, excluded_counts=dict(+counts))
+
     def drop_without_references(self) -> JudgmentSet:
         """Drop and count translations without a reference, if others have one."""
-        judgments = tuple(j for j in self.judgments if j.segment.references)
+        judgments = [j for j in self.judgments if j.segment.references]
         dropped = len(self) - len(judgments)
         if not judgments or not dropped:
             return self
         logger.warning(
             "%s: %d of %d translations have no reference", self.title, dropped, len(self)
         )
-        counts = Counter(self.excluded_counts) + Counter({NO_REFERENCE: dropped})
-        return replace(self, judgments=judgments, excluded_counts=dict(counts))
+        return self.exclude(NO_REFERENCE, judgments)
 
     def split_by_language_pair(self) -> dict[str, JudgmentSet]:
-        """Return a set for each language pair, with empty `excluded_counts`."""
+        """Return a set for each language pair; the first one has the `excluded_counts`."""
         groups: dict[str, list[Judgment]] = {}
         for judgment in self.judgments:
             groups.setdefault(judgment.lp, []).append(judgment)
-        return {
-            lp: replace(self, lp=lp, judgments=tuple(group), excluded_counts={})
-            for lp, group in groups.items()
-        }
-
-    @cached_property
-    def _plain_systems(self) -> frozenset[str]:
-        return frozenset(j.system for j in self.judgments)
+        sets: dict[str, JudgmentSet] = {}
+        for lp, group in groups.items():
+            counts = {} if sets else self.excluded_counts
+            sets[lp] = replace(self, lp=lp, judgments=tuple(group), excluded_counts=counts)
+        return sets
 
 
-def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations | None:
+def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations:
     """Merge the error annotations of one translation; unnamed raters are numbered."""
-    annotated = [r for r in ratings if r.error_annotations is not None]
     annotations = []
-    for number, rating in enumerate(annotated, start=1):
+    for number, rating in enumerate(ratings, start=1):
         errors = rating.error_annotations
         assert errors is not None
-        name = rating.annotator or (str(number) if len(annotated) > 1 else "")
+        name = rating.annotator or (str(number) if len(ratings) > 1 else "")
         spans = tuple(replace(s, rater=s.rater or name) for s in errors.spans)
         missing = tuple(replace(e, rater=e.rater or name) for e in errors.missing)
         annotations.append(replace(errors, spans=spans, missing=missing))
-    return merge_annotations(annotations) if annotations else None
+    return merge_annotations(annotations)
 
 
 def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
     """Add the other judged items of a document as context, unless a test set provided it."""
-    rows: dict[tuple[str, str], dict[str, int]] = {}  # (pair, system) -> item -> first row
-    for n, j in enumerate(judgments):
+    rows: dict[tuple[str, str], dict[str, Judgment]] = {}  # (pair, system) -> item -> first row
+    for j in judgments:
         if j.document and j.segment.hypothesis and j.segment.context is None:
-            rows.setdefault((j.lp, j.system), {}).setdefault(j.item, n)
-    contexts: dict[tuple[str, str, str], Segment] = {}
+            rows.setdefault((j.lp, j.system), {}).setdefault(j.item, j)
+    contexts: dict[tuple[str, str, str, Segment], Segment] = {}
     for (lp, system), items in rows.items():
-        group = [judgments[n] for n in items.values()]
+        group = items.values()
         segments = attach_context([j.segment for j in group], [j.document for j in group])
-        contexts |= {(lp, system, j.item): s for j, s in zip(group, segments, strict=True)}
+        for j, segment in zip(group, segments, strict=True):
+            contexts[lp, system, j.item, j.segment] = segment
     return [
-        replace(j, segment=segment) if segment == j.segment and j.segment.context is None else j
+        replace(j, segment=contexts.get((j.lp, j.system, j.item, j.segment), j.segment))
         for j in judgments
-        for segment in [contexts.get((j.lp, j.system, j.item))]
     ]
-
-
-SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
-NON_LABEL_NAMES = (*records.ITEM_NAMES, *SCORE_NAMES, *records.ANNOTATOR_NAMES, *records.LP_NAMES)
-DUPLICATE = "duplicate row"
-NO_SCORE = "no score"
-_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
 
 
 def read_judgments(
@@ -249,12 +265,14 @@ def collect_published(
     records: Iterable[tuple[str, Record]],
     convert: Callable[[Record, str], Iterable[Row]],
     lp: str = "",
+    *,
+    repeats: bool = False,
 ) -> JudgmentSet:
     """Build a set from the records of a published file, of which each becomes several rows.
 
     Records and rows that cannot be read are excluded and counted.
     """
-    collector = JudgmentCollector()
+    collector = JudgmentCollector(repeats=repeats)
     for where, record in records:
         rows: list[Row] = []
         with collector.skip_unreadable():
@@ -266,7 +284,11 @@ def collect_published(
 
 
 class JudgmentCollector:
-    """Collects judgments row by row and counts excluded rows."""
+    """Collects judgments row by row and counts excluded rows.
+
+    Published files contain a few rows that cannot be read. If they are more than half of the rows,
+    the layout is not the expected one, and the first error is raised.
+    """
 
     def __init__(
         self,
@@ -275,51 +297,63 @@ class JudgmentCollector:
         score_names: Sequence[str] = SCORE_NAMES,
         repeats: bool = False,
     ) -> None:
-        self.find_segment, self.score_names = find_segment, tuple(score_names)
-        self.repeats = repeats
+        self.find_segment, self.score_names, self.repeats = find_segment, score_names, repeats
         self.judgments: list[Judgment] = []
+        self.labels: list[Mapping[str, str]] = []  # of each judgment
         self.excluded_counts: Counter[str] = Counter()
-        self.unreadable = UnreadableRows()
-        self.row_count = 0  # for files in which a judgment has several rows
-        self.overlaps = 0
-        self._has_scores, self._no_score_error = False, ""
+        self._first_error: TertiumError | None = None
         self._distinct: set[Judgment] = set()
-        self._labels: list[tuple[Judgment, Mapping[str, str]]] = []
+        self._overlaps = 0
+        self._no_score_error = ""  # of the first row
 
     def add(self, record: Row, where: str) -> None:
         """Add a row whose keys are lowercase, or count the reason to exclude it."""
         if isinstance(record, str):
             self.excluded_counts[record] += 1
             return
-        is_annotated = records.get_first_alias(record, ANNOTATION_NAMES) is not None
-        if any(name in record for name in self.score_names):
-            self._has_scores = True
-        elif (not is_annotated or self.score_names != SCORE_NAMES) and not self._no_score_error:
-            # not raised yet: a JSON record may omit a missing value
-            names, columns = ", ".join(self.score_names), ", ".join(record)
-            self._no_score_error = f"{where}: no score (looked for {names}; found {columns})"
+        has_errors = is_annotated(record)
+        gives_score = has_errors and self.score_names is SCORE_NAMES
         score = records.read_score(records.get_first_alias(record, self.score_names), where)
-        if math.isnan(score) and not is_annotated:
+        if math.isnan(score) and not gives_score:
             self.excluded_counts[NO_SCORE] += 1
+            if not any(name in record for name in self.score_names):
+                names = ", ".join(self.score_names)
+                reason = f"{where}: no score (looked for {names}; found {', '.join(record)})"
+                self._no_score_error = self._no_score_error or reason
             return
         item = records.get_text(record, records.ITEM_NAMES)
         system = records.get_text(record, records.SYSTEM_NAMES)
-        segment = self._segment(record, item, system, where)
+        document = records.get_text(record, records.DOCUMENT_NAMES)
+        segment = self._segment(record, (item, system, document), where)
         if isinstance(segment, str):
             self.excluded_counts[segment] += 1
             return
-        annotations = read_error_annotations(record, segment, where) if is_annotated else None
-        if annotations is not None:
-            self.overlaps += count_overlaps(annotations.spans)
-            score = annotations.score(_WEIGHTS) if math.isnan(score) else score
-        annotator = records.get_text(record, records.ANNOTATOR_NAMES)
-        lp = records.read_language_pair(record)
-        document = records.get_text(record, records.DOCUMENT_NAMES)
-        row_scores = records.read_metric_scores(record, where)
-        labels = (item, system, annotator, lp, document)
-        judgment = Judgment(segment, score, *labels, annotations, row_scores)
-        self._label(record, judgment)
-        self.add_judgment(judgment)
+        annotations = read_error_annotations(record, segment, where) if has_errors else None
+        if annotations is not None and math.isnan(score):
+            score = annotations.score(_WEIGHTS)
+        self._overlaps += count_overlaps(annotations.spans) if annotations else 0
+        judgment = Judgment(
+            segment,
+            score,
+            item=item,
+            system=system,
+            annotator=records.get_text(record, records.ANNOTATOR_NAMES),
+            lp=records.read_language_pair(record),
+            document=document,
+            error_annotations=annotations,
+            metric_scores=records.read_metric_scores(record, where),
+        )
+        self.add_judgment(judgment, records.read_labels(record, NON_LABEL_NAMES))
+
+    def add_judgment(self, judgment: Judgment, labels: Mapping[str, str]) -> None:
+        """Add a judgment, unless it repeats an earlier one."""
+        if judgment in self._distinct and not self.repeats:
+            self.excluded_counts[DUPLICATE] += 1
+            return
+        self._distinct.add(judgment)
+        self.judgments.append(judgment)
+        document = {"document": judgment.document} if judgment.document else {}
+        self.labels.append({**labels, **document})
 
     @contextmanager
     def skip_unreadable(self) -> Iterator[None]:
@@ -327,67 +361,61 @@ class JudgmentCollector:
         try:
             yield
         except TertiumError as error:
-            self.exclude_unreadable(error)
-
-    def exclude_unreadable(self, error: TertiumError) -> None:
-        self.unreadable.add(error)
-        self.excluded_counts[UNREADABLE_ROW] += 1
-
-    def _label(self, record: Mapping[str, Any], judgment: Judgment) -> None:
-        labels = records.read_labels(record, NON_LABEL_NAMES)
-        if judgment.document:
-            labels = labels | {"document": judgment.document}
-        self._labels.append((judgment, labels))
-
-    def _columns(self, renamed: Sequence[Judgment]) -> dict[str, dict[tuple[str, str], str]]:
-        """Return the labels of each item, without columns that are ambiguous for an item."""
-        names = {j: (r.lp, r.item) for j, r in zip(self.judgments, renamed, strict=True)}
-        columns: dict[str, dict[tuple[str, str], str]] = {}
-        ambiguous = set()
-        for judgment, labels in self._labels:
-            item = names[judgment]
-            for name, value in labels.items():
-                if columns.setdefault(name, {}).setdefault(item, value) != value:
-                    ambiguous.add(name)
-        return {name: labels for name, labels in columns.items() if name not in ambiguous}
-
-    def add_judgment(self, judgment: Judgment) -> None:
-        """Add a judgment, unless it repeats an earlier one."""
-        if judgment in self._distinct and not self.repeats:
-            self.excluded_counts[DUPLICATE] += 1
-            return
-        self._distinct.add(judgment)
-        self.judgments.append(judgment)
+            self._first_error = self._first_error or error
+            self.excluded_counts[UNREADABLE_ROW] += 1
 
     def build(self, name: str, lp: str = "") -> JudgmentSet:
         """Build the set; if all rows have the same language pair, it is that of the set."""
-        if self._no_score_error and not self._has_scores:
+        if (
+            self._no_score_error
+            and self.excluded_counts.keys() == {NO_SCORE}
+            and not self.judgments
+        ):
             raise DataError(self._no_score_error)
-        row_count = len(self.judgments) + sum(self.excluded_counts.values())
-        self.unreadable.report(name, max(self.row_count, row_count))
+        unreadable = self.excluded_counts[UNREADABLE_ROW]
+        row_count = len(self.judgments) + self.excluded_counts.total()
+        if 2 * unreadable > row_count:
+            raise DataError(str(self._first_error))
+        if unreadable:
+            message = "warning: %s: unreadable rows left out: %d of %d; first: %s"
+            logger.warning(message, name, unreadable, row_count, self._first_error)
         pairs = {j.lp for j in self.judgments}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
-        if self.overlaps:
+        if self._overlaps:
+            count = (
+                "1 span overlaps" if self._overlaps == 1 else f"{self._overlaps:,} spans overlap"
+            )
             where = f"{name} {lp}".rstrip()
-            count = "1 span overlaps" if self.overlaps == 1 else f"{self.overlaps:,} spans overlap"
             logger.warning("%s: %s another span of the same rater", where, count)
-        renamed = assign_item_names(self.judgments)
+        judgments = assign_item_names(self.judgments)
         return JudgmentSet(
             name=name,
             lp=lp,
-            judgments=tuple(attach_judgment_context(renamed)),
-            excluded_counts=dict(self.excluded_counts),
-            columns=self._columns(renamed),
+            judgments=tuple(attach_judgment_context(judgments)),
+            excluded_counts=dict(+self.excluded_counts),
+            columns=self._columns(judgments),
         )
 
+    def _columns(self, judgments: Sequence[Judgment]) -> dict[str, dict[tuple[str, str], str]]:
+        """Return the labels of each item, without columns that are ambiguous for an item."""
+        columns: dict[str, dict[tuple[str, str], str]] = {}
+        ambiguous = set()
+        for judgment, labels in zip(judgments, self.labels, strict=True):
+            for name, value in labels.items():
+                column = columns.setdefault(name, {})
+                if column.setdefault((judgment.lp, judgment.item), value) != value:
+                    ambiguous.add(name)
+        return {name: labels for name, labels in columns.items() if name not in ambiguous}
+
     def _segment(
-        self, record: Mapping[str, Any], item: str, system: str, where: str
+        self, record: Mapping[str, Any], names: tuple[str, str, str], where: str
     ) -> Segment | str:
+        """Return the segment of a row (item, system, document), or the reason for its absence."""
         if self.find_segment is not None:
-            return self.find_segment(item, system, records.get_text(record, records.DOCUMENT_NAMES))
+            return self.find_segment(*names)
         if records.get_first_alias(record, records.HYPOTHESIS_NAMES) is not None:
             return records.segment_from_record(record, where)
-        if not (item and system):
+        if not all(names[:2]):
             raise DataError(
                 f"{where}: expected a translation ({', '.join(records.HYPOTHESIS_NAMES)}), "
                 f"or an item and a system; found {', '.join(record)}"

@@ -16,15 +16,12 @@ from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
-from tertium.core.frames import format_name
 from tertium.core.scores import ScoreMatrix
-from tertium.data.formats.metrics_task import read_metric_submission
 from tertium.data.formats.mt_metrics_eval import metric_name_from_path, read_score_file
 from tertium.data.record_files import parse_json, read_records
 from tertium.data.records import (
     ITEM_NAMES,
     SYSTEM_NAMES,
-    WARNINGS_SUFFIX,
     get_text,
     lowercase_columns,
     read_language_pair,
@@ -37,8 +34,6 @@ TABLE_SUFFIXES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 
 ARROWS = {"↑": "true", "↓": "false"}  # suffixes of metric columns: higher is better or not
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
-
-LAYOUT = "expected columns system, segment and score, as written by `tertium score -o`"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,17 +49,60 @@ class MetricScores:
 
 def read_metric_scores(path: PathLike) -> list[MetricScores]:
     """Read the scores of all metrics and language pairs in a file."""
-    suffixes = set(Path(path).suffixes)
+    file_metric, file_lp = metric_name_from_path(path), language_pair_in_path(path)
+    scores: dict[tuple[str, str], dict[tuple[str, str], float]] = {}  # "" is the item of a system
+    directions: dict[tuple[str, str], bool] = {}
+    has_scores = False  # a JSON record may omit a missing value
+    for where, row in _read_rows(path):
+        metric = get_text(row, METRIC_NAMES) or file_metric
+        key = metric, read_language_pair(row) or file_lp
+        direction = get_text(row, ("higher_is_better",)).lower()
+        if direction not in DIRECTIONS:
+            raise DataError(f"{where}: higher_is_better is {direction!r}; expected true or false")
+        if directions.setdefault(key, DIRECTIONS[direction]) != DIRECTIONS[direction]:
+            raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
+        system, item = get_text(row, SYSTEM_NAMES), get_text(row, ITEM_NAMES)
+        has_scores |= "score" in row
+        if not system or not has_scores:
+            raise DataError(
+                f"{where}: system or score is missing, found {', '.join(row)}; expected columns "
+                "system, segment and score, as written by `tertium score -o`"
+            )
+        cells = scores.setdefault(key, {})
+        if (system, item) in cells:
+            raise DataError(f"{where}: a second score of {system} {item}".rstrip())
+        cells[system, item] = read_score(row.get("score"), where)
+    if not scores:
+        raise DataError(f"{path} contains no scores")
+    return [_make_scores(key, cells, directions[key]) for key, cells in scores.items()]
+
+
+def _make_scores(
+    key: tuple[str, str], cells: Mapping[tuple[str, str], float], higher_is_better: bool
+) -> MetricScores:
+    metric, lp = key
+    segments = {cell: score for cell, score in cells.items() if cell[1]}
+    totals = {s: score for (s, item), score in cells.items() if not item and score == score}
+    return MetricScores(
+        metric=metric,
+        lp=lp,
+        segments=ScoreMatrix.from_cells(metric, segments) if segments else None,
+        systems=totals,
+        higher_is_better=higher_is_better,
+    )
+
+
+def _read_rows(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield a record for each score; scores of systems have no item."""
+    suffixes = {*Path(path).suffixes}
     if ".json" in suffixes:
-        return _from_json(path)
-    if TABLE_SUFFIXES & suffixes:
-        return _from_table(path)
-    fields = next((len(line.split()) for line in read_lines(path) if line.strip()), 0)
-    if fields > 2:
-        submission = read_metric_submission(path)
-        return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in submission.items()]
-    name, lp = metric_name_from_path(path), language_pair_in_path(path)
-    return [_from_matrix(read_score_file(path), name, lp)]
+        yield from _from_json(path)
+    elif TABLE_SUFFIXES & suffixes:
+        for where, record in read_records(path):
+            yield from ((where, row) for row in _split_columns(record))
+    else:
+        lines = [*filter(None, map(str.split, read_lines(path)))]
+        yield from _from_submission(path) if len(lines[0]) > 2 else _from_score_file(path)
 
 
 def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
@@ -87,75 +125,33 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
     return list(merged.values())
 
 
-def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
-    if matrix.values.shape[1] > 1:
-        return MetricScores(metric=metric, lp=lp, segments=replace(matrix, name=metric))
-    pairs = zip(matrix.systems, matrix.values[:, 0].tolist(), strict=True)
-    return MetricScores(metric=metric, lp=lp, systems={s: v for s, v in pairs if v == v})
+def _from_score_file(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    matrix = read_score_file(path)
+    has_items = len(matrix.items) > 1
+    for (system, item), score in matrix.cells().items():
+        yield str(path), {"system": system, "item": item if has_items else "", "score": score}
 
 
-class _Collector:
-    """Collects the scores of all metrics of a file by system and item; "" is the whole system."""
+def _from_submission(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the scores that a metric submitted to a WMT metrics task.
 
-    def __init__(self, path: PathLike) -> None:
-        self.path, self.lp = path, language_pair_in_path(path)
-        self.cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-        self.directions: dict[tuple[str, str], bool] = {}
-
-    def find_cells(self, row: Mapping[str, Any], where: str) -> dict[tuple[str, str], float]:
-        """Return the scores so far of the metric and language pair of a row."""
-        metric = get_text(row, METRIC_NAMES) or metric_name_from_path(self.path)
-        key = metric, read_language_pair(row) or self.lp
-        value = row.get("higher_is_better")
-        text = "" if value is None else format_name(value).lower()
-        if text not in DIRECTIONS:
-            raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
-        if self.directions.setdefault(key, DIRECTIONS[text]) != DIRECTIONS[text]:
-            raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
-        return self.cells.setdefault(key, {})
-
-    def results(self) -> list[MetricScores]:
-        results = []
-        for (metric, lp), cells in self.cells.items():
-            segments = {key: score for key, score in cells.items() if key[1]}
-            results.append(
-                MetricScores(
-                    metric=metric,
-                    lp=lp,
-                    segments=ScoreMatrix.from_cells(metric, segments) if segments else None,
-                    systems={system: score for (system, item), score in cells.items() if not item},
-                    higher_is_better=self.directions[metric, lp],
-                )
-            )
-        return results
-
-
-def _from_table(path: PathLike) -> list[MetricScores]:
-    collector = _Collector(path)
-    rows = [(where, row) for where, record in read_records(path) for row in _split_columns(record)]
-    has_scores = any("score" in row for _, row in rows)  # a JSON record may omit a missing value
-    for where, row in rows:
-        system, item = get_text(row, SYSTEM_NAMES), get_text(row, ITEM_NAMES)
-        if columns := [name for name in row if f"{name}{WARNINGS_SUFFIX}" in row]:
-            raise DataError(
-                f"{where}: the metrics are columns ({', '.join(columns)}), as in the output of "
-                f"`tertium corpus`, and `score` is another column; {LAYOUT}"
-            )
-        if not system or not has_scores:
-            raise DataError(
-                f"{where}: system or score is missing, found {', '.join(row)}; {LAYOUT}"
-            )
-        cells = collector.find_cells(row, where)
-        if (system, item) in cells:
-            raise DataError(f"{where}: a second score of {system} {item}".rstrip())
-        cells[system, item] = read_score(row.get("score"), where)
-    results = collector.results()
-    if not results:
-        raise DataError(f"{path} contains no scores")
-    if mixed := next((entry for entry in results if entry.systems and entry.segments), None):
-        count = len(mixed.systems)
-        raise DataError(f"{path}: {count} scores of {mixed.metric} have no item, others do")
-    return results
+    The file has tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`; later columns are
+    ignored. The file name contains the level, `seg` or `sys`.
+    """
+    columns = ["metric", "lp", "testset", "system", "item", "score"]
+    levels = {"seg", "sys"} & {*Path(path).name.split(".")}
+    if not levels:
+        raise DataError(
+            f"{path}: the file name must contain the level, seg or sys: rename it to "
+            "METRIC.seg.score or METRIC.sys.score"
+        )
+    if "seg" not in levels:
+        columns.remove("item")
+    for number, line in enumerate(read_lines(path), start=1):
+        cells, where = line.split("\t"), f"{path}, line {number}"
+        if len(cells) < len(columns):
+            raise DataError(f"{where}: {len(cells)} fields, expected at least {len(columns)}")
+        yield where, dict(zip(columns, cells, strict=False))
 
 
 def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -170,24 +166,19 @@ def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield lowercase_columns(record)
 
 
-def _from_json(path: PathLike) -> list[MetricScores]:
+def _from_json(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
     content = parse_json(read_text(path), str(path))
-    collector = _Collector(path)
     for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
         where = f"{path}, record {number}"
         if not isinstance(record, dict) or not {"system", "score"} <= {*record}:
             raise DataError(f"{where}: expected the output of `tertium score -f json`")
-        system, segments = format_name(record["system"]), record.get("segments") or []
-        if not isinstance(segments, list):
-            raise DataError(f"{where}: segments: expected a list of scores")
-        items = record.get("items") or [*range(1, len(segments) + 1)]
-        names = [format_name(item) for item in items] if isinstance(items, list) else []
-        if not len({*names}) == len(names) == len(segments):
-            raise DataError(f"{where}: expected {len(segments)} distinct segment names (items)")
-        cells = collector.find_cells(record, where)
-        if (system, "") in cells:
-            raise DataError(f"{where}: a second score of {system}")
-        cells[system, ""] = read_score(record["score"], where)
-        for name, score in zip(names, segments, strict=True):
-            cells[system, name] = read_score(score, where)
-    return collector.results()
+        segments = record.get("segments") or []
+        is_list = isinstance(segments, list)
+        items = record.get("items") or [*range(1, len(segments) + 1 if is_list else 1)]
+        if not is_list or not len({*map(str, items)}) == len(items) == len(segments):
+            raise DataError(
+                f"{where}: expected a list of segments and their distinct names (items)"
+            )
+        yield where, record
+        for item, score in zip(items, segments, strict=True):
+            yield where, {**record, "item": item, "score": score}

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.core.errors import DataError, UsageError
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Preference, Segment
@@ -23,6 +22,8 @@ from tertium.data.segment_lookup import NO_SEGMENT, UNKNOWN_SYSTEM
 from tertium.data.testset import TestSet
 
 SAME_SYSTEM = "a system compared with itself"
+
+ItemTexts = Mapping[str, Mapping[str, Segment]]  # by item and system
 
 
 class PairwiseJudgment(NamedTuple):
@@ -35,15 +36,6 @@ class PairwiseJudgment(NamedTuple):
     judge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemTexts:
-    """The outputs of all systems for one item."""
-
-    outputs: Mapping[str, str]
-    source: str | None = None
-    references: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RankingSet(HumanData):
     """Comparisons of one language pair, and the translations that were compared.
@@ -51,8 +43,7 @@ class RankingSet(HumanData):
     `left` and `right` are rows of `segments`. `item_indices` and `system_indices` give the item and
     the system of each segment. `verdicts` are 1 (left is better), 0 (right) or 0.5 (tie).
     `judge_indices` are -1 if the judge is unknown. Repeated comparisons are kept: they measure the
-    consistency of judges, and WMT counts them. `published_scores` are system scores that were
-    published with the comparisons, `documents` those of the items, if known.
+    consistency of judges, and WMT counts them. `documents` are those of the items, if known.
     """
 
     segments: tuple[Segment, ...]
@@ -65,7 +56,6 @@ class RankingSet(HumanData):
     verdicts: FloatArray  # (comparisons,)
     judges: tuple[str, ...] = ()
     judge_indices: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
-    published_scores: Mapping[str, float] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,18 +68,14 @@ class RankingSet(HumanData):
 
     def __iter__(self) -> Iterator[Preference]:
         """Iterate over the comparisons as `Preference` objects with shared segments."""
-        for n, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
-            judge = self.judge_indices[n]
-            yield Preference(
-                left=self.segments[left],
-                right=self.segments[right],
-                verdict=float(self.verdicts[n]),
-                item=self.items[self.item_indices[left]],
-                left_system=self.systems[self.system_indices[left]],
-                right_system=self.systems[self.system_indices[right]],
-                judge=self.judges[judge] if judge >= 0 else "",
-                lp=self.lp,
-            )
+        items = [self.items[n] for n in self.item_indices]
+        systems = [self.systems[n] for n in self.system_indices]
+        judges = (*self.judges, "")
+        columns = (self.left, self.right, self.verdicts.tolist(), self.judge_indices)
+        for left, right, verdict, judge in zip(*columns, strict=True):
+            pair = (self.segments[left], self.segments[right])
+            names = (items[left], systems[left], systems[right], judges[judge])
+            yield Preference(*pair, verdict, *names, self.lp)
 
     @property
     def ties(self) -> int:
@@ -97,43 +83,36 @@ class RankingSet(HumanData):
         return int((self.verdicts == 0.5).sum())
 
     @property
-    def compared_mask(self) -> NDArray[np.bool_]:
+    def compared_mask(self) -> BoolArray:
         """Which segments occur in a comparison, (segments,)."""
         mask = np.zeros(len(self.segments), dtype=bool)
         mask[self.left] = mask[self.right] = True
         return mask
 
-    def select(self, rows: NDArray[np.bool_] | IntArray) -> RankingSet:
+    def select(self, rows: BoolArray | IntArray) -> RankingSet:
         """Return the comparisons of a mask or indices, over the same segments."""
-        return replace(
-            self,
-            left=self.left[rows],
-            right=self.right[rows],
-            verdicts=self.verdicts[rows],
-            judge_indices=self.judge_indices[rows],
-        )
+        names = ("left", "right", "verdicts", "judge_indices")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def exclude(self, reason: str, rows: BoolArray) -> RankingSet:
+        """Return the set without some comparisons, which are counted with a reason."""
+        counts = Counter(self.excluded_counts)
+        counts[reason] += int(rows.sum())
+        return replace(self, excluded_counts=dict(+counts)).select(~rows)
 
     def without_ties(self) -> RankingSet:
         """Return the comparisons that are not ties; ties are added to `excluded_counts`."""
-        counted = {**self.excluded_counts, "tie": self.ties} if self.ties else self.excluded_counts
-        return replace(self, excluded_counts=counted).select(self.verdicts != 0.5)
+        return self.exclude("tie", self.verdicts == 0.5)
 
     def rows(self, level: str = "segment") -> list[Translation]:
         """Return all translations at system level, otherwise those that were compared."""
-        return [
-            (
-                self.systems[self.system_indices[n]],
-                self.items[self.item_indices[n]],
-                self.segments[n],
-            )
-            for n in np.flatnonzero(self.compared_mask | (level == "system"))
-        ]
+        rows = np.flatnonzero(self.compared_mask | (level == "system"))
+        systems = [self.systems[n] for n in self.system_indices[rows]]
+        items = [self.items[n] for n in self.item_indices[rows]]
+        return list(zip(systems, items, (self.segments[n] for n in rows), strict=True))
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         return {"document": self.documents} if self.documents else {}
-
-    def system_scores(self) -> Mapping[str, float]:
-        return self.published_scores
 
     def segment_scores(self) -> ScoreMatrix:
         """Return the proportion of comparisons that each translation won; a tie is half a win."""
@@ -155,12 +134,13 @@ def check_verdicts(verdicts: FloatArray, label: str) -> None:
 
 
 def build_ranking_set(
-    comparisons: Iterable[PairwiseJudgment],
-    texts: Mapping[str, ItemTexts] | None = None,
+    comparisons: Sequence[PairwiseJudgment],
+    texts: ItemTexts | None = None,
     *,
     name: str,
     lp: str = "",
     excluded_counts: Mapping[str, int] | None = None,
+    documents: Mapping[str, str] | None = None,
 ) -> RankingSet:
     """Build a set from comparisons by name.
 
@@ -168,85 +148,62 @@ def build_ranking_set(
     systems are excluded and counted. Without `texts`, the segments are empty, which is sufficient
     for system scores and annotator agreement.
     """
-    table = _SegmentTable(texts)
+    if texts is None:
+        compared = [c for c in comparisons if c.left != c.right]
+        cells = {(c.item, side): Segment("") for c in compared for side in (c.left, c.right)}
+    else:
+        cells = {(item, s): segment for item, own in texts.items() for s, segment in own.items()}
+    rows = {cell: row for row, cell in enumerate(cells)}
+    items = _number_names(item for item, _ in cells)
+    systems = _number_names(system for _, system in cells)
     counts: Counter[str] = Counter(excluded_counts or {})
     judges: dict[str, int] = {}
-    rows: list[tuple[int, int, int]] = []
+    index: list[tuple[int, int, int]] = []
     verdicts: list[float] = []
     for item, left, right, verdict, judge in comparisons:
+        a, b = rows.get((item, left)), rows.get((item, right))
         if left == right:
             counts[SAME_SYSTEM] += 1
-            continue
-        a, b = table.find(item, left), table.find(item, right)
-        if a is None or b is None:
-            counts[table.exclusion_reason(item)] += 1
-            continue
-        rows.append((a, b, judges.setdefault(judge, len(judges)) if judge else -1))
-        verdicts.append(verdict)
-    index = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        elif a is None or b is None:
+            counts[UNKNOWN_SYSTEM if item in items else NO_SEGMENT] += 1
+        else:
+            index.append((a, b, judges.setdefault(judge, len(judges)) if judge else -1))
+            verdicts.append(verdict)
+    left_rows, right_rows, judge_indices = np.array(index, dtype=np.int64).reshape(-1, 3).T
     return RankingSet(
         name=name,
         lp=lp,
-        segments=tuple(table.segments),
-        items=tuple(table.items),
-        systems=tuple(table.systems),
-        item_indices=np.array(table.item_indices, np.int64),
-        system_indices=np.array(table.system_indices, np.int64),
-        left=index[:, 0],
-        right=index[:, 1],
+        segments=tuple(cells.values()),
+        items=tuple(items),
+        systems=tuple(systems),
+        item_indices=np.array([items[item] for item, _ in cells], np.int64),
+        system_indices=np.array([systems[system] for _, system in cells], np.int64),
+        left=left_rows,
+        right=right_rows,
         verdicts=np.array(verdicts),
         judges=tuple(judges),
-        judge_indices=index[:, 2],
+        judge_indices=judge_indices,
         excluded_counts=dict(counts),
+        documents=documents or {},
     )
+
+
+def _number_names(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def texts_by_item(
     testset: TestSet,
     comparisons: Iterable[PairwiseJudgment],
     documents: Mapping[str, str] | None = None,
-) -> dict[str, ItemTexts]:
+) -> ItemTexts:
     """Return the texts of a test set by the item names that the comparisons use."""
+    items = testset.match_item_names((c.item for c in comparisons), documents)
+    outputs = {system: testset.segments(system) for system in testset.systems}
     return {
-        item: ItemTexts(
-            outputs={system: outputs[n] for system, outputs in testset.systems.items()},
-            source=testset.sources[n] if testset.sources else None,
-            references=tuple(testset.references[n]) if testset.references else (),
-        )
-        for n, item in enumerate(testset.match_item_names((c.item for c in comparisons), documents))
+        item: {system: segments[n] for system, segments in outputs.items()}
+        for n, item in enumerate(items)
     }
-
-
-class _SegmentTable:
-    """Assigns indices to segments, items and systems in order of appearance."""
-
-    def __init__(self, texts: Mapping[str, ItemTexts] | None) -> None:
-        self.is_open = texts is None  # whether unknown segments may be added
-        self.rows: dict[tuple[str, str], int] = {}
-        self.items: dict[str, int] = {}
-        self.systems: dict[str, int] = {}
-        self.segments: list[Segment] = []
-        self.item_indices: list[int] = []
-        self.system_indices: list[int] = []
-        for item, entry in (texts or {}).items():
-            for system, text in entry.outputs.items():
-                self._add(item, system, Segment(text, entry.source, entry.references))
-
-    def find(self, item: str, system: str) -> int | None:
-        row = self.rows.get((item, system))
-        if row is None and self.is_open:
-            return self._add(item, system, Segment(""))
-        return row
-
-    def exclusion_reason(self, item: str) -> str:
-        return UNKNOWN_SYSTEM if item in self.items else NO_SEGMENT
-
-    def _add(self, item: str, system: str, segment: Segment) -> int:
-        row = self.rows[item, system] = len(self.segments)
-        self.segments.append(segment)
-        self.item_indices.append(self.items.setdefault(item, len(self.items)))
-        self.system_indices.append(self.systems.setdefault(system, len(self.systems)))
-        return row
 
 
 def sample_comparisons(

@@ -44,16 +44,15 @@ def standardize_ratings(ratings: JudgmentSet) -> JudgmentSet:
     scales = {
         annotator: (float(np.mean(scores)), float(np.std(scores, ddof=1)))
         for annotator, scores in groups.items()
-        if annotator and min(scores) < max(scores)
+        if min(scores) < max(scores)
     }
-    judgments, excluded_counts = [], Counter(ratings.excluded_counts)
-    for rating in ratings.judgments:
+    usable = ratings.exclude(NO_ANNOTATOR, (r for r in ratings.judgments if r.annotator))
+    standardized = []
+    for rating in usable.judgments:
         if rating.annotator in scales:
             mean, deviation = scales[rating.annotator]
-            judgments.append(replace(rating, score=(rating.score - mean) / deviation))
-        else:
-            excluded_counts[CONSTANT_ANNOTATOR if rating.annotator else NO_ANNOTATOR] += 1
-    return replace(ratings, judgments=tuple(judgments), excluded_counts=dict(excluded_counts))
+            standardized.append(replace(rating, score=(rating.score - mean) / deviation))
+    return usable.exclude(CONSTANT_ANNOTATOR, standardized)
 
 
 def average_ratings(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
@@ -66,15 +65,19 @@ def average_ratings(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
     for rating in ratings.judgments:
         key = replace(rating, score=0.0, annotator="", error_annotations=None)
         groups.setdefault(key, []).append(rating)
-    judgments, excluded_counts = [], Counter(ratings.excluded_counts)
+    averages = []
     for key, group in groups.items():
-        if len(group) >= minimum:
-            score = float(np.mean([rating.score for rating in group]))
-            annotations = merge_rater_annotations(group)
-            judgments.append(replace(key, score=score, error_annotations=annotations))
-        else:
-            excluded_counts[TOO_FEW_RATINGS] += len(group)
-    return replace(ratings, judgments=tuple(judgments), excluded_counts=dict(excluded_counts))
+        annotated = [rating for rating in group if rating.error_annotations is not None]
+        annotations = merge_rater_annotations(annotated) if annotated else None
+        score = float(np.mean([rating.score for rating in group]))
+        averages.append(replace(key, score=score, error_annotations=annotations))
+    sizes = [len(group) for group in groups.values()]
+    judgments = tuple(
+        average for average, size in zip(averages, sizes, strict=True) if size >= minimum
+    )
+    left_out = sum(size for size in sizes if size < minimum)
+    counts = Counter(ratings.excluded_counts) + Counter({TOO_FEW_RATINGS: left_out})
+    return replace(ratings, judgments=judgments, excluded_counts=dict(counts))
 
 
 def standardize_human_ratings(human_data: HumanData) -> JudgmentSet:
@@ -106,8 +109,8 @@ def hold_out_rater(
             f"{human_data.title}: no translation has ratings of two annotators, so none can be "
             "held out; give a second campaign, --human-baseline FILE"
         )
-    single = len(groups) - len(held_out)
-    counts = Counter(human_data.excluded_counts) + Counter({ONE_RATER: single} if single else {})
+    single = Counter({ONE_RATER: len(groups) - len(held_out)})
+    counts = Counter(human_data.excluded_counts) + single
     reduced = replace(human_data, judgments=tuple(remaining), excluded_counts=dict(counts))
     matrix = replace(human_data, judgments=tuple(held_out)).matrix(level)
     return reduced, replace(matrix, name=f"{HUMAN_ROW_PREFIX}: held-out rater")

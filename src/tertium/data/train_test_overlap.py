@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import overload
+from itertools import compress
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tertium.core.arrays import BoolArray, IntArray
 from tertium.core.segment import Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 
+AnySet = TypeVar("AnySet", JudgmentSet, RankingSet)
 OVERLAP_REASON = "reference occurs in held-out data"
 
 
@@ -33,28 +34,18 @@ def normalize_reference(text: str) -> str:
     return "".join(c for c in folded if unicodedata.category(c)[0] in "LMN")
 
 
-@overload
-def drop_overlap(
-    train: JudgmentSet, held_out: Iterable[JudgmentSet | RankingSet]
-) -> JudgmentSet: ...
-@overload
-def drop_overlap(train: RankingSet, held_out: Iterable[JudgmentSet | RankingSet]) -> RankingSet: ...
-def drop_overlap(
-    train: JudgmentSet | RankingSet, held_out: Iterable[JudgmentSet | RankingSet]
-) -> JudgmentSet | RankingSet:
+def drop_overlap(train: AnySet, held_out: Iterable[JudgmentSet | RankingSet]) -> AnySet:
     """Return the training set without segments whose reference occurs in held-out data.
 
     Segments without a reference (quality estimation) are compared by their source.
     """
     shared = find_shared_segments(train.segments, held_out)
     if isinstance(train, RankingSet):
-        rows = shared[train.left] | shared[train.right]
-        return replace(train, excluded_counts=_add_count(train, int(rows.sum()))).select(~rows)
-    judgments = tuple(train.judgments[n] for n in np.flatnonzero(~shared))
-    return replace(train, judgments=judgments, excluded_counts=_add_count(train, int(shared.sum())))
+        return train.exclude(OVERLAP_REASON, shared[train.left] | shared[train.right])
+    return train.exclude(OVERLAP_REASON, compress(train.judgments, (~shared).tolist()))
 
 
-def number_shared_texts(segments: Sequence[Segment]) -> NDArray[np.int64]:
+def number_shared_texts(segments: Sequence[Segment]) -> IntArray:
     """Number segments; those that share a source or a reference get the same number.
 
     Segments are also connected through others. Cross-validation holds out all rows of a number
@@ -81,28 +72,13 @@ def number_shared_texts(segments: Sequence[Segment]) -> NDArray[np.int64]:
 
 def find_shared_segments(
     segments: Iterable[Segment], other_sets: Iterable[JudgmentSet | RankingSet]
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Return a mask of the segments whose reference, or source, occurs in other sets."""
-    shared_keys = {
-        key for other in other_sets for segment in _judged_segments(other) for key in _keys(segment)
-    }
+    judged_segments = (segment for other in other_sets for _, _, segment in other.rows())
+    shared_keys = {key for segment in judged_segments for key in _keys(segment)}
     return np.array([bool(_keys(segment) & shared_keys) for segment in segments], dtype=np.bool_)
-
-
-def _judged_segments(data: JudgmentSet | RankingSet) -> Iterable[Segment]:
-    """Return the segments with a judgment; rankings also contain texts that nobody compared."""
-    if isinstance(data, RankingSet):
-        return (data.segments[n] for n in np.flatnonzero(data.compared_mask))
-    return data.segments
 
 
 def _keys(segment: Segment) -> frozenset[str]:
     texts = segment.references or ((segment.source,) if segment.source else ())
     return frozenset(key for key in map(normalize_reference, texts) if key)
-
-
-def _add_count(train: JudgmentSet | RankingSet, count: int) -> dict[str, int]:
-    total = train.excluded_counts.get(OVERLAP_REASON, 0) + count
-    return (
-        {**train.excluded_counts, OVERLAP_REASON: total} if total else dict(train.excluded_counts)
-    )

@@ -24,11 +24,9 @@ from tertium.core.scores import ScoreMatrix
 from tertium.data import ratings
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data, reject_duplicate_sources
-from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.rankings import RankingSet
-from tertium.evaluation.rows import Row, find_scorable_by_all, score_rows
-from tertium.evaluation.scoring import score_systems
+from tertium.evaluation.rows import Incomplete, Row, find_scorable_by_all, score_rows
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding
@@ -342,7 +340,7 @@ def _compute_scores(
     exclude: Sequence[str],
 ) -> SetScores:
     """Score the judged translations of each set with each metric, oriented (higher is better)."""
-    texts = [[segment for _, segment in e.translations(level)] for e in human_data.values()]
+    texts = [[segment for _, _, segment in e.rows(level)] for e in human_data.values()]
     scorable = [[*compress(own, find_scorable_by_all(own, metrics))] for own in texts]
     pairs = [(metric, name) for metric in metrics for name in human_data]
     with share_encoding(metrics, *filter(None, scorable)):
@@ -355,31 +353,23 @@ def _compute_scores(
 def _score_set(
     metric: Metric, human_data: HumanData, level: str, exclude: Sequence[str]
 ) -> MetricScores:
-    if isinstance(human_data, HumanScoreTable) and human_data.testset is not None:
-        # complete outputs: a metric that reads the corpus reads one system at a time
-        [by_system] = score_systems(human_data.testset, [metric])
-        values = np.concatenate([scores.oriented_segments for scores in by_system])
-        level = "segment"
-        systems = dict(zip(human_data.testset.systems, by_system, strict=True))
-    else:
-        translations = human_data.translations(level)
-        if not translations:
-            raise DataError(
-                f"{human_data.title}: the judgments have no texts that a metric could score: "
-                "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
-            )
-        rows = [Row(segment=segment, system=system) for system, segment in translations]
-        wanted = [n for n, row in enumerate(rows) if row.system not in exclude] or [
-            *range(len(rows))
-        ]
-        [scored] = score_rows([rows[n] for n in wanted], [metric])
-        values = np.full(len(rows), np.nan)
-        values[wanted] = scored.oriented
-        systems = {system: own for (_, system), own in scored.parts.items()}
+    translations = human_data.rows(level)
+    if not any(segment.hypothesis for _, _, segment in translations):
+        raise DataError(
+            f"{human_data.title}: the judgments have no texts that a metric could score: "
+            "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
+        )
+    rows = [Row(segment=segment, system=system) for system, _, segment in translations]
+    wanted = [n for n, row in enumerate(rows) if row.system not in exclude] or [*range(len(rows))]
+    # complete outputs: a metric that reads the corpus reads one system at a time
+    incomplete: Incomplete = "skip" if human_data.testset is None else "error"
+    [scored] = score_rows([rows[n] for n in wanted], [metric], incomplete=incomplete)
+    values = np.full(len(rows), np.nan)
+    values[wanted] = scored.oriented
     return MetricScores(
         metric=metric.spec,
         segments=human_data.to_score_matrix(values, metric.spec, level),
-        systems={system: own.sign * own.system for system, own in systems.items()},
+        systems={system: own.sign * own.system for (_, system), own in scored.parts.items()},
     )
 
 
@@ -391,6 +381,6 @@ def _align(
         [entry.segments for entry in entries if entry.segments is not None],
         human=human_data.matrix(level),
         comparisons=human_data if isinstance(human_data, RankingSet) else None,
-        human_systems=human_data.system_scores() or None,
+        human_systems=human_data.system_scores or None,
         system_scores={entry.metric: entry.systems for entry in entries if entry.systems},
     )

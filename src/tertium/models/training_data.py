@@ -15,7 +15,7 @@ from tertium.core.errors import DataError, UsageError, short_repr
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.human_data import reasons
 from tertium.data.judgments import NO_REFERENCE, JudgmentSet
-from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
+from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.data.train_test_overlap import drop_overlap
 
 logger = logging.getLogger(__name__)
@@ -90,26 +90,24 @@ def sort_training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[Rank
 
 def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
     """Collect single comparisons into a set with one item per source and references."""
-    texts: dict[str, ItemTexts] = {}
+    texts: dict[str, dict[str, Segment]] = {}
     comparisons = []
     for p in preferences:
         item = repr((p.item, p.left.source, p.left.references))
         names = (p.left_system or p.left.hypothesis, p.right_system or p.right.hypothesis)
-        outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
         if (p.left.source, p.left.references) != (p.right.source, p.right.references):
             raise DataError(
                 "the translations of a comparison must have the same source and references, got "
                 f"{short_repr(p.left)} and {short_repr(p.right)}"
             )
-        known_outputs = texts[item].outputs if item in texts else {}
-        for name in names:
-            if known_outputs.get(name, outputs[name]) != outputs[name]:
+        outputs = texts.setdefault(item, {})
+        for name, segment in zip(names, (p.left, p.right), strict=True):
+            if outputs.setdefault(name, segment) != segment:
                 raise DataError(
                     f"system {name} has two translations of one item, "
-                    f"{short_repr(known_outputs[name])} and {short_repr(outputs[name])}: use "
-                    "distinct item or system names"
+                    f"{short_repr(outputs[name].hypothesis)} and {short_repr(segment.hypothesis)}: "
+                    "use distinct item or system names"
                 )
-        texts[item] = ItemTexts({**known_outputs, **outputs}, p.left.source, p.left.references)
         comparisons.append(PairwiseJudgment(item, *names, p.verdict, p.judge))
     return build_ranking_set(comparisons, texts, name="preferences")
 

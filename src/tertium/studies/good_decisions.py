@@ -111,9 +111,7 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
     rows = []
     for aligned in judged_sets.sets:
         human = aligned.human
-        segments = [
-            segment for _, segment in judged_sets.human_data[aligned.name].translations()[:1]
-        ]
+        segments = [segment for _, _, segment in judged_sets.human_data[aligned.name].rows()[:1]]
         for name, scores in zip(aligned.metrics, aligned.scores, strict=True):
             curve = acceptance_curve(human, scores, min_good_score)
             values = dict(summarize_decisions(curve, rerank_outputs(human, scores)))
@@ -210,7 +208,7 @@ def fit_difference_scales(judged_sets: JudgedSets) -> DifferenceScales:
     learned = {metric.spec: metric.model_ids for metric in judged_sets.metrics}
     read_inputs: dict[str, str] = {}
     for metric in judged_sets.metrics:
-        segments = [[s for _, s in own.translations()] for own in judged_sets.human_data.values()]
+        segments = [[s for _, _, s in own.rows()] for own in judged_sets.human_data.values()]
         input_kinds = {find_inputs(metric, own) for own in segments}
         read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
     scales = fit_scales(judged_sets.sets, learned)

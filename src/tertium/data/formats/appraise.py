@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
-from tertium.data.human_data import QUALITY_CONTROL
-from tertium.data.judgments import JudgmentSet, Row, collect_published
+from tertium.data.judgments import QUALITY_CONTROL, JudgmentSet, Row, collect_published
 from tertium.data.tables import parse_rows
 from tertium.data.text_files import read_text
 
@@ -27,10 +27,7 @@ CONTROL_SUFFIXES = ("#bad", "#dup", "#incomplete")
 
 
 def matches(source: Source) -> bool:
-    try:
-        first = next(csv.reader(source.lines[:1]), [])
-    except csv.Error:  # reading the file as a table explains it
-        return False
+    first = next(csv.reader(source.lines[:1]), [])
     return _is_row(first)
 
 
@@ -42,9 +39,8 @@ def read(source: Source) -> Iterator[JudgmentSet]:
 def read_appraise(path: PathLike) -> JudgmentSet:
     """Read the scores and spans of an export."""
     rows = parse_rows(read_text(path), ",", str(path))
-    return collect_published(
-        path, ((f"{path}, line {line}", cells) for line, cells in rows), _convert
-    )
+    records = ((f"{path}, line {line}", cells) for line, cells in rows)
+    return collect_published(path, records, _convert)
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -61,19 +57,9 @@ def _convert(cells: Sequence[str], where: str) -> Iterator[Row]:
     if record["type"] != "TGT" or is_control:
         yield QUALITY_CONTROL
         return
-    if cells[9:] and cells[9][:1] in ("[", "{"):
-        record["errors"] = _parse_errors(cells[9])
+    if cells[9:] and cells[9][:1] in ("[", "{"):  # JSON, or in some versions Python literals
+        record["errors"] = cells[9]
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            errors = ast.literal_eval(cells[9])
+            record["errors"] = [errors] if isinstance(errors, dict) else errors
     yield record | {"lp": f"{record['from']}-{record['to']}"}
-
-
-def _parse_errors(cell: str) -> Any:
-    """Return the errors in a cell: JSON, or a Python literal as some versions of Appraise write it.
-
-    >>> _parse_errors("{'start_i': 0, 'end_i': 4, 'severity': 'major'}")
-    [{'start_i': 0, 'end_i': 4, 'severity': 'major'}]
-    """
-    try:
-        errors = ast.literal_eval(cell) if "'" in cell else cell
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return cell  # the error names JSON
-    return [errors] if isinstance(errors, dict) else errors

@@ -51,22 +51,18 @@ def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
     if document.count("_#_") == 2:
         shared |= dict(zip(("lp", "domain", "doc"), document.split("_#_"), strict=True))
     texts = read_object(record["tgt_text"], "tgt_text", where)
+    references = {name for name in texts if re.fullmatch(r"ref[A-Z]?", name)}
     for system, ratings in read_object(record.get("scores"), "scores", where).items():
         place = f"{where}, {system}"
-        references = [t for name, t in texts.items() if _is_reference(name) and name != system]
+        shared |= {
+            "system": system,
+            "mt": texts.get(system),
+            "ref": [text for name, text in texts.items() if name in references - {system}],
+        }
         if isinstance(ratings, Mapping):
-            rows = _numbered_ratings(ratings, place)
-        else:
-            rows = [
-                {name: rating.get(name) for name in NUMBERED.values()}
-                for rating in read_object_list(ratings, "scores", place)
-            ]
-        for row in rows:
-            yield row | shared | {"system": system, "mt": texts.get(system), "ref": references}
-
-
-def _is_reference(name: str) -> bool:
-    return re.fullmatch(r"ref[A-Z]?", name) is not None
+            ratings = _numbered_ratings(ratings, place)
+        for rating in read_object_list(ratings, "scores", place):
+            yield {name: rating.get(name) for name in NUMBERED.values()} | shared
 
 
 def _numbered_ratings(ratings: Mapping[str, Any], where: str) -> list[dict[str, Any]]:

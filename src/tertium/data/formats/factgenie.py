@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.judgments import JudgmentSet, Row, collect_published
@@ -23,12 +22,7 @@ def matches(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[JudgmentSet]:
     source.refuse_gold()
-    yield read_factgenie(source.path)
-
-
-def read_factgenie(path: PathLike) -> JudgmentSet:
-    """Read an export into a judgment for each rater and translation."""
-    return collect_published(path, read_jsonl(path), _convert)
+    yield collect_published(source.path, read_jsonl(source.path), _convert)
 
 
 def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
@@ -57,6 +51,7 @@ def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
 
 def _category(kind: Any, kinds: Any) -> str:
     """Return the name of an error type: its number, if the categories are not in the file."""
-    is_listed = isinstance(kind, int) and isinstance(kinds, list) and 0 <= kind < len(kinds)
-    entry = kinds[kind] if is_listed else None
-    return get_text(entry, ("name",)) if isinstance(entry, Mapping) else f"type {kind}"
+    try:
+        return get_text(kinds[kind], ("name",))
+    except (TypeError, LookupError, AttributeError):
+        return f"type {kind}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, short_repr
 from tertium.data.error_annotations import is_severity
 from tertium.data.formats import Source
@@ -37,17 +36,10 @@ def matches(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[JudgmentSet]:
     source.refuse_gold()
-    yield read_label_studio(source.path)
-
-
-def read_label_studio(path: PathLike) -> JudgmentSet:
-    """Read an export into a judgment for each rater and translation."""
-    tasks = read_object_list(parse_json(read_text(path), str(path)), "the export", str(path))
-    records = [
-        (f"{path}, task {number}", {"id": number, **task})
-        for number, task in enumerate(tasks, start=1)
-    ]
-    return collect_published(path, records, _convert)
+    path = str(source.path)
+    tasks = read_object_list(parse_json(read_text(path), path), "the export", path)
+    records = ((f"{path}, task {n}", {"id": n, **task}) for n, task in enumerate(tasks, start=1))
+    yield collect_published(path, records, _convert)
 
 
 def _convert(task: Mapping[str, Any], where: str) -> Iterator[Row]:
@@ -69,23 +61,21 @@ def _read_annotation(
             f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)} in data; found "
             f"{', '.join(data)})"
         )
-    results = read_object_list(annotation.get("result"), "result", where)
-    scores = []
+    scores: list[Any] = []
     regions: dict[str, dict[str, Any]] = {}
     labels: dict[str, list[str]] = {}
-    for entry in results:
+    for entry in read_object_list(annotation.get("result"), "result", where):
         value, region = read_object(entry.get("value"), "value", where), get_text(entry, ("id",))
         scores += [value[name] for name in ("rating", "number") if name in value]
         if "start" in value and "end" in value:
             regions[region] = _read_region(data, entry, value, where)
         labels.setdefault(region, []).extend(_read_labels(value))
+    if labels and not regions and not scores:
+        raise DataError(f"{where}: no rating, number or marked text")
     for region, span in regions.items():
         span["severity"] = next(filter(is_severity, labels[region]), None)
         categories = [name for name in dict.fromkeys(labels[region]) if not is_severity(name)]
         span["category"] = "/".join(categories)
-    if results and not regions and not scores:
-        kinds = ", ".join(dict.fromkeys(get_text(entry, ("type",)) for entry in results))
-        raise DataError(f"{where}: no rating, number or marked text (found {kinds})")
     rater = annotation.get("completed_by")
     rater = get_text(rater, ("id", "email")) if isinstance(rater, Mapping) else rater
     score = {"score": scores[0]} if scores else {}

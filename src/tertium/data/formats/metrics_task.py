@@ -21,10 +21,8 @@ from pathlib import Path
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError
-from tertium.core.scores import ScoreMatrix
 from tertium.data.formats import Source
 from tertium.data.human_data import HumanData
-from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_score
 from tertium.data.segment_lookup import build_segment_lookup
@@ -35,6 +33,7 @@ from tertium.data.text_files import read_lines
 logger = logging.getLogger(__name__)
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
+Rows = dict[str, list[tuple[str, dict[str, str]]]]  # location and cells, by language pair
 
 
 def matches(source: Source) -> bool:
@@ -45,21 +44,25 @@ def read(source: Source) -> Iterator[HumanData]:
     source.refuse_gold()
     task = MetricsTask.open(source.path)
     is_system_level = source.level == "system"
-    for lp in task.system_level if is_system_level else task.segment_level:
+    for lp in sorted(task.system_rows if is_system_level else task.segment_rows):
         if source.lps and lp not in source.lps:
             continue
-        testset = task.testset(lp) if lp in task.with_outputs else None
+        has_outputs = lp in task.with_outputs
         if is_system_level:
+            testset = task.testset(lp) if has_outputs else None
             yield replace(task.system_scores(lp), testset=testset)
-        elif testset is not None:
-            yield task.judgments(lp, testset)
+        elif has_outputs:
+            yield task.judgments(lp)
         else:
             logger.warning("%s: %s has no system outputs; skipped", task.name, lp)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetricsTask:
-    """The metrics task of one year; open its folder or tar file with `MetricsTask.open`."""
+    """The metrics task of one year; open its folder or tar file with `MetricsTask.open`.
+
+    `segment_rows` and `system_rows` have the human scores by language pair.
+    """
 
     name: str
     folder: UnpackedFolder
@@ -74,75 +77,57 @@ class MetricsTask:
         return cls(name=strip_tar_suffix(path), folder=folder)
 
     @cached_property
+    def system_rows(self) -> Rows:
+        return _read_rows(self.folder.path / SYSTEM_FILE, ("lp", "human", "system"))
+
+    @cached_property
+    def segment_rows(self) -> Rows:
+        return _read_rows(self.folder.path / SEGMENT_FILE, ("lp", "data", "system", "sid", "human"))
+
+    @property
     def lps(self) -> tuple[str, ...]:
         """The language pairs with human scores."""
-        return tuple(sorted({*self._system_rows, *self._segment_rows}))
+        return tuple(sorted({*self.system_rows, *self.segment_rows}))
 
     @cached_property
     def with_outputs(self) -> tuple[str, ...]:
         """The language pairs with system outputs."""
-        return tuple(sorted(lp for lp in self.lps if self._outputs(lp)))
-
-    @property
-    def system_level(self) -> tuple[str, ...]:
-        """The language pairs with human scores of systems."""
-        return tuple(sorted(self._system_rows))
-
-    @property
-    def segment_level(self) -> tuple[str, ...]:
-        """The language pairs with human scores of segments."""
-        return tuple(sorted(self._segment_rows))
+        return tuple(lp for lp in self.lps if self.outputs(lp))
 
     def testset(self, lp: str) -> TestSet:
         """Read all system outputs with source and reference."""
-        outputs = self._outputs(lp)
+        outputs = self.outputs(lp)
         if not outputs:
             raise DataError(f"{self.folder.origin}: no system outputs for {lp}")
         prefix = next(iter(outputs.values())).name.split(".")[0]
-        references = [self._text(("references",), f"{prefix}-{lp.replace('-', '')}-ref.*")]
-        sources = self._text(("sources", "source"), f"{prefix}-{lp.replace('-', '')}-src.*")
-        return TestSet.read(list(outputs.values()), references, sources, names=list(outputs))
+        references = self._text("reference*", f"{prefix}-{lp.replace('-', '')}-ref.*")
+        sources = self._text("source*", f"{prefix}-{lp.replace('-', '')}-src.*")
+        return TestSet.read(list(outputs.values()), [references], sources, names=list(outputs))
 
-    def system_scores(self, lp: str) -> HumanScoreTable:
+    def system_scores(self, lp: str) -> HumanData:
         """Read the human scores of systems; duplicate rows are excluded and counted."""
         scores: dict[str, float] = {}
         excluded_counts: Counter[str] = Counter()
-        for where, (_, human, system) in _rows(self._system_rows, lp):
-            score = read_score(human, where)
+        for where, row in _select(self.system_rows, lp):
+            system, score = row["system"], read_score(row["human"], where)
             if score != score:
                 excluded_counts[NO_SCORE] += 1
-            elif scores.get(system, score) != score:
+            elif scores.setdefault(system, score) != score:
                 raise DataError(f"{where}: another score of system {system!r}")
-            elif system in scores:
-                excluded_counts[DUPLICATE] += 1
-            else:
-                scores[system] = score
-        return HumanScoreTable.of_systems(scores, self.name, lp, excluded_counts)
-
-    def judgments(self, lp: str, testset: TestSet | None = None) -> JudgmentSet:
-        """Read the human scores of segments with their texts; unknown rows are excluded."""
-        collector = JudgmentCollector(
-            find_segment=build_segment_lookup(testset or self.testset(lp))
+        repeated = len(self.system_rows[lp]) - len(scores) - excluded_counts.total()
+        excluded_counts += Counter({DUPLICATE: repeated})
+        return HumanData(
+            name=self.name, lp=lp, system_scores=scores, excluded_counts=excluded_counts
         )
-        for where, cells in _rows(self._segment_rows, lp):
-            _, _, system, item, score = cells
-            record = {"score": score, "item": item, "system": system, "lp": lp}
-            collector.add(record, where)
+
+    def judgments(self, lp: str) -> JudgmentSet:
+        """Read the human scores of segments with their texts; unknown rows are excluded."""
+        collector = JudgmentCollector(find_segment=build_segment_lookup(self.testset(lp)))
+        for where, row in _select(self.segment_rows, lp):
+            collector.add(row, where)
         return collector.build(self.name, lp)
 
-    def count_segments(self, lp: str) -> int:
-        """Return the number of human scores of segments."""
-        return len(self._segment_rows.get(lp, ()))
-
-    @cached_property
-    def _system_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
-        return _read_rows(self.folder.path / SYSTEM_FILE, ("LP", "HUMAN", "SYSTEM"))
-
-    @cached_property
-    def _segment_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
-        return _read_rows(self.folder.path / SEGMENT_FILE, ("LP", "DATA", "SYSTEM", "SID", "HUMAN"))
-
-    def _outputs(self, lp: str) -> dict[str, Path]:
+    def outputs(self, lp: str) -> dict[str, Path]:
         """Return the output file of each system; packed outputs are unpacked on first use."""
         files = _output_files(self.folder.path, lp)
         if not files and not self._packed:
@@ -150,47 +135,17 @@ class MetricsTask:
             self._packed.extend(UnpackedFolder(path) for path in packed)
         return files or {k: v for f in self._packed for k, v in _output_files(f.top, lp).items()}
 
-    def _text(self, folders: tuple[str, ...], pattern: str) -> Path:
-        files = sorted(f for name in folders for f in (self.folder.path / name).glob(pattern))
+    def _text(self, folder: str, name: str) -> Path:
+        files = sorted(self.folder.path.glob(f"{folder}/{name}"))
         if len(files) != 1:
             count = "no file" if not files else f"{len(files)} files"
-            raise DataError(f"{self.folder.origin}: {count} {folders[0]}/{pattern}; expected one")
+            raise DataError(f"{self.folder.origin}: {count} {folder}/{name}; expected one")
         return files[0]
 
 
 def is_metrics_task(folder: Path) -> bool:
     """Return whether a folder has the layout of a metrics task."""
     return (folder / SEGMENT_FILE).is_file() or (folder / SYSTEM_FILE).is_file()
-
-
-def read_metric_submission(path: PathLike) -> dict[tuple[str, str], ScoreMatrix]:
-    """Read the scores that a metric submitted to the task, by (metric, language pair).
-
-    The file has tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`; later columns are
-    ignored. The file name contains the level, `seg` or `sys`. System scores are a matrix with one
-    column.
-    """
-    parts = Path(path).name.split(".")
-    level = next((part for part in parts if part in ("seg", "sys")), "")
-    if not level:
-        raise DataError(
-            f"{path}: the file name must contain the level, seg or sys: rename it to "
-            "METRIC.seg.score or METRIC.sys.score"
-        )
-    width = 6 if level == "seg" else 5
-    scores: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        row = line.split("\t")
-        where = f"{path}, line {number}"
-        if len(row) < width:
-            raise DataError(f"{where}: {len(row)} fields, expected at least {width}")
-        metric, lp, _, system, *cells = row
-        key = (system, cells[0] if level == "seg" else "all")
-        group = scores.setdefault((metric, lp), {})
-        if key in group:
-            raise DataError(f"{where}: a second score of {' '.join(key)} by {metric}")
-        group[key] = read_score(cells[width - 5], where)
-    return {key: ScoreMatrix.from_cells(key[0], group) for key, group in scores.items()}
 
 
 def _output_files(root: Path, lp: str) -> dict[str, Path]:
@@ -203,21 +158,24 @@ def _output_files(root: Path, lp: str) -> dict[str, Path]:
     return files
 
 
-def _read_rows(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
-    """Read the rows (location, cells) of a file by language pair; empty if it is absent."""
-    groups: dict[str, list[tuple[str, list[str]]]] = {}
-    for number, line in enumerate(read_lines(path) if path.is_file() else (), start=1):
+def _read_rows(path: Path, columns: tuple[str, ...]) -> Rows:
+    """Read the rows of a file by language pair; empty if it is absent."""
+    header, *lines = read_lines(path) if path.is_file() else [" ".join(columns)]
+    if header.lower().split() != [*columns]:
+        expected = " ".join(columns).upper()
+        raise DataError(f"{path}, line 1: expected the header {expected!r}, got {header!r}")
+    groups: Rows = {}
+    for number, line in enumerate(lines, start=2):
         cells, where = line.split(), f"{path}, line {number}"
-        if number == 1 and tuple(cells) != header:
-            raise DataError(f"{where}: expected the header {' '.join(header)!r}, got {line!r}")
-        if cells and len(cells) != len(header):
-            raise DataError(f"{where}: {len(cells)} fields, expected {' '.join(header)!r}")
-        if cells and number > 1:
-            groups.setdefault(cells[0], []).append((where, cells))
+        if cells and len(cells) != len(columns):
+            raise DataError(f"{where}: {len(cells)} fields, expected {header!r}")
+        if cells:
+            row = dict(zip(columns, cells, strict=True))
+            groups.setdefault(row["lp"], []).append((where, row))
     return groups
 
 
-def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple[str, list[str]]]:
-    if lp not in groups:
-        raise UnknownNameError("language pair", lp, groups)
-    return groups[lp]
+def _select(rows: Rows, lp: str) -> list[tuple[str, dict[str, str]]]:
+    if lp not in rows:
+        raise UnknownNameError("language pair", lp, rows)
+    return rows[lp]

@@ -12,33 +12,27 @@ A segment file has a block of scores for each system, in segment order.
 
 from __future__ import annotations
 
-import codecs
-import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tertium.core.atomic import PathLike
-from tertium.core.errors import DataError, LengthError, TertiumError, UnknownNameError, UsageError
+from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.scores import ScoreMatrix
-from tertium.core.segment import Segment
-from tertium.core.spans import ErrorAnnotations, merge_annotations
-from tertium.data.error_annotations import read_error_annotations
+from tertium.core.segment import Judgment, Segment
 from tertium.data.formats import Source
-from tertium.data.human_data import UnreadableRows
-from tertium.data.human_score_tables import HumanScoreTable
+from tertium.data.human_data import HumanData
+from tertium.data.judgments import Annotations, JudgmentSet, Row, collect_published
 from tertium.data.record_files import parse_json
-from tertium.data.records import read_object, read_object_list, read_score
+from tertium.data.records import read_object, read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines
 from tertium.text.language_codes import normalize_language_pair
-
-logger = logging.getLogger(__name__)
 
 SCORE_LEVELS = (".seg.score", ".sys.score")
 SCORE_FILE_SUFFIXES = frozenset(
@@ -50,35 +44,58 @@ def matches(source: Source) -> bool:
     return source.path.is_file() or bool(find_eval_sets(source.path))
 
 
-def read(source: Source) -> Iterator[HumanScoreTable]:
+def read(source: Source) -> Iterator[HumanData]:
     path, gold = source.path, source.gold
     if path.is_file():
         source.refuse_gold()
-        name = path.name.split(".score")[0]
-        yield HumanScoreTable(name=name, lp=source.lp, table=read_score_file(path))
+        yield _human_data(read_score_file(path), name=path.name.split(".score")[0], lp=source.lp)
         return
     ending = ".sys" if source.level == "system" else ".seg"
     for entry in find_eval_sets(path):
         lp = normalize_language_pair(entry.lp)
-        kinds = [k.removesuffix(ending) for k in entry.human_scores if k.endswith(ending)]
         if source.lps and lp not in source.lps:
             continue
-        if not gold and len(kinds) > 1:
-            names = ", ".join(kinds)
+        kinds = entry.human_scores
+        files = {k.removesuffix(ending): f for k, f in kinds.items() if k.endswith(ending)}
+        if not gold and len(files) > 1:
+            names = ", ".join(files)
             raise UsageError(
                 f"{path}, {entry.lp}: several human scores ({names}); choose one with --gold"
             )
-        if gold and gold not in kinds:
-            raise UnknownNameError(f"human scores of {entry.lp}", gold, kinds)
-        for kind in [gold] if gold else kinds:
-            yield HumanScoreTable(
-                name=path.name,
-                lp=lp,
-                table=entry.human(kind + ending),
-                testset=entry.testset(),
-                files=entry.score_files(),
-                read_annotations=partial(entry.error_annotations, kind),
-            )
+        if gold and gold not in files:
+            raise UnknownNameError(f"human scores of {entry.lp}", gold, files)
+        for kind in [gold] if gold else files:
+            table = read_score_file(files[kind])
+            yield _human_data(table, entry, kind, name=path.name, lp=lp)
+
+
+def _human_data(
+    table: ScoreMatrix, entry: EvalSet | None = None, kind: str = "", *, name: str, lp: str
+) -> HumanData:
+    """Return the scores of systems, or of all outputs, with NaN for those that were not judged."""
+    testset, files = (entry.testset, entry.score_files) if entry else (None, ())
+    if table.values.shape[1] == 1:
+        scores = {s: score for (s, _), score in table.cells().items() if score == score}
+        return HumanData(name=name, lp=lp, files=files, testset=testset, system_scores=scores)
+    if testset and len(testset) != len(table.items):
+        raise LengthError(f"{name}: {len(table.items)} scores for {len(testset)} segments")
+    outputs = {s: testset.segments(s) for s in testset.systems} if testset else {}
+    unknown = [Segment("")] * len(table.items)
+    judgments = [
+        Judgment(segment, score, item, system, lp=lp)
+        for system, scores in zip(table.systems, table.values.tolist(), strict=True)
+        for item, segment, score in zip(
+            table.items, outputs.get(system, unknown), scores, strict=True
+        )
+    ]
+    return JudgmentSet(
+        name=name,
+        lp=lp,
+        files=files,
+        testset=testset,
+        judgments=tuple(judgments),
+        read_annotations=cache(partial(entry.error_annotations, kind)) if entry else None,
+    )
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
@@ -86,75 +103,21 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
     blocks: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         cells, where = line.split(), f"{path}, line {number}"
-        if not cells:
-            continue
-        if len(cells) != 2:
+        if cells and len(cells) != 2:
             raise DataError(f"{where}: expected SYSTEM and SCORE, got {len(cells)} fields")
-        blocks.setdefault(cells[0], []).append(read_score(cells[1], where))
+        if cells:
+            blocks.setdefault(cells[0], []).append(read_score(cells[1], where))
     if not blocks:
         raise DataError(f"{path} contains no scores")
-    first = next(iter(blocks))
+    first, count = next((system, len(scores)) for system, scores in blocks.items())
     for system, scores in blocks.items():
-        if len(scores) != len(blocks[first]):
+        if len(scores) != count:
             raise LengthError(
-                f"{path}: {len(scores)} scores for {system!r}, but {len(blocks[first])} for "
-                f"{first!r}"
+                f"{path}: {len(scores)} scores for {system!r}, but {count} for {first!r}"
             )
-    items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
+    items = tuple(str(n) for n in range(1, count + 1))
     values = np.array(list(blocks.values()))
     return ScoreMatrix(name or metric_name_from_path(path), tuple(blocks), values, items)
-
-
-def read_rating_file(
-    path: PathLike, segments: Mapping[str, Sequence[Segment]]
-) -> dict[tuple[str, str], ErrorAnnotations]:
-    """Read the errors of a rating file by system and item; offsets are checked if texts are known.
-
-    The file has a block of lines for each system, in segment order, with `None` for segments that
-    were not annotated. Ratings that cannot be read are skipped, and spans without a length become
-    errors without a position; a warning counts both.
-    """
-    annotated: dict[tuple[str, str], ErrorAnnotations] = {}
-    row_counts: Counter[str] = Counter()
-    unreadable, empty_spans, rated = UnreadableRows(), 0, 0
-    for number, line in enumerate(read_lines(path), start=1):
-        where = f"{path}, line {number}"
-        system, _, cells = line.partition("\t")
-        rating, _, rater = cells.partition("\t")
-        row_counts[system] += 1
-        if not rating or rating.strip() == "None":
-            continue
-        texts = segments.get(system, ())
-        if system in segments and row_counts[system] > len(texts):
-            raise LengthError(f"{where}: more ratings of {system!r} than {len(texts)} segments")
-        segment = texts[row_counts[system] - 1] if texts else Segment("")
-        rated += 1
-        try:
-            record = read_object(parse_json(rating, where), "the rating", where)
-            entries = read_object_list(record.get("errors"), "errors", where)
-            errors = [{"rater": rater, **_unlocate_empty_span(entry)} for entry in entries]
-            annotations = read_error_annotations({"errors": errors}, segment, where)
-        except TertiumError as error:
-            unreadable.add(error)
-            continue
-        empty_spans += sum(1 for entry in entries if _is_empty_span(entry))
-        if annotations is not None:
-            annotated[system, str(row_counts[system])] = annotations
-    unreadable.report(str(path), rated)
-    if empty_spans:
-        logger.warning(
-            "warning: %s: spans without a length: %d; read as errors without a position",
-            path, empty_spans,
-        )  # fmt: skip
-    return annotated
-
-
-def _is_empty_span(entry: Mapping[str, Any]) -> bool:
-    return entry.get("start") is not None and entry.get("start") == entry.get("end")
-
-
-def _unlocate_empty_span(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {**entry, "start": "missing"} if _is_empty_span(entry) else dict(entry)
 
 
 def metric_name_from_path(path: PathLike) -> str:
@@ -183,96 +146,74 @@ class EvalSet:
     lp: str
 
     @property
-    def systems(self) -> tuple[str, ...]:
-        """The systems with outputs, including human references."""
-        files = sorted((self.folder / "system-outputs" / self.lp).glob("*.txt"))
-        if not files:
-            raise DataError(f"{self.folder}: no system-outputs/{self.lp}/*.txt")
-        return tuple(file.stem for file in files)
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The names of the references."""
+    def references(self) -> dict[str, Path]:
+        """The files of references by name."""
         files = sorted((self.folder / "references").glob(f"{self.lp}.*.txt"))
-        return tuple(file.name.split(".")[-2] for file in files)
+        return {file.name.split(".")[-2]: file for file in files}
 
     @property
-    def human_scores(self) -> tuple[str, ...]:
-        """The names of human scores with their level, e.g. `mqm.seg`."""
+    def human_scores(self) -> dict[str, Path]:
+        """The files of human scores by name and level, e.g. `mqm.seg`."""
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.*.score"))
-        return tuple(file.name.removeprefix(f"{self.lp}.").removesuffix(".score") for file in files)
+        return {f.name.removeprefix(f"{self.lp}.").removesuffix(".score"): f for f in files}
 
     @property
-    def metric_scores(self) -> tuple[str, ...]:
-        """The names of metric scores with their level, e.g. `BLEU-refA.seg`."""
-        files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
-        return tuple(file.name.removesuffix(".score") for file in files)
-
     def score_files(self) -> tuple[Path, ...]:
         """The files of metric scores of segments and systems; other levels are left out."""
         files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
         return tuple(file for file in files if file.name.endswith(SCORE_LEVELS))
 
-    def testset(self, *references: str) -> TestSet:
-        """Read the texts with the given references, by default all; references are not systems."""
-        selected = references or self.references
-        for name in selected:
-            if name not in self.references:
-                raise UnknownNameError("reference", name, self.references)
-        systems = [system for system in self.systems if system not in selected]
+    @cached_property
+    def testset(self) -> TestSet:
+        """The texts with all references; references are not systems."""
+        outputs = sorted((self.folder / "system-outputs" / self.lp).glob("*.txt"))
+        files = {file.stem: file for file in outputs if file.stem not in self.references}
+        if not files:
+            raise DataError(f"{self.folder}: no system-outputs/{self.lp}/*.txt")
         documents = self.folder / "documents" / f"{self.lp}.docs"
         testset = TestSet.read(
-            [self.folder / "system-outputs" / self.lp / f"{system}.txt" for system in systems],
-            [self.folder / "references" / f"{self.lp}.{name}.txt" for name in selected],
+            [*files.values()],
+            [*self.references.values()],
             self.folder / "sources" / f"{self.lp}.txt",
             documents if documents.is_file() else None,
-            names=systems,
+            names=[*files],
         )
-        domains = [line.split()[:-1] for line in testset.documents]
-        if not domains or not all(domains):
-            return testset
-        return testset.with_columns({"domain": [" ".join(words) for words in domains]})
+        domains = [" ".join(line.split()[:-1]) for line in testset.documents]
+        return testset.with_columns({"domain": domains}) if all(domains) and domains else testset
 
-    def human(self, name: str) -> ScoreMatrix:
-        """Read human scores by name and level, e.g. `mqm.seg`."""
-        if name not in self.human_scores:
-            raise UnknownNameError("human scores", name, self.human_scores)
-        return read_score_file(self.folder / "human-scores" / f"{self.lp}.{name}.score", name)
-
-    def error_annotations(self, name: str) -> dict[tuple[str, str], ErrorAnnotations]:
+    def error_annotations(self, kind: str) -> Annotations:
         """Read the errors annotated with the given human scores, by system and item."""
-        kind = name.removesuffix(".seg")
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.{kind}*.rating"))
-        testset = self.testset() if files else None
-        segments = {s: testset.segments(s) for s in testset.systems} if testset else {}
-        marked = [system for system in segments if self._has_byte_order_mark(system)]
-        for system in marked:
-            first, *_ = segments[system]
-            segments[system][0] = replace(first, hypothesis=f"\ufeff{first.hypothesis}")
-        annotated: dict[tuple[str, str], list[ErrorAnnotations]] = {}
-        for file in files:
-            for key, errors in read_rating_file(file, segments).items():
-                annotated.setdefault(key, []).append(errors)
-        merged = {key: merge_annotations(group) for key, group in annotated.items()}
-        for key in [(system, "1") for system in marked if (system, "1") in merged]:
-            merged[key] = _skip_byte_order_mark(merged[key])
-        return merged
+        rows = [row for file in files for row in _rating_rows(file)]
+        if not rows:
+            return {}
+        outputs = {s: self.testset.segments(s) for s in self.testset.systems}
 
-    def _has_byte_order_mark(self, system: str) -> bool:
-        path = self.folder / "system-outputs" / self.lp / f"{system}.txt"
-        with path.open("rb") as stream:
-            return stream.read(3) == codecs.BOM_UTF8
+        def convert(row: Mapping[str, str], where: str) -> Iterator[Row]:
+            rating = read_object(parse_json(row["json"], where), "the rating", where)
+            texts, number = outputs.get(row["system"], ()), int(row["item"])
+            if texts and number > len(texts):
+                raise LengthError(f"{where}: more ratings of {row['system']!r} than segments")
+            segment = texts[number - 1] if texts else Segment("")
+            record: dict[str, Any] = {
+                **row,
+                "errors": rating.get("errors", ""),
+                "src": segment.source,
+            }
+            yield record | ({"mt": segment.hypothesis} if texts else {})
+
+        return collect_published(files[0], rows, convert, self.lp, repeats=True).error_annotations()
 
 
-def _skip_byte_order_mark(annotations: ErrorAnnotations) -> ErrorAnnotations:
-    """Shift the spans of a translation whose raters counted the byte-order mark of its file."""
-    spans = (
-        replace(span, start=max(span.start - 1, 0), end=max(span.end - 1, 1))
-        if span.side == "hypothesis"
-        else span
-        for span in annotations.spans
-    )
-    return replace(annotations, spans=tuple(spans))
+def _rating_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the annotated rows of a file: a block of lines for each system, in segment order."""
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(read_lines(path), start=1):
+        system, rating, rater = [*line.split("\t"), "", ""][:3]
+        counts[system] += 1
+        if rating.strip() not in ("", "None"):
+            row = {"system": system, "item": str(counts[system]), "rater": rater}
+            yield f"{path}, line {number}", row | {"json": rating}
 
 
 def find_eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:

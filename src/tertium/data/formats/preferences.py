@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 from tertium.core.frames import format_name
-from tertium.core.segment import check_texts
+from tertium.core.segment import Segment, check_texts, checked_segment
 from tertium.data import records
 from tertium.data.formats import Source
 from tertium.data.item_names import has_duplicates_across_documents
@@ -42,17 +43,13 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[RankingSet]:
-    stem, suffix, _ = source.path.name.partition(".judgements.")
-    files = [source.path.with_name(f"{stem}.texts.jsonl{ending}") for ending in ("", ".gz")]
-    file = next((file for file in files if suffix and file.is_file()), None)
-    texts = None if file is None else read_texts(file)
-    yield read_preferences(source.path, texts=texts, lp=source.lp)
+    yield read_preferences(source.path, lp=source.lp)
 
 
 def read_preferences(
     path: PathLike,
     *,
-    texts: Mapping[str, ItemTexts] | TestSet | None = None,
+    texts: ItemTexts | TestSet | None = None,
     name: str = "",
     lp: str = "",
     fields: Sequence[str] | None = None,
@@ -62,28 +59,21 @@ def read_preferences(
     Columns: item; the two systems (`system_a`, `system_b`); the preference (`a`, `b`, `tie`, or the
     name of the better system); optionally the judge and the document. If item names repeat across
     documents, items are `DOCUMENT:NAME`. The texts come from `texts` or from columns
-    (`hypothesis_a`, `hypothesis_b`, source, reference). If a system is named `a` or `b`, the
-    preference means that system, unless other rows show that it means the side.
+    (`hypothesis_a`, `hypothesis_b`, source, reference). `X.texts.jsonl` next to `X.judgements.tsv`
+    provides them, too.
     """
-    comparisons: list[PairwiseJudgment] = []
-    readings: list[_Reading] = []
-    documents: list[str] = []
-    pairs: list[str] = []
-    rows = []
-    for where, record in read_records(path, fields):
-        row = records.lowercase_columns(record)
-        comparison, reading = _read_comparison(row, where)
-        comparisons.append(comparison)
-        readings.append(reading)
-        documents.append(records.get_text(row, records.DOCUMENT_NAMES))
-        pairs.append(records.read_language_pair(row))
-        if texts is None and not {*LEFT_TEXTS}.isdisjoint(row):
-            rows.append((where, row, len(comparisons) - 1))
-    comparisons = _resolve_sides(path, comparisons, readings)
+    if texts is None and isinstance(path, str | os.PathLike):
+        stem, suffix, _ = Path(path).name.partition(".judgements.")
+        files = [Path(path).with_name(f"{stem}.texts.jsonl{ending}") for ending in ("", ".gz")]
+        texts = next((read_texts(file) for file in files if suffix and file.is_file()), None)
+    rows = [(w, records.lowercase_columns(record)) for w, record in read_records(path, fields)]
+    comparisons = [_read_comparison(row, where) for where, row in rows]
+    documents = [records.get_text(row, records.DOCUMENT_NAMES) for _, row in rows]
+    pairs = [records.read_language_pair(row) for _, row in rows]
     if _are_ambiguous(comparisons, documents):
-        pairs_of_documents = zip(comparisons, documents, strict=True)
         comparisons = [
-            c._replace(item=f"{document}:{c.item}") for c, document in pairs_of_documents
+            c._replace(item=f"{document}:{c.item}")
+            for c, document in zip(comparisons, documents, strict=True)
         ]
     if _are_ambiguous(comparisons, pairs):
         names = ", ".join(filter(None, dict.fromkeys(pairs)))
@@ -94,17 +84,15 @@ def read_preferences(
     item_documents = {c.item: d for c, d in zip(comparisons, documents, strict=True) if d}
     if isinstance(texts, TestSet):
         texts = texts_by_item(texts, comparisons, item_documents)
-    elif rows:
-        texts = {}
-        for where, row, number in rows:
-            _add_texts(texts, row, comparisons[number], where)
-    ranking_set = build_ranking_set(
+    if texts is None:
+        texts = _collect_texts(rows, comparisons) or None
+    return build_ranking_set(
         comparisons,
         texts,
         name=name or default_name(path),
         lp=lp or (pairs[0] if len(set(pairs)) == 1 else ""),
+        documents=item_documents,
     )
-    return replace(ranking_set, documents=item_documents)
 
 
 def _are_ambiguous(comparisons: Sequence[PairwiseJudgment], groups: Sequence[str]) -> bool:
@@ -115,14 +103,7 @@ def _are_ambiguous(comparisons: Sequence[PairwiseJudgment], groups: Sequence[str
     )
 
 
-class _Reading(NamedTuple):
-    """A preference read as the name of a system and as a side; None if it is not one."""
-
-    system: float | None
-    side: float | None
-
-
-def _read_comparison(row: Mapping[str, Any], where: str) -> tuple[PairwiseJudgment, _Reading]:
+def _read_comparison(row: Mapping[str, Any], where: str) -> PairwiseJudgment:
     names = (records.ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, records.ANNOTATOR_NAMES)
     item, left, right, preference, judge = (records.get_text(row, aliases) for aliases in names)
     if not (item and left and right and preference):
@@ -130,69 +111,50 @@ def _read_comparison(row: Mapping[str, Any], where: str) -> tuple[PairwiseJudgme
             f"{where}: a comparison needs an item ({', '.join(records.ITEM_NAMES)}), two systems "
             f"(system_a, system_b) and a preference; found {', '.join(row) or 'nothing'}"
         )
-    reading = _Reading({left: 1.0, right: 0.0}.get(preference), VERDICTS.get(preference.lower()))
-    value = reading.side if reading.system is None else reading.system
-    if value is None:
+    by_system = {left: 1.0, right: 0.0}.get(preference)
+    verdict = VERDICTS.get(preference.lower(), by_system)
+    if verdict is None:
         expected = f"a, b, tie, {left!r} or {right!r}"
         raise DataError(f"{where}: preference {preference!r}: expected {expected}")
-    return PairwiseJudgment(item, left, right, value, judge), reading
+    if by_system not in (None, verdict):
+        raise DataError(
+            f"{where}: preference {preference!r} is a system and the other side: rename the system"
+        )
+    return PairwiseJudgment(item, left, right, verdict, judge)
 
 
-def _resolve_sides(
-    path: PathLike, comparisons: list[PairwiseJudgment], readings: Sequence[_Reading]
-) -> list[PairwiseJudgment]:
-    """Read preferences as sides, not as system names, if other rows show that they are sides."""
-    has_sides = any(system is None and side != 0.5 for system, side in readings)
-    is_clear = all(None in reading or reading.system == reading.side for reading in readings)
-    if not has_sides or is_clear:
-        return comparisons
-    resolved = []
-    for comparison, (_, side) in zip(comparisons, readings, strict=True):
-        if side is None:
-            raise DataError(
-                f"{path}: preferences are sides in some rows and systems in others, and a system "
-                "has the name of a side: rename it, or give the better system in every row"
-            )
-        resolved.append(comparison._replace(verdict=side))
-    return resolved
+def _collect_texts(
+    rows: Sequence[tuple[str, Mapping[str, Any]]], comparisons: Sequence[PairwiseJudgment]
+) -> ItemTexts:
+    """Return the texts in the rows; a text that differs from that of an earlier row is an error."""
+    texts: dict[str, dict[str, Segment]] = {}
+    for (where, row), pair in zip(rows, comparisons, strict=True):
+        sides = ((pair.left, LEFT_TEXTS), (pair.right, RIGHT_TEXTS))
+        for system, names in sides if not {*LEFT_TEXTS}.isdisjoint(row) else ():
+            text = records.get_first_alias(row, names)
+            if not isinstance(text, str):
+                raise DataError(
+                    f'{where}: {names[0]} is {text!r}: expected text; an empty translation is ""'
+                )
+            references = records.read_references(row, where)
+            segment = Segment(text, records.read_source(row, where), references)
+            outputs = texts.setdefault(pair.item, {system: segment})
+            first = next(iter(outputs.values()))
+            if (first.source, first.references) != (segment.source, segment.references):
+                raise DataError(
+                    f"{where}: another source or reference for item {pair.item!r}; if item names "
+                    "repeat across documents, add a column `document`"
+                )
+            if outputs.setdefault(system, segment) != segment:
+                raise DataError(
+                    f"{where}: another text for system {system!r} of item {pair.item!r}"
+                )
+    return texts
 
 
-def _add_texts(
-    texts: dict[str, ItemTexts], row: Mapping[str, Any], pair: PairwiseJudgment, where: str
-) -> None:
-    """Add the texts of a row; a text that differs from that of an earlier row is an error."""
-    outputs = {pair.left: _text(row, LEFT_TEXTS, where), pair.right: _text(row, RIGHT_TEXTS, where)}
-    source, references = records.read_source(row, where), records.read_references(row, where)
-    entry = texts.setdefault(pair.item, ItemTexts(outputs, source, references))
-    for first, later in ((entry.source, source), (entry.references, references)):
-        if first and later and first != later:
-            raise DataError(
-                f"{where}: another source or reference for item {pair.item!r}; if item names "
-                "repeat across documents, add a column `document`"
-            )
-    for system, text in outputs.items():
-        if entry.outputs.get(system, text) != text:
-            raise DataError(f"{where}: another text for system {system!r} of item {pair.item!r}")
-    texts[pair.item] = ItemTexts(
-        outputs={**entry.outputs, **outputs},
-        source=source if entry.source is None else entry.source,
-        references=entry.references or references,
-    )
-
-
-def _text(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    column = next((name for name in names if name in row), names[0])
-    text = row.get(column)
-    if text is None:
-        raise DataError(f'{where}: {column} is null; an empty translation is ""')
-    if not isinstance(text, str):
-        raise DataError(f"{where}: {column}: expected text, got {text!r}")
-    return text
-
-
-def read_texts(path: PathLike) -> dict[str, ItemTexts]:
+def read_texts(path: PathLike) -> ItemTexts:
     """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`."""
-    texts: dict[str, ItemTexts] = {}
+    texts: dict[str, Mapping[str, Segment]] = {}
     for where, raw_record in read_jsonl(path):
         record = records.lowercase_known_columns(raw_record)
         outputs, item = record.get("outputs"), records.get_text(record, records.ITEM_NAMES)
@@ -200,10 +162,11 @@ def read_texts(path: PathLike) -> dict[str, ItemTexts]:
             raise DataError(f"{where}: expected segment and outputs (system -> text)")
         if item in texts:
             raise DataError(f"{where}: segment {item!r} occurs a second time")
+        source = records.read_source(record, where)
+        references = records.read_references(record, where)
         check_texts([*outputs.values()], where, "text")
-        texts[item] = ItemTexts(
-            outputs={format_name(system): text for system, text in outputs.items()},
-            source=records.read_source(record, where),
-            references=records.read_references(record, where),
-        )
+        texts[item] = {
+            format_name(system): checked_segment(text, source, references)
+            for system, text in outputs.items()
+        }
     return texts

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, TertiumError, UnknownNameError
-from tertium.core.segment import Judgment, Segment
+from tertium.core.segment import Segment
 from tertium.core.spans import (
     BAD,
     ErrorAnnotations,
@@ -39,26 +38,24 @@ from tertium.data.consistency import check_parallel
 from tertium.data.formats import Source
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_integer, read_score
-from tertium.data.tables import read_table
 from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
 
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
-WMT24_SCORES = "da_f"
 SCORES = {  # with their sign; the second line in test.2022.en-de.da_score and the like
     **{"z_mean": 1.0, "da": 1.0, "mqm": 1.0, "score": 1.0, "hter": -1.0},
-    **{"da_score": 1.0, "mqm_z_score": 1.0, "mqm_score.mqm": 1.0, WMT24_SCORES: 1.0},
+    **{"da_score": 1.0, "mqm_z_score": 1.0, "mqm_score.mqm": 1.0, "da_f": 1.0},
 }
-TAGS: dict[Side, tuple[str, ...]] = {
-    "hypothesis": ("tags", "mt_tags", "tgt_tags", "target_tags"),
-    "source": ("src_tags", "source_tags"),
+TAGS: dict[str, Side | None] = {  # of words of a text, or of gaps
+    **dict.fromkeys(("tags", "mt_tags", "tgt_tags", "target_tags"), "hypothesis"),
+    **dict.fromkeys(("src_tags", "source_tags"), "source"),
+    "task2_wordlevel_mt.tags": "hypothesis",
+    "task2_wordlevel_src.tags": "source",
+    "task2_wordlevel_gaps.tags": None,
 }
-GOLD_FOLDER = "goldlabels"  # of MLQE-PE test21
-WORD_TAGS: dict[Side, str] = {
-    "hypothesis": "task2_wordlevel_mt.tags",
-    "source": "task2_wordlevel_src.tags",
-}
-GAP_TAGS = "task2_wordlevel_gaps.tags"
-WORD_TAG_COLUMNS = ("lp", "REFERENCE", "side", "segment", "number", "word", "tag")
+# Files whose rows name their segment: lines before the rows, and fields of a row. The fourth field
+# is the segment from 0, the last one a score or the tag of a word.
+NUMBERED = {"da_f": (3, 5)} | {name: (0, 7) for name in TAGS if "." in name}
+GOLD_FOLDER = "goldlabels"
 
 
 def matches(source: Source) -> bool:
@@ -66,166 +63,107 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    folder = source.path.name
     for stem in find_qe_stems(source.path):
-        names = (stem.name, folder)  # en-de-dev/dev.src, en-de/en-de-dev.src
+        names = (stem.name, source.path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
         leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
         yield read_qe(stem, gold=source.gold, lp=language_pair_in_path(stem) or leading)
 
 
 def find_qe_stems(folder: PathLike) -> list[Path]:
     """Return the paths without suffix (`en-de/dev`) of all parts with tags or scores."""
-    layout_suffixes = [*SCORES, *(ending for endings in TAGS.values() for ending in endings)]
     files = [*Path(folder).glob("*.mt"), *Path(folder).glob("*.tgt")]
     stems = [file.with_suffix("") for file in sorted(files) if not file.stem.endswith(".tok")]
     return [
         stem
         for stem in stems
-        if _with_suffix(stem, "src").is_file()
-        and (_find_word_tags(stem) or any(_find_file(stem, e) for e in layout_suffixes))
+        if stem.with_name(f"{stem.name}.src").is_file() and _find_files(stem, (*SCORES, *TAGS))
     ]
 
 
 def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     """Read one part (`en-de/dev`); without scores, they are minus the share of words tagged BAD."""
     path = Path(stem)
-    score_files = {name: file for name in SCORES if (file := _find_file(path, name))}
-    scores = list(score_files)
+    scores, tags = _find_files(path, SCORES), _find_files(path, TAGS)
     if gold and gold not in scores:
         raise UnknownNameError(f"human scores of {path}", gold, scores)
-    tags = _find_word_tags(path)
-    is_word_per_row = bool(tags)
-    for side, endings in TAGS.items():
-        present = [file for e in endings if (file := _find_file(path, e))]
-        tags |= {side: present[0]} if present and not is_word_per_row else {}
-    chosen = gold or (scores[0] if scores else "")
-    files = [_text_file(path, "src", "source" in tags), _text_file(path, "mt", bool(tags))]
-    columns = [read_lines(file) for file in files]
-    tag_columns = [
-        _read_word_tags(file, len(columns[0])) if is_word_per_row else read_lines(file)
-        for file in tags.values()
-    ]
-    score_column = _read_scores(score_files[chosen], chosen, len(columns[0])) if chosen else []
-    check_parallel(
-        [*files, *tags.values(), *([score_files[chosen]] if chosen else [])],
-        [*columns, *tag_columns, *([score_column] if chosen else [])],
-    )
-    gaps = _count_bad_gaps(path) if is_word_per_row else {}
+    chosen = gold or next(iter(scores), "")
+    texts = {
+        "src": _text_file(path, "src", "source" in {TAGS[name] for name in tags}),
+        "mt": _text_file(path, "mt", bool(tags)),
+    }
+    files = texts | tags | ({chosen: scores[chosen]} if chosen else {})
+    count = len(read_lines(texts["src"]))
+    columns = {name: _read_column(file, name, count) for name, file in files.items()}
+    check_parallel([*files.values()], [*columns.values()])
     collector = JudgmentCollector()
-    for number, (source, hypothesis) in enumerate(zip(*columns, strict=True), start=1):
-        segment = Segment(hypothesis, source)
-        lines = dict(zip(tags.items(), (own[number - 1] for own in tag_columns), strict=True))
-        lines = {key: line for key, line in lines.items() if line or not is_word_per_row}
-        try:
-            place = f"{'segment' if is_word_per_row else 'line'} {number}"
-            annotations = _read_tag_errors(segment, lines, place)
-        except DataError as error:
-            if not is_word_per_row:
-                raise
-            collector.exclude_unreadable(error)
-            continue
-        if annotations is not None and gaps.get(number):
-            missing = (UnlocatedError("bad", "gap"),) * gaps[number]
-            annotations = replace(annotations, missing=missing)
-        score = math.nan
-        if chosen:
-            where = f"{score_files[chosen]}, line {number}"
-            score = SCORES[chosen] * read_score(score_column[number - 1], where)
-        elif lines:
-            words = next(iter(lines.values())).split()
-            score = -words.count(BAD) / max(len(words), 1)
-        if score == score:
-            judgment = Judgment(segment, score, str(number), "", "", lp, "", annotations)
-            collector.add_judgment(judgment)
-        else:
-            collector.excluded_counts[NO_SCORE] += 1
+    for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
+        row = dict(zip(columns, cells, strict=True))
+        record: dict[str, Any] = {"mt": row["mt"], "src": row["src"], "item": number, "lp": lp}
+        lines = {name: row[name].split() for name in tags if row[name]}
+        with collector.skip_unreadable():
+            if lines:
+                record["spans"] = _read_tags(Segment(row["mt"], row["src"]), lines, files, number)
+                words = next(iter(lines.values()))
+                record["score"] = -words.count(BAD) / max(len(words), 1)
+            where = f"{files[chosen or 'mt']}, line {number}"
+            if chosen:
+                record["score"] = SCORES[chosen] * read_score(row[chosen], where)
+            is_judged = not math.isnan(record.get("score", math.nan))
+            collector.add(record if is_judged else NO_SCORE, where)
     return collector.build(path.name, lp)
 
 
-def _find_word_tags(stem: Path) -> dict[Side, Path]:
-    """Return the files of MLQE-PE test21 with a row for each word."""
-    files = {side: stem.parent / GOLD_FOLDER / name for side, name in WORD_TAGS.items()}
-    return {side: file for side, file in files.items() if file.is_file()}
-
-
-def _read_word_tags(file: Path, count: int) -> list[str]:
-    """Return the tags of each segment, separated by blanks; empty for a segment without tags."""
-    tags: list[list[str]] = [[] for _ in range(count)]
-    for where, row in read_table(file, WORD_TAG_COLUMNS):
-        segment = read_integer(row["segment"], "segment", where)
+def _read_column(file: Path, name: str, count: int) -> list[str]:
+    """Return the cell of each segment: a line of a file, or rows that name the segment."""
+    lines = read_lines(file)
+    if name not in NUMBERED:
+        return lines
+    skipped, width = NUMBERED[name]
+    column = [""] * count
+    for number, line in enumerate(lines[skipped:], start=skipped + 1):
+        cells, where = line.split("\t"), f"{file}, line {number}"
+        if len(cells) != width:
+            raise DataError(f"{where}: {len(cells)} fields; expected {width}")
+        segment = read_integer(cells[3], "segment", where)
         if not 0 <= segment < count:
             raise DataError(f"{where}: segment {segment}, but the texts have {count} lines")
-        if read_integer(row["number"], "number", where) != len(tags[segment]):
-            raise DataError(f"{where}: number {row['number']}; expected {len(tags[segment])}")
-        tags[segment].append(row["tag"])
-    return [" ".join(own) for own in tags]
+        column[segment] = f"{column[segment]} {cells[-1]}"
+    return column
 
 
-def _count_bad_gaps(stem: Path) -> dict[int, int]:
-    """Count the gaps tagged BAD by line number."""
-    file = stem.parent / GOLD_FOLDER / GAP_TAGS
-    counts: Counter[int] = Counter()
-    for where, row in read_table(file, WORD_TAG_COLUMNS) if file.is_file() else ():
-        counts[1 + read_integer(row["segment"], "segment", where)] += row["tag"] == BAD
-    return counts
-
-
-def _read_scores(file: Path, kind: str, count: int) -> list[str]:
-    """Return the score of each line; in WMT24 files, rows name their segment."""
-    lines = read_lines(file)
-    if kind != WMT24_SCORES:
-        return lines
-    scores = [""] * count
-    for number, line in enumerate(lines[3:], start=4):  # three sizes
-        cells, where = line.split("\t"), f"{file}, line {number}"
-        if len(cells) != 5:
-            expected = "expected pair, task, gold, index, score"
-            raise DataError(f"{where}: {len(cells)} fields; {expected}")
-        index = read_integer(cells[3], "index", where)
-        if not 0 <= index < count:
-            raise DataError(f"{where}: index {index}, but the texts have {count} lines")
-        scores[index] = cells[4]
-    return scores
-
-
-def _read_tag_errors(
-    segment: Segment, lines: Mapping[tuple[Side, Path], str], place: str
-) -> ErrorAnnotations | None:
+def _read_tags(
+    segment: Segment, lines: Mapping[str, list[str]], files: Mapping[str, Path], number: int
+) -> ErrorAnnotations:
     """Return the spans of words tagged BAD, and an unlocated error for each gap tagged BAD."""
     spans: list[Span] = []
     gaps = 0
-    for (side, file), line in lines.items():
-        tags = line.split()
-        text = segment.text_of(side)
+    for name, tags in lines.items():
+        side = TAGS[name]
         try:
-            spans += tags_to_spans(text, tags, side)
+            spans += tags_to_spans(segment.text_of(side), tags, side) if side else ()
         except TertiumError as error:
-            raise DataError(f"{file}, {place}: {error}") from None
-        if len(tags) == 2 * len(word_offsets(text)) + 1:
-            gaps += tags[::2].count(BAD)
-    return ErrorAnnotations(tuple(spans), (UnlocatedError("bad", "gap"),) * gaps) if lines else None
+            raise DataError(f"{files[name]}, line {number}: {error}") from None
+        has_gaps = side and len(tags) == 2 * len(word_offsets(segment.text_of(side))) + 1
+        gaps += tags[::2].count(BAD) if has_gaps else 0
+        gaps += tags.count(BAD) if side is None else 0
+    return ErrorAnnotations(tuple(spans), (UnlocatedError("bad", "gap"),) * gaps)
 
 
-def _with_suffix(stem: Path, ending: str) -> Path:
-    return stem.with_name(f"{stem.name}.{ending}")
+def _find_files(stem: Path, endings: Iterable[str]) -> dict[str, Path]:
+    """Return the file of each ending that exists: STEM.ENDING, also in the folder of gold labels.
 
-
-def _find_file(stem: Path, ending: str) -> Path | None:
-    """Return STEM.ENDING, STEM.LP.ENDING, goldlabels/STEM.ENDING or that of WMT24, or None."""
-    candidates = [
-        _with_suffix(stem, ending),
-        *(f for f in sorted(stem.parent.glob(f"{stem.name}.*.{ending}")) if _has_pair(f, stem)),
-        _with_suffix(stem.parent / GOLD_FOLDER / stem.name, ending),
-    ]
-    if ending == WMT24_SCORES:  # WMT24_enhi and test_wmt24.enhi.da_f
-        pair = stem.name.rpartition("_")[2]
-        candidates += stem.parent.glob(f"*.{pair}.{ending}")
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def _has_pair(file: Path, stem: Path) -> bool:
-    words = file.name.removeprefix(f"{stem.name}.").split(".")
-    return LANGUAGE_PAIR.fullmatch(words[0]) is not None
+    Names may have the language pair (STEM.en-de.tags; WMT24_enhi and test_wmt24.enhi.da_f), or be
+    the same for all parts (task2_wordlevel_mt.tags).
+    """
+    pair = stem.name.rpartition("_")[2]
+    start = rf"({re.escape(stem.name)}\.({LANGUAGE_PAIR.pattern}\.)?|\w+\.{re.escape(pair)}\.)?"
+    places = [*sorted(stem.parent.glob("*")), *sorted(stem.parent.glob(f"{GOLD_FOLDER}/*"))]
+    files: dict[str, Path] = {}
+    for ending in endings:
+        name = re.compile(start + re.escape(ending))
+        matching = [file for file in places if name.fullmatch(file.name)]
+        files |= {ending: matching[0]} if matching else {}
+    return files
 
 
 def _text_file(stem: Path, ending: str, is_tagged: bool) -> Path:
@@ -234,11 +172,11 @@ def _text_file(stem: Path, ending: str, is_tagged: bool) -> Path:
     The tokenized texts of WMT22 en-yo have another stem (test2022.mt_tok), so that the only such
     file of a folder is taken.
     """
-    plain = _with_suffix(stem, ending)
-    if ending == "mt" and not plain.is_file():
-        plain = _with_suffix(stem, "tgt")
-    tokenized = [_with_suffix(stem, f"{ending}_tok"), _with_suffix(stem, f"tok.{ending}")]
+    tokenized = [
+        stem.with_name(f"{stem.name}.{name}") for name in (f"{ending}_tok", f"tok.{ending}")
+    ]
     tokenized_files = [*stem.parent.glob(f"*.{ending}_tok")]
     tokenized += tokenized_files if len(tokenized_files) == 1 else []
-    present = [file for file in tokenized if file.is_file()]
-    return present[0] if is_tagged and present else plain
+    plain = [stem.with_name(f"{stem.name}.{name}") for name in (ending, "tgt")]
+    files = [*(tokenized if is_tagged else ()), *plain]
+    return next((file for file in files if file.is_file()), plain[0])

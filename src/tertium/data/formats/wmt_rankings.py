@@ -17,14 +17,13 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.rankings import (
-    ItemTexts,
     PairwiseJudgment,
     RankingSet,
     build_ranking_set,
     texts_by_item,
 )
 from tertium.data.record_files import default_name
-from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns
+from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_integer
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.text.language_codes import CODE_ALIASES
@@ -40,7 +39,6 @@ LANGUAGES = {  # English names and three-letter codes, including those that only
     "romanian": "ro", "russian": "ru", "spanish": "es", "turkish": "tr", "urdu": "ur",
 }  # fmt: skip
 
-MAX_RANK_DIGITS = 9
 _RANK = re.compile(r"system(\d+)rank")
 
 
@@ -53,51 +51,47 @@ def read(source: Source) -> Iterator[RankingSet]:
 
 
 def read_rankings(
-    path: PathLike, texts: Mapping[str, Mapping[str, ItemTexts] | TestSet] | None = None
+    path: PathLike, texts: Mapping[str, TestSet] | None = None
 ) -> dict[str, RankingSet]:
     """Read a ranking CSV file into a set for each language pair.
 
-    `texts` contains the texts of language pairs: a test set, or texts by segment number. Without
-    texts, a set is sufficient for system scores and annotator agreement. Test set and language pair
-    are removed from system names (`newstest2016.uedin.4321.cs-en`).
+    `texts` contains the test sets of language pairs. Without texts, a set is sufficient for system
+    scores and annotator agreement. Test set and language pair are removed from system names
+    (`newstest2016.uedin.4321.cs-en`).
     """
     comparisons_by_lp: dict[str, list[PairwiseJudgment]] = {}
-    excluded_counts: dict[str, Counter[str]] = {}
+    missing: Counter[str] = Counter()
     for where, row in read_table(path, delimiter=","):
         record = lowercase_columns(row)
         lp = "-".join(_language_code(record, key, where) for key in ("srclang", "trglang"))
-        ranked, missing = _read_ranks(record, where)
-        comparisons_by_lp.setdefault(lp, []).extend(_pairs(record, ranked, where))
-        excluded_counts.setdefault(lp, Counter())[NOT_RANKED] += missing
-    name = default_name(path)
+        ranked = _read_ranks(record, where)
+        missing[lp] += ranked.count(None)
+        pairs = _pairs(record, [entry for entry in ranked if entry], where)
+        comparisons_by_lp.setdefault(lp, []).extend(pairs)
     sets = {}
     for lp, comparisons in comparisons_by_lp.items():
-        items = (texts or {}).get(lp)
-        if isinstance(items, TestSet):
-            items = texts_by_item(items, comparisons)
+        testset = (texts or {}).get(lp)
+        items = texts_by_item(testset, comparisons) if testset is not None else None
+        counts = {NOT_RANKED: missing[lp]} if missing[lp] else {}
         sets[lp] = build_ranking_set(
-            comparisons, items, name=name, lp=lp, excluded_counts=+excluded_counts[lp]
+            comparisons, items, name=default_name(path), lp=lp, excluded_counts=counts
         )
     return sets
 
 
-def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]], int]:
-    """Return (system, rank) for each ranked system of a row, and the number of unranked systems."""
-    ranked, missing = [], 0
-    for key in record:
-        match = _RANK.fullmatch(key)
-        if match is None:
-            continue
-        system, rank = record.get(f"system{match[1]}id", "").strip(), record[key].strip()
+def _read_ranks(record: Mapping[str, str], where: str) -> list[tuple[str, int] | None]:
+    """Return (system, rank) for each system of a row, or None if it was not ranked."""
+    ranked: list[tuple[str, int] | None] = []
+    for match in filter(None, map(_RANK.fullmatch, record)):
+        system, rank = record.get(f"system{match[1]}id", "").strip(), record[match[0]].strip()
         if not system or rank in ("", "-1"):
-            missing += 1
-        elif not rank.isdecimal() or len(rank) > MAX_RANK_DIGITS:
-            raise DataError(f"{where}: rank {rank[:20]!r} of {system!r} is not a whole number")
+            ranked.append(None)
         else:
-            ranked.append((strip_system_name(system), int(rank)))
-    if not ranked and not missing:
+            number = read_integer(rank, f"the rank of {system!r}", where)
+            ranked.append((strip_system_name(system), number))
+    if not ranked:
         raise DataError(f"{where}: no column system1Id with system1rank; found {', '.join(record)}")
-    return ranked, missing
+    return ranked
 
 
 def _pairs(
