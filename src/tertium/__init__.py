@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from tertium.metrics.base.ranker import load_ranker as load_ranker
     from tertium.output.page.report import Report as Report
     from tertium.output.page.report import report as report
-    from tertium.people.campaign_planning import plan_campaign as plan_campaign
-    from tertium.people.campaign_planning import plan_power as plan_power
+    from tertium.people.planning import plan_campaign as plan_campaign
+    from tertium.people.power import plan_power as plan_power
     from tertium.people.rater_agreement import RaterStudy as RaterStudy
     from tertium.people.rater_agreement import agree as agree
     from tertium.studies.challenge import ChallengeStudy as ChallengeStudy
@@ -93,7 +93,8 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.decide.routing": "RoutedTranslations apply_route",
     "tertium.decide.worst": "WorstSegments worst",
     "tertium.core.errors": "TertiumError",
-    "tertium.people.campaign_planning": "plan_campaign plan_power",
+    "tertium.people.planning": "plan_campaign",
+    "tertium.people.power": "plan_power",
     "tertium.studies.challenge": "ChallengeStudy challenge",
     "tertium.evaluation.checking": "CheckReport check",
     "tertium.evaluation.comparison": "Comparison compare",

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tertium.core.errors import DataError, UsageError
-from tertium.core.resampling import make_rng
 from tertium.data.testset import TestSet
 from tertium.people.campaign import Campaign
-from tertium.people.planning import CHECK_KINDS, CampaignSettings, make_campaign
-from tertium.people.sampling import choose_segments
+from tertium.people.planning import CHECK_KINDS, plan_campaign
 
 TESTSET = TestSet.read(
     [f"examples/system-{name}.en.txt" for name in ("good", "fair", "poor")],
@@ -25,9 +23,8 @@ TESTSET = TestSet.read(
 
 
 def plan(count: int = 12, **settings: Any) -> Campaign:
-    rows = choose_segments(len(TESTSET), count, make_rng(settings.get("seed", 12345)))
     options = {"protocol": "esa", "raters": ("anna", "ben", "cleo"), "target_language": "en"}
-    return make_campaign(TESTSET, rows, CampaignSettings(**{**options, **settings}))
+    return plan_campaign(TESTSET, count, **{**options, **settings})
 
 
 def test_every_translation_is_judged_by_as_many_raters_as_asked() -> None:
@@ -80,11 +77,9 @@ def test_checks_are_damaged_and_come_after_their_original() -> None:
 
 
 def test_unusable_test_sets_are_refused() -> None:
-    rows = choose_segments(len(TESTSET), 3, make_rng(1))
-    settings = CampaignSettings(protocol="da", raters=("anna",))
     with pytest.raises(DataError, match="give -s or -r"):
-        make_campaign(replace(TESTSET, sources=(), references=()), rows, settings)
+        plan_campaign(replace(TESTSET, sources=(), references=()), 3, raters=("anna",))
     with pytest.raises(UsageError, match="2 raters for each item, but 1 raters"):
-        make_campaign(TESTSET, rows, replace(settings, overlap=2))
+        plan_campaign(TESTSET, 3, raters=("anna",), overlap=2)
     with pytest.raises(DataError, match="only"):
-        make_campaign(TESTSET, rows, replace(settings, checks=9))
+        plan_campaign(TESTSET, 3, raters=("anna",), checks=9)

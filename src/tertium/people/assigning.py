@@ -7,7 +7,7 @@ item. All random choices follow from the seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,88 +32,62 @@ def assign_items(
     `common` items are judged by all raters, to measure agreement; the others by `overlap` raters.
     Checks are judged by the raters of their original, some time after it.
     """
-    if not raters:
-        raise UsageError("a campaign needs at least one rater")
     if not 1 <= overlap <= len(raters):
         raise UsageError(
             f"{overlap} raters for each item, but {len(raters)} raters: expected 1 to {len(raters)}"
         )
     rng = make_rng(seed, ASSIGNMENT_STREAM)
-    groups = _group_by_document([item for item in items if item.kind == "item"])
-    order = [groups[n] for n in rng.permutation(len(groups))]
-    turns: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
-    loads = dict.fromkeys(raters, 0)
-    is_common = _mark_common(order, common)
-    for group, for_all in zip(order, is_common, strict=True):
-        by_load = sorted(raters, key=lambda name: (loads[name], rng.random()))
-        for rater in by_load[: len(raters) if for_all else overlap]:
-            turns[rater].append(group)
-            loads[rater] += sum(len(item.outputs) for item in group)
+    by_document: dict[str, list[CampaignItem]] = {}
+    checks: dict[str, list[CampaignItem]] = {}  # by original
     tutorials = [item for item in items if item.kind == "tutorial"]
-    checks: dict[str, list[CampaignItem]] = {}
     for item in items:
-        if item.kind == "check":
+        if item.kind == "item":
+            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
+        elif item.kind == "check":
             checks.setdefault(item.original, []).append(item)
-    return {
-        rater: _order_for_rater(rater, number, tutorials, turns[rater], checks, protocol, seed)
-        for number, rater in enumerate(raters)
-    }
-
-
-def _group_by_document(items: Sequence[CampaignItem]) -> list[list[CampaignItem]]:
-    groups: dict[str, list[CampaignItem]] = {}
-    for item in items:
-        groups.setdefault(item.document or f"\0{item.id}", []).append(item)
-    return [sorted(group, key=lambda item: item.position) for group in groups.values()]
-
-
-def _mark_common(groups: Sequence[Sequence[CampaignItem]], common: int) -> list[bool]:
-    """Mark whole groups until `common` items are reached."""
-    marks, count = [], 0
-    for group in groups:
-        marks.append(count < common)
-        count += len(group) if marks[-1] else 0
-    return marks
-
-
-def _order_for_rater(
-    rater: str,
-    number: int,
-    tutorials: Sequence[CampaignItem],
-    groups: Sequence[Sequence[CampaignItem]],
-    checks: Mapping[str, Sequence[CampaignItem]],
-    protocol: str,
-    seed: int,
-) -> tuple[Assignment, ...]:
-    rng = make_rng(seed, ASSIGNMENT_STREAM, number)
-    turns = [
-        turn
-        for group in (groups[n] for n in rng.permutation(len(groups)))
-        for turn in _show(group, protocol, rng)
-    ]
-    for item in [item for group in groups for item in group]:
-        for check in checks.get(item.id, ()):
-            last = max(n for n, turn in enumerate(turns) if turn.item == item.id)
-            [turn] = _show([check], protocol, rng)
-            turns.insert(int(rng.integers(last + 1, len(turns) + 1)), turn)
-    first = [turn for item in tutorials for turn in _show([item], protocol, rng)]
-    return (*first, *turns)
+    documents = [sorted(group, key=lambda item: item.position) for group in by_document.values()]
+    documents_of: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
+    loads = dict.fromkeys(raters, 0)
+    shared = 0
+    for number in rng.permutation(len(documents)):
+        document = documents[number]
+        is_common = shared < common  # whole documents, until there are enough items
+        shared += len(document)
+        by_load = sorted(raters, key=lambda name: (loads[name], rng.random()))
+        for rater in by_load[: len(raters) if is_common else overlap]:
+            documents_of[rater].append(document)
+            loads[rater] += sum(len(item.outputs) for item in document)
+    assignments = {}
+    for number, rater in enumerate(raters):
+        rng = make_rng(seed, ASSIGNMENT_STREAM, number)
+        turns: list[Assignment] = []
+        for place in rng.permutation(len(documents_of[rater])):
+            turns += _show(documents_of[rater][place], protocol, rng)
+        assigned = [item.id for document in documents_of[rater] for item in document]
+        for check in (check for name in assigned for check in checks.get(name, ())):
+            last = max(n for n, turn in enumerate(turns) if turn.item == check.original)
+            place = int(rng.integers(last + 1, len(turns) + 1))
+            turns[place:place] = _show([check], protocol, rng)
+        first: list[Assignment] = []
+        for item in tutorials:
+            first += _show([item], protocol, rng)
+        assignments[rater] = (*first, *turns)
+    return assignments
 
 
 def _show(
-    group: Sequence[CampaignItem], protocol: str, rng: np.random.Generator
+    document: Sequence[CampaignItem], protocol: str, rng: np.random.Generator
 ) -> list[Assignment]:
     """Return the turns of one document: side by side, or one system after the other."""
-    systems = list(dict.fromkeys(system for item in group for system in item.outputs))
     if protocol in SIDE_BY_SIDE_PROTOCOLS:
-        return [Assignment(item=item.id, systems=_shuffle([*item.outputs], rng)) for item in group]
+        return [
+            Assignment(item=item.id, systems=tuple(map(str, rng.permutation([*item.outputs]))))
+            for item in document
+        ]
+    systems = [*dict.fromkeys(system for item in document for system in item.outputs)]
     return [
-        Assignment(item=item.id, systems=(system,))
-        for system in _shuffle(systems, rng)
-        for item in group
+        Assignment(item=item.id, systems=(str(system),))
+        for system in rng.permutation(systems)
+        for item in document
         if system in item.outputs
     ]
-
-
-def _shuffle(names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
-    return tuple(names[n] for n in rng.permutation(len(names)))

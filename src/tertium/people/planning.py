@@ -7,18 +7,21 @@ reference and a damaged reference, with an explanation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import IntArray
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_testset
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.people.assigning import CHECK_STREAM, assign_items
 from tertium.people.campaign import (
     PROTOCOLS,
@@ -30,9 +33,11 @@ from tertium.people.campaign import (
     Neighbor,
     Protocol,
 )
+from tertium.people.sampling import Method, choose_segments, length_labels
 from tertium.text.language_codes import LANGUAGE_NAMES
 from tertium.text.perturbations import PerturbationInput, perturb
 
+DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 # damage that an attentive rater cannot overlook, the most specific first
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
 TUTORIAL_CORRECT = "This translation is correct. {correct}"
@@ -64,8 +69,8 @@ TUTORIAL_ADVICE: Mapping[str, tuple[str, str]] = {  # for the correct and the da
 class CampaignSettings:
     """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
 
-    protocol: Protocol
     raters: Sequence[str]
+    protocol: Protocol = "esa"
     name: str = "campaign"
     source_language: str = ""
     target_language: str = ""
@@ -77,53 +82,111 @@ class CampaignSettings:
     context_size: int = 0
     instructions: str = ""
     glossary: Sequence[GlossaryTerm] = ()
-    suspicions: str = ""
-    suspected: Mapping[str, Sequence[Sequence[Span]]] = field(default_factory=dict)
     seed: int = 12345
 
 
-def make_campaign(testset: TestSet, rows: IntArray, settings: CampaignSettings) -> Campaign:
-    """Make a campaign of the chosen rows; the same seed gives the same campaign."""
-    if settings.protocol not in PROTOCOLS:
-        raise UnknownNameError("protocol", settings.protocol, PROTOCOLS)
+def plan_campaign(
+    testset: TestSet,
+    segments: int | None = None,
+    *,
+    choose: Method = "random",
+    strata: Sequence[str] = (),
+    suspicions: str | Metric | None = None,
+    **settings: Any,
+) -> Campaign:
+    """Choose segments of a test set and make a campaign for raters.
+
+    Parameters
+    ----------
+    testset
+        Sources, outputs of all systems, and optionally references and documents.
+    segments
+        The number of segments to judge. By default, all of them.
+    choose
+        "random", "stratified" or "documents" (whole documents).
+    strata
+        Columns of the test set, "document" or "length", for stratified choice.
+    suspicions
+        A metric that marks errors, which raters see marked in advance.
+    **settings
+        The fields of `tertium.people.planning.CampaignSettings`: `raters` (names), `protocol`
+        ("da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit"), `overlap` (raters of each
+        segment), `common` (segments for all raters), `checks`, `tutorials`, `show_reference`,
+        `context_size`, `instructions`, `glossary`, `name`, `source_language`, `target_language`,
+        and `seed`. The same seed gives the same campaign.
+
+    Returns
+    -------
+    Campaign
+        The campaign; `tertium.people.campaign.write_campaign` writes it to a file.
+
+    Examples
+    --------
+    >>> testset = TestSet.from_lists({"a": ["Hallo", "Ja"], "b": ["Na", "Nein"]}, ["Hello", "Yes"])
+    >>> plan_campaign(testset, 1, raters=["anna"], protocol="da").raters
+    ('anna',)
+    """
+    check_testset(testset)
+    chosen = CampaignSettings(**settings)
+    if chosen.protocol not in PROTOCOLS:
+        raise UnknownNameError("protocol", chosen.protocol, PROTOCOLS)
     if not (testset.sources or testset.references):
         raise DataError("raters need sources or references: give -s or -r")
-    items = [_make_item(testset, int(row), settings) for row in rows]
-    rng = make_rng(settings.seed, CHECK_STREAM)
-    language = settings.target_language
-    extra = [
-        *(_tutorial_items(testset, rows, settings, rng) if settings.tutorials else ()),
-        *_check_items(items, settings.checks, language, rng),
-    ]
-    everything = [item for item in extra if item.kind == "tutorial"] + items
-    everything += [item for item in extra if item.kind == "check"]
-    assignments = assign_items(
-        everything,
-        settings.raters,
-        settings.protocol,
-        overlap=settings.overlap,
-        common=settings.common,
-        seed=settings.seed,
-    )
-    options = DisplayOptions(
-        show_reference=settings.show_reference,
-        context_size=settings.context_size,
-        suspicions=settings.suspicions,
-    )
+    size = len(testset)
+    rows = choose_segments(
+        size,
+        size if segments is None else min(segments, size),
+        make_rng(chosen.seed),
+        method=choose,
+        documents=testset.documents,
+        strata=_read_strata(testset, strata) if choose == "stratified" else (),
+    ).tolist()
+    marker = load_metric(suspicions) if isinstance(suspicions, str) else suspicions
+    marks: dict[str, Sequence[Sequence[Span]]] = {}
+    if marker is not None and chosen.protocol in PROTOCOLS_WITH_SPANS:
+        marks = {name: marker.mark_errors(testset.segments(name)) for name in testset.systems}
+    rng = make_rng(chosen.seed, CHECK_STREAM)
+    tutorials = _make_tutorials(testset, rows, chosen, rng) if chosen.tutorials else []
+    items = [_make_item(testset, row, chosen.context_size, marks) for row in rows]
+    items = [*tutorials, *items, *_make_checks(items, chosen, rng)]
     return Campaign(
-        name=settings.name,
-        protocol=settings.protocol,
-        seed=settings.seed,
-        source_language=settings.source_language,
-        target_language=settings.target_language,
-        instructions=settings.instructions or default_instructions(settings),
-        options=options,
-        glossary=tuple(settings.glossary),
+        name=chosen.name,
+        protocol=chosen.protocol,
+        seed=chosen.seed,
+        source_language=chosen.source_language,
+        target_language=chosen.target_language,
+        instructions=chosen.instructions or default_instructions(chosen),
+        options=DisplayOptions(
+            show_reference=chosen.show_reference,
+            context_size=chosen.context_size,
+            suspicions=marker.spec if marker is not None else "",
+        ),
+        glossary=tuple(chosen.glossary),
         systems=tuple(testset.systems),
-        items=tuple(everything),
-        raters=tuple(settings.raters),
-        assignments=assignments,
+        items=tuple(items),
+        raters=tuple(chosen.raters),
+        assignments=assign_items(
+            items,
+            chosen.raters,
+            chosen.protocol,
+            overlap=chosen.overlap,
+            common=chosen.common,
+            seed=chosen.seed,
+        ),
     )
+
+
+def _read_strata(testset: TestSet, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the labels of each segment in the named columns."""
+    columns: dict[str, Sequence[str]] = {**testset.columns}
+    if testset.documents:
+        columns[DOCUMENT] = testset.documents
+    columns[LENGTH] = length_labels(testset.sources or next(iter(testset.systems.values())))
+    chosen = names or [DOCUMENT if testset.documents else LENGTH]
+    for name in chosen:
+        if name not in columns:
+            raise UnknownNameError("column to stratify by", name, columns)
+    return [*zip(*(columns[name] for name in chosen), strict=True)]
 
 
 def default_instructions(settings: CampaignSettings) -> str:
@@ -134,128 +197,127 @@ def default_instructions(settings: CampaignSettings) -> str:
     return languages + INSTRUCTIONS[settings.protocol]
 
 
-def _make_item(testset: TestSet, row: int, settings: CampaignSettings) -> CampaignItem:
+def _make_item(
+    testset: TestSet, row: int, context_size: int, marks: Mapping[str, Sequence[Sequence[Span]]]
+) -> CampaignItem:
     document = testset.documents[row] if testset.documents else ""
-    rows = [n for n, name in enumerate(testset.documents) if name == document] if document else []
+    rows = [n for n, name in enumerate(testset.documents) if document and name == document]
     position = rows.index(row) if rows else row
-    size = settings.context_size
-    references = testset.references[row] if testset.references else ()
-    labels = {name: values[row] for name, values in testset.columns.items()}
+    neighbors = [
+        Neighbor(source=testset.sources[n] if testset.sources else "", outputs=_outputs(testset, n))
+        for n in rows[max(0, position - context_size) : position + 1 + context_size]
+    ]
+    place = min(position, context_size)
+    columns = testset.columns.items()
     return CampaignItem(
         id=testset.items[row],
         document=document,
         position=position,
         source=testset.sources[row] if testset.sources else None,
-        reference=references[0] if references else None,
-        outputs={system: outputs[row] for system, outputs in testset.systems.items()},
-        before=tuple(_neighbor(testset, n) for n in rows[max(0, position - size) : position]),
-        after=tuple(_neighbor(testset, n) for n in rows[position + 1 : position + 1 + size]),
-        suspected={
-            system: tuple(spans[row])
-            for system, spans in settings.suspected.items()
-            if settings.protocol in PROTOCOLS_WITH_SPANS and spans[row]
-        },
-        labels={name: label for name, label in labels.items() if name not in ITEM_NAMES},
+        reference=_reference(testset, row),
+        outputs=_outputs(testset, row),
+        before=tuple(neighbors[:place]),
+        after=tuple(neighbors[place + 1 :]),
+        suspected={name: tuple(spans[row]) for name, spans in marks.items() if spans[row]},
+        labels={name: labels[row] for name, labels in columns if name not in ITEM_NAMES},
     )
 
 
-def _neighbor(testset: TestSet, row: int) -> Neighbor:
-    outputs = {system: texts[row] for system, texts in testset.systems.items()}
-    return Neighbor(source=testset.sources[row] if testset.sources else "", outputs=outputs)
+def _outputs(testset: TestSet, row: int) -> dict[str, str]:
+    return {system: texts[row] for system, texts in testset.systems.items()}
 
 
-def _check_items(
-    items: Sequence[CampaignItem], count: int, language: str, rng: np.random.Generator
+def _reference(testset: TestSet, row: int) -> str | None:
+    return next(iter(testset.references[row]), None) if testset.references else None
+
+
+def _make_checks(
+    items: Sequence[CampaignItem], settings: CampaignSettings, rng: np.random.Generator
 ) -> list[CampaignItem]:
     """Return copies of random items with one damaged output each."""
-    checks: list[CampaignItem] = []
-    for number in rng.permutation(len(items)):
-        if len(checks) == count:
-            break
-        item, other = items[number], items[(number + 1) % len(items)]
-        systems = [*item.outputs]
-        system = systems[int(rng.integers(len(systems)))]
-        kind, text = _damage(item.outputs[system], item, other, language, rng, len(checks))
-        if text is None:
-            continue
-        checks.append(
-            CampaignItem(
-                id=f"check-{len(checks) + 1}",
-                source=item.source,
-                reference=item.reference,
-                outputs={system: text},
-                kind="check",
-                damage={system: kind},
-                original=item.id,
-            )
+    copies = islice(_damage_items(items, settings.target_language, rng), settings.checks)
+    checks = [
+        CampaignItem(
+            id=f"check-{number}",
+            source=item.source,
+            reference=item.reference,
+            outputs={system: text},
+            kind="check",
+            damage={system: kind},
+            original=item.id,
         )
-    if len(checks) < count:
+        for number, (item, system, kind, text) in enumerate(copies, 1)
+    ]
+    if len(checks) < settings.checks:
         raise DataError(
-            f"{count} attention checks, but only {len(checks)} of the chosen segments are long "
-            "enough to be damaged: ask for fewer checks (--checks)"
+            f"{settings.checks} attention checks, but only {len(checks)} of the chosen segments "
+            "are long enough to be damaged: ask for fewer checks (--checks)"
         )
     return checks
 
 
-def _damage(
-    text: str,
-    item: CampaignItem,
-    other: CampaignItem,
-    language: str,
-    rng: np.random.Generator,
-    turn: int,
-) -> tuple[str, str | None]:
-    """Apply a kind of damage; kinds take turns, and one that does not apply is passed over."""
-    original = PerturbationInput(
-        text=text,
-        language=language,
-        source=item.source or "",
-        other=next(iter(other.outputs.values())) if other is not item else "",
-        foreign=wrong_language_sentence(turn, (language,)),
-    )
-    kinds = [CHECK_KINDS[(turn + n) % len(CHECK_KINDS)] for n in range(len(CHECK_KINDS))]
-    for kind in kinds:
-        if kind == "untranslated part" and not original.source.strip():
-            continue
-        changed = perturb(original, kind, rng)
-        if changed and changed.strip():
-            return kind, changed
-    return "", None
+def _damage_items(
+    items: Sequence[CampaignItem], language: str, rng: np.random.Generator
+) -> Iterator[tuple[CampaignItem, str, str, str]]:
+    """Yield random items with a system, a kind of damage, and the system's damaged output.
+
+    Kinds take turns, and one that does not apply is passed over.
+    """
+    turn = 0
+    for number in rng.permutation(len(items)):
+        item, other = items[number], items[(number + 1) % len(items)]
+        systems = [*item.outputs]
+        system = systems[int(rng.integers(len(systems)))]
+        original = PerturbationInput(
+            text=item.outputs[system],
+            language=language,
+            source=item.source or "",
+            other=next(iter(other.outputs.values())) if other is not item else "",
+            foreign=wrong_language_sentence(turn, (language,)),
+        )
+        for n in range(len(CHECK_KINDS)):
+            kind = CHECK_KINDS[(turn + n) % len(CHECK_KINDS)]
+            if kind == "untranslated part" and not original.source.strip():
+                continue
+            text = perturb(original, kind, rng)
+            if text and text.strip():
+                yield item, system, kind, text
+                turn += 1
+                break
 
 
-def _tutorial_items(
-    testset: TestSet, chosen: IntArray, settings: CampaignSettings, rng: np.random.Generator
+def _make_tutorials(
+    testset: TestSet, chosen: Sequence[int], settings: CampaignSettings, rng: np.random.Generator
 ) -> list[CampaignItem]:
     """Return a correct and a damaged reference, if possible of a segment that is not judged."""
     if not testset.references:
         raise DataError("tutorials show references as correct translations: give -r")
-    rest = [n for n in range(len(testset)) if n not in set(chosen.tolist())]
     system = next(iter(testset.systems))
-    correct, damaged = TUTORIAL_ADVICE.get(settings.protocol, TUTORIAL_ADVICE["esa"])
-    for row in [*rng.permutation(rest or range(len(testset)))]:
-        item = _make_item(testset, int(row), settings)
-        other = _make_item(testset, (int(row) + 1) % len(testset), settings)
-        if not (item.reference or "").strip():
-            continue
-        kind, text = _damage(str(item.reference), item, other, settings.target_language, rng, 0)
-        if text is None:
-            continue
-        shared = {"source": item.source, "kind": "tutorial"}
-        return [
-            CampaignItem(
+    references, judged_rows = [], {*chosen}
+    for row in [n for n in range(len(testset)) if n not in judged_rows] or range(len(testset)):
+        source = testset.sources[row] if testset.sources else None
+        reference = _reference(testset, row) or ""
+        if reference.strip() and (source is None or source.strip()):
+            item = CampaignItem(
                 id="tutorial-1",
-                outputs={system: str(item.reference)},
-                notes=TUTORIAL_CORRECT.format(correct=correct),
+                source=source,
+                reference=reference if source is None else None,
+                outputs={system: reference},
+                kind="tutorial",
                 expected={system: (80.0, 100.0)},
-                **shared,  # type: ignore[arg-type]
-            ),
-            CampaignItem(
-                id="tutorial-2",
-                outputs={system: text},
-                notes=TUTORIAL_DAMAGED.format(kind=kind, damaged=damaged),
-                expected={system: (0.0, 60.0)},
-                damage={system: kind},
-                **shared,  # type: ignore[arg-type]
-            ),
-        ]
-    raise DataError("no reference is long enough for a tutorial: leave out --tutorials")
+            )
+            references.append(item)
+    damaged_copy = next(_damage_items(references, settings.target_language, rng), None)
+    if damaged_copy is None:
+        raise DataError("no reference is long enough for a tutorial: leave out --tutorials")
+    item, system, kind, text = damaged_copy
+    correct, damaged = TUTORIAL_ADVICE.get(settings.protocol, TUTORIAL_ADVICE["esa"])
+    second = replace(
+        item,
+        id="tutorial-2",
+        outputs={system: text},
+        notes=TUTORIAL_DAMAGED.format(kind=kind, damaged=damaged),
+        expected={system: (0.0, 60.0)},
+        damage={system: kind},
+    )
+    return [replace(item, notes=TUTORIAL_CORRECT.format(correct=correct)), second]

@@ -11,9 +11,10 @@ units minus 1: segments, or documents if whole documents are judged.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +22,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import FloatArray, in_open_unit_interval, is_integer_at_least
+from tertium.core.atomic import PathLike
 from tertium.core.charts import Axis, LineChart
-from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.result import Column, Result, Table, count_column, percent_column
-from tertium.people.campaign import PROTOCOLS
-from tertium.people.variance import COMPONENTS, VarianceComponents
+from tertium.data.human_data_files import read_rater_judgments
+from tertium.data.judgments import JudgmentSet
+from tertium.people.campaign import PROTOCOLS, Protocol
+from tertium.people.variance import (
+    COMPONENTS,
+    VarianceComponents,
+    estimate_variance,
+    stored_variance,
+)
 
 # Seconds for one translation of one or two sentences. All are assumptions except ESA: the mean time
 # between answers of two raters in published exports of Appraise is 34 and 73 seconds. Two raters of
@@ -85,12 +94,9 @@ class Design:
     def rater_text(self) -> str:
         return f"{self.raters} rater{'s' * (self.raters > 1)} per segment"
 
-    def count_judgments(self, segments: int) -> int:
-        return segments * self.systems * self.raters
-
     def rating_seconds(self, segments: int) -> float:
         """Return the working time of all raters together."""
-        return self.count_judgments(segments) * self.seconds_per_judgment
+        return segments * self.systems * self.raters * self.seconds_per_judgment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,28 +123,26 @@ class PowerPlan(Result):
         return compute_power(self.difference, segments, self.variance, self.design)
 
     @cached_property
-    def curve(self) -> tuple[PowerPoint, ...]:
+    def curve(self) -> list[PowerPoint]:
         """The power of smaller and larger campaigns."""
         sizes = {_round_size(max(2, round(share * self.segments))) for share in CURVE_SHARES}
-        return tuple(self.point(size) for size in sorted({*sizes, self.segments}))
+        return [self.point(size) for size in sorted({*sizes, self.segments})]
 
     @cached_property
-    def by_raters(self) -> tuple[PowerPlan, ...]:
+    def by_raters(self) -> list[PowerPlan]:
         """The plans for other numbers of raters per segment, and this one."""
-        own = self.design.raters
-        plans = []
-        for raters in sorted({*RATERS, own}):
+        plans = {self.design.raters: self}
+        for raters in {*RATERS} - {*plans}:
             design = replace(self.design, raters=raters)
-            plan = plan_difference(self.difference, self.variance, design)
-            plans.append(self if raters == own else plan)
-        return tuple(plans)
+            plans[raters] = plan_difference(self.difference, self.variance, design)
+        return [plans[raters] for raters in sorted(plans)]
 
     def point(self, segments: int) -> PowerPoint:
         return PowerPoint(
             segments=segments,
             power=float(self.power(segments)),
             detectable=detectable_difference(segments, self.variance, self.design),
-            judgments=self.design.count_judgments(segments),
+            judgments=segments * self.design.systems * self.design.raters,
             hours=self.design.rating_seconds(segments) / 3600,
         )
 
@@ -215,7 +219,7 @@ class PowerPlan(Result):
             "systems": self.design.systems,
             "raters_per_segment": self.design.raters,
             "seconds_per_judgment": self.design.seconds_per_judgment,
-            "variance": self.variance.record(),
+            "variance": asdict(self.variance),
             "segments": self.segments,
             "judgments": needed.judgments,
             "hours": needed.hours,
@@ -233,32 +237,125 @@ def compute_power(
     >>> float(compute_power(5, 128, variance, Design(protocol="da")).round(2))
     0.8
     """
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import ndtr
+
+    error, critical = _describe_test(segments, variance, design)
+    effect = np.abs(np.asarray(difference, dtype=np.float64)) / np.maximum(error, 1e-150)
+    return ndtr(effect - critical) + ndtr(-effect - critical)
+
+
+def detectable_difference(segments: int, variance: VarianceComponents, design: Design) -> float:
+    """Compute the true difference that a number of segments finds with the target power."""
+    from scipy.special import ndtri
+
+    error, critical = _describe_test(segments, variance, design)
+    return float((critical + ndtri(design.target_power)) * error)
+
+
+def _describe_test(
+    segments: ArrayLike, variance: VarianceComponents, design: Design
+) -> tuple[FloatArray, FloatArray]:
+    """Return the standard error of the mean difference, and the critical value of its test.
+
+    The degrees of freedom are the number of independent units, segments or documents, minus 1.
+    """
+    from scipy.special import stdtrit
 
     count = np.asarray(segments, dtype=np.float64)
     spread = variance.mean_variance(count, design.raters, design.effective_document_size)
-    effect = np.abs(np.asarray(difference, dtype=np.float64)) / np.sqrt(np.maximum(spread, 1e-300))
-    critical = stdtrit(degrees_of_freedom(count, design), 1 - design.alpha / 2)
-    return ndtr(effect - critical) + ndtr(-effect - critical)
+    freedom = np.maximum(1.0, count / max(1.0, design.segments_per_document) - 1)
+    critical: FloatArray = stdtrit(freedom, 1 - design.alpha / 2)
+    return np.sqrt(spread), critical
+
+
+def plan_power(
+    difference: float | None = None,
+    *,
+    budget: float | None = None,
+    protocol: Protocol = "esa",
+    systems: int = 2,
+    raters: int = 1,
+    pilot: PathLike | JudgmentSet | None = None,
+    documents: Sequence[str] = (),
+    power: float = 0.8,
+    alpha: float = 0.05,
+    seconds: float | None = None,
+) -> PowerPlan:
+    """Compute how many segments have to be judged to find a difference between two systems.
+
+    Parameters
+    ----------
+    difference
+        The difference of mean scores to find, in the unit of the protocol: points from 0 to 100
+        (DA, ESA), MQM points, or the share of comparisons won minus lost (ranking).
+    budget
+        Instead of a difference: seconds of working time of all raters together.
+    protocol
+        "da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit".
+    systems, raters
+        Number of systems to judge, and of raters who judge each segment.
+    pilot
+        Judgments to estimate the variance from. By default, that of public judgments.
+    documents
+        The document of each segment of the test set, if whole documents will be judged.
+    power, alpha
+        Probability to find the difference, and significance level of the two-sided test.
+    seconds
+        Seconds for one judgment. By default, a rough value for the protocol.
+
+    Returns
+    -------
+    PowerPlan
+        The number of segments, and a curve of the power of smaller and larger campaigns.
+
+    Examples
+    --------
+    >>> plan_power(3, protocol="esa", raters=2).segments
+    278
+    """
+    if (difference is None) == (budget is None):
+        raise UsageError("give either a difference to find, or a budget of working time")
+    design = Design(
+        protocol=protocol,
+        systems=systems,
+        raters=raters,
+        alpha=alpha,
+        target_power=power,
+        seconds=seconds,
+        segments_per_document=len(documents) / len(set(documents)) if documents else 1.0,
+        effective_document_size=effective_document_size(documents) if documents else 1.0,
+    )
+    if pilot is None:
+        variance = stored_variance(protocol)
+    else:
+        sets = [pilot] if isinstance(pilot, JudgmentSet) else read_rater_judgments(pilot)
+        if len(sets) != 1:
+            raise DataError(f"{pilot}: a pilot is one set of scores with systems and raters")
+        variance = estimate_variance(sets[0], protocol)
+    if budget is not None:
+        return plan_budget(budget, variance, design)
+    assert difference is not None
+    return plan_difference(difference, variance, design)
 
 
 def plan_difference(difference: float, variance: VarianceComponents, design: Design) -> PowerPlan:
     """Find the smallest number of segments that has the target power."""
     if not abs(difference) > 0:
         raise UsageError(f"a difference of {difference:g}: expected a number other than 0")
-    low, high = 1, 2
-    while compute_power(difference, high, variance, design) < design.target_power:
-        low, high = high, high * 2
-        if high > MAX_SEGMENTS:
-            raise UsageError(
-                f"a difference of {difference:g} needs more than {MAX_SEGMENTS:,} segments: plan "
-                "for a larger difference"
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_enough = compute_power(difference, middle, variance, design) >= design.target_power
-        low, high = (low, middle) if is_enough else (middle, high)
-    return PowerPlan(design=design, variance=variance, difference=abs(difference), segments=high)
+    sizes = range(2, MAX_SEGMENTS + 1)
+
+    def power(size: int) -> float:
+        return float(compute_power(difference, size, variance, design))
+
+    place = bisect_left(sizes, design.target_power, key=power)
+    if place == len(sizes):
+        raise UsageError(
+            f"a difference of {difference:g} needs more than {MAX_SEGMENTS:,} segments: plan for a "
+            "larger difference"
+        )
+    return PowerPlan(
+        design=design, variance=variance, difference=abs(difference), segments=sizes[place]
+    )
 
 
 def plan_budget(seconds: float, variance: VarianceComponents, design: Design) -> PowerPlan:
@@ -271,24 +368,6 @@ def plan_budget(seconds: float, variance: VarianceComponents, design: Design) ->
         )
     difference = detectable_difference(segments, variance, design)
     return PowerPlan(design=design, variance=variance, difference=difference, segments=segments)
-
-
-def detectable_difference(segments: int, variance: VarianceComponents, design: Design) -> float:
-    """Compute the true difference that a number of segments finds with the target power."""
-    from scipy.special import ndtri, stdtrit
-
-    spread = variance.mean_variance(
-        np.float64(segments), design.raters, design.effective_document_size
-    )
-    freedom = degrees_of_freedom(np.float64(segments), design)
-    critical = stdtrit(freedom, 1 - design.alpha / 2)
-    return float((critical + ndtri(design.target_power)) * np.sqrt(spread))
-
-
-def degrees_of_freedom(segments: ArrayLike, design: Design) -> FloatArray:
-    """Return the number of independent units, segments or documents, minus 1."""
-    count = np.asarray(segments, dtype=np.float64)
-    return np.maximum(1.0, count / max(1.0, design.segments_per_document) - 1)
 
 
 def effective_document_size(documents: Sequence[str]) -> float:

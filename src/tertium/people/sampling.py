@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from tertium.core.arrays import IntArray
-from tertium.core.errors import LengthError, UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 
 Method = Literal["random", "stratified", "documents"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -43,33 +43,22 @@ def choose_segments(
         raise UsageError(f"{count} segments cannot be chosen from {population}")
     order: IntArray = rng.permutation(population)
     if method == "documents":
-        return _choose_documents(documents, population, count, rng)
+        if len(documents) != population:
+            raise UsageError("whole documents need the document of each segment (--documents FILE)")
+        names, numbers = np.unique(documents, return_inverse=True)
+        size = min(len(names), max(1, round(count / population * len(names))))
+        chosen = rng.permutation(len(names))[draw_systematic(len(names), size, rng)]
+        return np.flatnonzero(np.isin(numbers, chosen))
     if method == "stratified":
-        if len(strata) != population:
-            raise LengthError(f"{len(strata)} labels of strata for {population} segments")
         groups = np.unique(["\t".join(labels) for labels in strata], return_inverse=True)[1]
         order = order[np.argsort(groups[order], kind="stable")]
-    chosen = draw_systematic(population, count, rng)
-    return np.sort(order[chosen])
+    return np.sort(order[draw_systematic(population, count, rng)])
 
 
 def draw_systematic(population: int, count: int, rng: np.random.Generator) -> IntArray:
     """Return `count` positions at equal distances, from a random start."""
-    distance = population / count
-    positions = (rng.random() + np.arange(count)) * distance
+    positions = (rng.random() + np.arange(count)) * (population / count)
     return positions.astype(np.int64)
-
-
-def _choose_documents(
-    documents: Sequence[str], population: int, count: int, rng: np.random.Generator
-) -> IntArray:
-    if len(documents) != population:
-        raise UsageError("whole documents need the document of each segment (--documents FILE)")
-    names, numbers = np.unique(documents, return_inverse=True)
-    wanted = min(len(names), max(1, round(count / population * len(names))))
-    order = rng.permutation(len(names))
-    chosen = order[draw_systematic(len(names), wanted, rng)]
-    return np.flatnonzero(np.isin(numbers, chosen))
 
 
 def length_labels(texts: Sequence[str]) -> list[str]:

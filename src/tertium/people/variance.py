@@ -17,17 +17,16 @@ estimated (`python -m benchmarks annotation variance`).
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import DataError
+from tertium.core.segment import Judgment
 from tertium.data.judgments import JudgmentSet
 
 COMPONENTS = ("document", "rater", "segment", "noise")
@@ -73,27 +72,18 @@ class VarianceComponents:
             self.segment + self.noise / raters
         ) / np.asarray(segments)
 
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@lru_cache(maxsize=1)
-def _stored() -> dict[str, dict[str, Any]]:
-    text = files("tertium.people").joinpath("variance.json").read_text(encoding="utf-8")
-    protocols: dict[str, dict[str, Any]] = json.loads(text)["protocols"]
-    return protocols
-
 
 def stored_variance(protocol: str) -> VarianceComponents:
     """Return the variance components of public judgments under a protocol."""
-    entry = _stored().get(SAME_VARIANCE.get(protocol, protocol))
+    text = files("tertium.people").joinpath("variance.json").read_text(encoding="utf-8")
+    entry = json.loads(text)["protocols"].get(SAME_VARIANCE.get(protocol, protocol))
     if entry is None:
         raise DataError(
             f"there are no public judgments to estimate the variance of {protocol!r} from: give "
             "a pilot (--pilot FILE)"
         )
     names = {field.name for field in fields(VarianceComponents)}
-    return VarianceComponents(**{key: value for key, value in entry.items() if key in names})
+    return VarianceComponents(**{name: entry[name] for name in entry.keys() & names})
 
 
 def estimate_variance(pilot: JudgmentSet, protocol: str = "") -> VarianceComponents:
@@ -126,32 +116,22 @@ def paired_differences(pilot: JudgmentSet) -> tuple[FloatArray, IntArray]:
 
     The rows of the labels (4, differences) are numbers of the pair, document, segment and rater.
     """
-    cells: dict[tuple[str, str, str], dict[str, float]] = {}
-    documents: dict[tuple[str, str], str] = {}
+    cells: dict[tuple[str, str, str], dict[str, Judgment]] = {}
     for judgment in pilot.judgments:
-        documents[judgment.lp, judgment.item] = judgment.document or judgment.item
-        key = (judgment.lp, judgment.item, judgment.annotator)
-        scores = cells.setdefault(key, {})
-        scores[judgment.system] = judgment.score
-    if len({judgment.system for judgment in pilot.judgments}) < 2:
-        raise DataError(f"{pilot.title}: one system; a difference needs judgments of two")
-    rows: list[tuple[str, str, str, str]] = []
-    values: list[float] = []
-    for (lp, item, rater), scores in cells.items():
-        for a, b in combinations(sorted(scores), 2):
-            rows.append((f"{lp}\t{a}\t{b}", f"{lp}\t{documents[lp, item]}", f"{lp}\t{item}", rater))
-            values.append(scores[a] - scores[b])
-    columns = [np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)]
-    labels: IntArray = np.array(columns, dtype=np.int64).reshape(4, -1)
-    return center_by_group(np.array(values), labels[0]), labels
-
-
-def center_by_group(values: FloatArray, groups: IntArray) -> FloatArray:
-    """Subtract the mean of each group."""
-    if not len(values):
-        return values
-    counts = np.bincount(groups)
-    return values - (np.bincount(groups, values) / np.maximum(1, counts))[groups]
+        cell = cells.setdefault((judgment.lp, judgment.item, judgment.annotator), {})
+        cell[judgment.system] = judgment
+    rows = []
+    for (lp, item, rater), cell in cells.items():
+        for a, b in combinations(sorted(cell), 2):
+            document = f"{lp}\t{cell[a].document or item}"
+            difference = cell[a].score - cell[b].score
+            rows.append((f"{lp}\t{a}\t{b}", document, f"{lp}\t{item}", rater, difference))
+    if not rows:
+        raise DataError(f"{pilot.title}: a difference needs judgments of two systems by one rater")
+    *names, scores = zip(*rows, strict=True)
+    labels: IntArray = np.stack([np.unique(column, return_inverse=True)[1] for column in names])
+    values, pair = np.array(scores), labels[0]
+    return values - (np.bincount(pair, values) / np.bincount(pair))[pair], labels
 
 
 def fit_components(values: FloatArray, labels: IntArray) -> tuple[VarianceComponents, bool]:
@@ -160,33 +140,27 @@ def fit_components(values: FloatArray, labels: IntArray) -> tuple[VarianceCompon
     total = float(np.mean(values**2))
     same_segment = pair_products(values, pair, segment)
     same_rater = pair_products(values, pair, document, rater)
-    same_document = pair_products(values, pair, document)
-    other_rater = same_document - same_rater - same_segment
-    both = _mean_product(same_segment)
-    one_rater = _mean_product(same_rater)
-    two_raters = _mean_product(other_rater)
-    has_overlap = both is not None
-    shared = two_raters if two_raters is not None else min(one_rater or 0.0, both or np.inf)
+    other_rater = pair_products(values, pair, document) - same_rater - same_segment
+    both, one_rater, two_raters = map(_mean_product, (same_segment, same_rater, other_rater))
+    shared = min(one_rater or 0.0, both or np.inf) if two_raters is None else two_raters
     document_variance = max(0.0, shared)
     rater_variance = max(0.0, (one_rater or 0.0) - document_variance)
-    segment_variance = max(0.0, (both if both is not None else total) - document_variance)
-    noise = max(0.0, total - document_variance - rater_variance - segment_variance)
+    segment_variance = max(0.0, (total if both is None else both) - document_variance)
     components = VarianceComponents(
         document=document_variance,
         rater=rater_variance,
         segment=segment_variance,
-        noise=noise,
+        noise=max(0.0, total - document_variance - rater_variance - segment_variance),
     )
-    return components.scale_to(total, "") if components.total else components, has_overlap
+    return components.scale_to(total, "") if components.total else components, both is not None
 
 
 def pair_products(values: FloatArray, *groups: IntArray) -> FloatArray:
     """Return the sum of products of different members of a group, and their number, (2,)."""
-    _, label = np.unique(np.stack(groups), axis=1, return_inverse=True)
-    label = label.reshape(-1)
+    label = np.unique(np.stack(groups), axis=1, return_inverse=True)[1].reshape(-1)
     counts = np.bincount(label).astype(np.float64)
     sums, squares = np.bincount(label, values), np.bincount(label, values**2)
-    return np.array([float(np.sum(sums**2 - squares)), float(np.sum(counts * (counts - 1)))])
+    return np.array([np.sum(sums**2 - squares), np.sum(counts * (counts - 1))])
 
 
 def _mean_product(products: FloatArray) -> float | None:
