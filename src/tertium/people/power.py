@@ -264,8 +264,7 @@ def _describe_test(
     count = np.asarray(segments, dtype=np.float64)
     spread = variance.mean_variance(count, design.raters, design.effective_document_size)
     freedom = np.maximum(1.0, count / max(1.0, design.segments_per_document) - 1)
-    critical: FloatArray = stdtrit(freedom, 1 - design.alpha / 2)
-    return np.sqrt(spread), critical
+    return np.sqrt(spread), np.asarray(stdtrit(freedom, 1 - design.alpha / 2), dtype=np.float64)
 
 
 def plan_power(
