@@ -11,7 +11,6 @@ import tertium
 from tertium.core.scores import Scores
 from tertium.evaluation.comparison import Comparison, compare_evaluation
 from tertium.evaluation.system_scores import Evaluation
-from tertium.evaluation.verdicts import describe_verdict
 
 SIZE = 100
 
@@ -42,19 +41,19 @@ def compare(**means: dict[str, float]) -> Comparison:
 
 
 def test_metrics_that_agree_decide() -> None:
-    text = describe_verdict(compare(a={"x": 0.5, "y": 0.5}, b={"x": 0.6, "y": 0.5}))
+    text = compare(a={"x": 0.5, "y": 0.5}, b={"x": 0.6, "y": 0.5}).verdict
     assert text == "b is better than a under x (p = 0.002); y cannot tell: choose b."
 
 
 def test_metrics_that_disagree_leave_it_to_people() -> None:
-    text = describe_verdict(compare(a={"x": 0.55, "y": 0.5}, b={"x": 0.5, "y": 0.55}))
+    text = compare(a={"x": 0.55, "y": 0.5}, b={"x": 0.5, "y": 0.55}).verdict
     assert text.startswith("x (p = 0.044) prefers a, y (p = 0.024) prefers b: ")
     assert "no decision; have people judge about 150 segments" in text
     assert text.endswith("segments: `tertium plan`.")
 
 
 def test_a_tie_says_how_many_more_segments() -> None:
-    text = describe_verdict(compare(a={"x": 0.5}, b={"x": 0.49}))
+    text = compare(a={"x": 0.5}, b={"x": 0.49}).verdict
     assert text.startswith("The metric does not separate a and b (x: p = 0.")
     assert "keep a; about " in text
 
@@ -62,19 +61,16 @@ def test_a_tie_says_how_many_more_segments() -> None:
 def test_equal_systems() -> None:
     scores = {"a": ["one two"] * 40, "b": ["one two"] * 40}
     comparison = tertium.compare(scores, "chrf", references=["one two three"] * 40, resamples=50)
-    assert describe_verdict(comparison) == "a and b have the same scores: keep a."
+    assert comparison.verdict == "a and b have the same scores: keep a."
 
 
 def test_three_systems() -> None:
     clear = compare(a={"x": 0.1, "y": 0.1}, b={"x": 0.5, "y": 0.4}, c={"x": 0.2, "y": 0.2})
-    assert describe_verdict(clear) == "b is better than all others under x and y: choose b."
+    assert clear.verdict == "b is better than all others under x and y: choose b."
     tie = compare(a={"x": 0.1}, b={"x": 0.5}, c={"x": 0.5})
-    assert (
-        describe_verdict(tie)
-        == "No system is better than all others: b and c share the first rank."
-    )
+    assert tie.verdict == "No system is better than all others: b and c share the first rank."
     split = compare(a={"x": 0.1, "y": 0.1}, b={"x": 0.5, "y": 0.2}, c={"x": 0.2, "y": 0.5})
-    assert describe_verdict(split) == (
+    assert split.verdict == (
         "x prefers b, y prefers c: no decision; "
         "have people judge about 30 segments of b and c: `tertium plan`."
     )
@@ -94,7 +90,7 @@ def test_the_bootstrap_alone_does_not_decide() -> None:
         evaluation = Evaluation(testset, ("a", "b"), ("x",), scores)
         comparison = compare_evaluation(evaluation, resamples=200, seed=seed)
         starred += comparison.p_value("x", "b") < 0.05
-        decided += "choose" in describe_verdict(comparison)
+        decided += "choose" in comparison.verdict
     assert starred > 12
     assert decided < 10
 
@@ -102,7 +98,7 @@ def test_the_bootstrap_alone_does_not_decide() -> None:
 def test_few_segments_are_not_enough() -> None:
     systems = {"a": ["one two"] * 9, "b": ["one two three"] * 9}
     comparison = tertium.compare(systems, "chrf", references=["one two three"] * 9, resamples=50)
-    assert describe_verdict(comparison) == "9 segments are too few for a verdict: use at least 10."
+    assert comparison.verdict == "9 segments are too few for a verdict: use at least 10."
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +113,7 @@ def japanese() -> Comparison:
 
 
 def test_an_unfit_metric_is_named_first_and_does_not_count(japanese: Comparison) -> None:
-    text = describe_verdict(japanese)
+    text = japanese.verdict
     assert text.startswith("BLEU is unfit for these texts")
     assert text.endswith("b is better than a under chrF (p = 0.005): choose b.")
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import tertium
-from tertium.evaluation import comparison
-from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
+from tertium.evaluation import comparison, human_agreement
+from tertium.evaluation.human_agreement import find_scale, find_scales, load_bundled_scales
 from tertium.evaluation.judged import read_judged
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
@@ -85,7 +85,8 @@ def test_language_is_identified_from_translations_without_references():
     outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
     testset = tertium.TestSet(outputs, sources=lines_in(GERMAN))
     scores = tertium.score(testset, "sss:encoder=toy")
-    match = find_scales(replace(scores, metrics=("chrf",)))
+    as_chrf = {system: {"chrf": own["sss:encoder=toy"]} for system, own in scores.scores.items()}
+    match, _ = find_scales(replace(scores, metrics=("chrf",), scores=as_chrf))
     assert match["chrf"].direction == "into English"
 
 
@@ -189,9 +190,9 @@ def test_retrained_metric_has_no_scale(monkeypatch):
     old = DifferenceScale(
         metric="chrf", direction="all", inputs="reference", bins=bins, learned=("other@1",)
     )
-    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (old,))
+    monkeypatch.setattr(human_agreement, "load_bundled_scales", lambda: (old,))
     assert find_scale("chrf", "into English", "reference") is None
-    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (replace(old, learned=()),))
+    monkeypatch.setattr(human_agreement, "load_bundled_scales", lambda: (replace(old, learned=()),))
     assert find_scale("chrf", "into English", "reference") is not None
     assert find_scale("bleu", "into English", "reference") is None
 

@@ -38,8 +38,7 @@ from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric,
 from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, score
-from tertium.evaluation.system_scores import Evaluation
-from tertium.evaluation.verdicts import find_unfit_metrics
+from tertium.evaluation.system_scores import Evaluation, find_unfit_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import flag_empty_translations

@@ -14,7 +14,7 @@ from tertium.checks.check_settings import CHECK_IDS
 from tertium.core.errors import UnknownNameError, UsageError, short_repr
 from tertium.core.specs import check_unique_names
 from tertium.data.testset import TestSet
-from tertium.evaluation.comparison import describe_scale_inputs, find_direction, find_scale
+from tertium.evaluation.human_agreement import describe_scale_inputs, find_direction, find_scale
 from tertium.evaluation.metric_choice import target_texts
 from tertium.evaluation.system_scores import MetricDict
 from tertium.metrics.base.capabilities import find_inputs

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from tertium.core.errors import UsageError
 from tertium.core.result import Column, Result, Table, percent_column
-from tertium.evaluation.comparison import describe_missing_scales, find_scales
+from tertium.evaluation.human_agreement import find_scales
 from tertium.evaluation.noninferiority import (
     MIN_SEGMENTS_TO_TEST,
     measure_difference,
@@ -97,7 +97,7 @@ def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[Sugges
     if len(evaluation.systems) != 2:
         raise UsageError("margins are suggested from two runs of one system: give two systems")
     first, second = evaluation.systems
-    scales, missing_scales = find_scales(evaluation), describe_missing_scales(evaluation)
+    scales, missing_scales = find_scales(evaluation)
     for metric in evaluation.metrics:
         scores = evaluation.scores[second][metric]
         difference = measure_difference(scores, evaluation.scores[first][metric])

@@ -11,7 +11,6 @@ from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
-from tertium.evaluation.verdicts import describe_verdict
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
@@ -75,6 +74,6 @@ def compare_files(
         printed=[table, *pair_tables, *results.slice_tables()],
         table=file_table,
         json=results.plain_records(segments=False),
-        warnings=[*filter(None, [*comparison.warning_lines(), describe_verdict(comparison)])],
+        warnings=[*filter(None, [*comparison.warning_lines(), comparison.verdict])],
         files=[(results, path) for path in files],
     )

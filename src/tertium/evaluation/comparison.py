@@ -1,18 +1,14 @@
 """Compare systems: paired significance tests, clusters, and human agreement with differences.
 
-The tests use statistics only (`resampling`), so they work for any metric. The first system is the
-baseline; the p-values of all other pairs are available too. How often humans agree with a
-difference comes from judged pairs of systems: `recipes/differences.py` fitted the bundled scales,
-and `tertium meta thresholds` fits others.
+The tests use statistics only (`paired_tests`), so they work for any metric. The first system is the
+baseline; the p-values of all other pairs are available too.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 from itertools import permutations
 from operator import itemgetter
 from typing import Any
@@ -21,10 +17,11 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
-from tertium.core.errors import TertiumError, UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.notes import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, format_number
-from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
+from tertium.evaluation.human_agreement import HumanAgreement, find_scales
+from tertium.evaluation.metric_choice import default_metrics
 from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
     Test,
@@ -37,174 +34,10 @@ from tertium.evaluation.paired_tests import (
 )
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
-from tertium.evaluation.system_scores import (
-    MAX_UNSEGMENTED_SHARE,
-    MIN_SEGMENTS,
-    NOTE,
-    Evaluation,
-    MetricDict,
-    is_caution,
-)
+from tertium.evaluation.system_scores import MIN_SEGMENTS, NOTE, Evaluation, MetricDict, is_caution
 from tertium.evaluation.verdicts import describe_verdict
-from tertium.meta.difference_scales import (
-    ALL_DIRECTIONS,
-    INTO_ENGLISH,
-    NOT_INTO_ENGLISH,
-    DifferenceScale,
-)
-from tertium.metrics.base.capabilities import find_inputs, scale_spec
-from tertium.metrics.base.loading import load_metric, replace_fields
+from tertium.meta.difference_scales import DifferenceScale
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
-from tertium.text.language_identification import (
-    MAX_OTHER_LANGUAGE_SHARE,
-    are_english,
-    identify_language,
-    is_clearly_not_english,
-    is_too_short,
-)
-
-SCALES_FILE = "differences.json"
-INPUT_NAMES = {
-    "source": "the source only",
-    "reference": "the reference only",
-    "source+reference": "source and reference",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanAgreement:
-    """How often humans agree with a difference of two systems, from `pairs` judged system pairs.
-
-    >>> agreement = HumanAgreement(difference=0.01, agree=0.78, pairs=245, direction="into English")
-    >>> agreement.describe("chrF", 3)
-    '0.010 chrF better: humans agree in 78 % of such system pairs (n = 245, into English)'
-    """
-
-    difference: float
-    agree: float
-    pairs: int
-    direction: str
-
-    def describe(self, metric: str, decimals: int) -> str:
-        """Return one sentence; "better" accounts for metrics where lower is better."""
-        share, better = f"{100 * self.agree:.0f} %", "better" if self.difference > 0 else "worse"
-        return (
-            f"{abs(self.difference):.{decimals}f} {metric} {better}: humans agree in {share} of "
-            f"such system pairs (n = {self.pairs:,}, {self.direction})"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {"agree": self.agree, "pairs": self.pairs, "direction": self.direction}
-
-
-@cache
-def load_bundled_scales() -> tuple[DifferenceScale, ...]:
-    """Load the difference scales that come with the package."""
-    text = files("tertium.evaluation").joinpath(SCALES_FILE).read_text(encoding="utf-8")
-    return tuple(DifferenceScale.from_record(record) for record in json.loads(text)["scales"])
-
-
-def scale_name(metric: Metric) -> str:
-    """Return the spec under which the scales of a metric are stored, whatever inputs it reads."""
-    if getattr(type(metric), "against", "") == "auto":
-        metric = replace_fields(metric, {"against": "auto"})
-    return scale_spec(metric)
-
-
-def find_metric_scales(spec: str) -> list[DifferenceScale]:
-    """Return the scales of a metric for all inputs and directions; none if its model changed."""
-    try:
-        metric = load_metric(spec)
-        name = scale_name(metric)
-        scales = [scale for scale in load_bundled_scales() if scale.metric == name]
-        return [scale for scale in scales if scale.learned == tuple(metric.model_ids)]
-    except TertiumError:
-        return []
-
-
-def find_scale(spec: str, direction: str, inputs: str) -> DifferenceScale | None:
-    """Return the scale of a metric that was fitted with the same inputs, or None."""
-    scales = {s.direction: s for s in find_metric_scales(spec) if s.inputs == inputs}
-    return scales.get(direction) or scales.get(ALL_DIRECTIONS)
-
-
-def describe_scale_inputs(spec: str, inputs: str) -> str:
-    """Return with which inputs human agreement was measured; empty if also with these, or never.
-
-    >>> describe_scale_inputs("tertium-multi", "source+reference")
-    ''
-    """
-    measured = dict.fromkeys(scale.inputs for scale in find_metric_scales(spec))
-    if not measured or inputs in measured:
-        return ""
-    return (
-        f"{INPUT_NAMES[inputs]}, and human agreement with its differences was measured only with "
-        f"{' or '.join(INPUT_NAMES[own] for own in measured)}"
-    )
-
-
-def describe_missing_scales(evaluation: Evaluation) -> dict[str, str]:
-    """Return a sentence for each metric without a scale only because of the inputs it read."""
-    sentences: dict[str, str] = {}
-    for metric in evaluation.metrics:
-        if reason := describe_scale_inputs(metric, find_metric_inputs(evaluation, metric)):
-            sentences[metric] = (
-                f"{evaluation.names[metric]} read {reason}: human agreement is not shown"
-            )
-    return sentences
-
-
-def find_metric_inputs(evaluation: Evaluation, spec: str) -> str:
-    """Return the inputs that a metric read; empty if the metric cannot be loaded."""
-    try:
-        metric = load_metric(spec)
-    except TertiumError:
-        return ""
-    return find_inputs(metric, evaluation.testset.segments(evaluation.systems[0]))
-
-
-def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
-    """Return the scale of each metric for its inputs and the language direction of the systems.
-
-    A metric has none if it was fitted with another tokenizer, or if words cannot be split.
-    """
-    segments = evaluation.testset.segments(evaluation.systems[0])
-    direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
-    unsegmented = {
-        metric
-        for by_metric in evaluation.scores.values()
-        for metric, scores in by_metric.items()
-        if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores)
-    }
-    matches = {
-        metric: find_scale(metric, direction, find_metric_inputs(evaluation, metric))
-        for metric in evaluation.metrics
-        if metric not in unsegmented and not describe_tokenizers(evaluation.testset, [metric])
-    }
-    return {metric: scale for metric, scale in matches.items() if scale is not None}
-
-
-def find_direction(texts: Sequence[str]) -> str:
-    """Return the language direction of texts; all directions if English and other texts are mixed.
-
-    >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
-    'into English'
-    """
-    non_english_count = sum(map(is_clearly_not_english, texts))
-    if are_english(texts):
-        return (
-            INTO_ENGLISH
-            if non_english_count <= MAX_OTHER_LANGUAGE_SHARE * len(texts)
-            else ALL_DIRECTIONS
-        )
-    languages = [identify_language(text) for text in texts if not is_too_short(text)]
-    return (
-        NOT_INTO_ENGLISH
-        if languages.count("en") <= MAX_OTHER_LANGUAGE_SHARE * len(languages)
-        else ALL_DIRECTIONS
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,17 +72,6 @@ class Comparison(Evaluation):
         object.__setattr__(self, "p_values", MetricDict(self.p_values))
         object.__setattr__(self, "clusters", MetricDict(self.clusters))
 
-    @property
-    def baseline(self) -> str:
-        """The system that others are compared with: the first."""
-        return self.systems[0]
-
-    def difference(self, metric: str, system: str, other: str = "") -> float:
-        """Return how much better (positive) a system is than another, by default the baseline."""
-        own = self.scores[system][metric]
-        reference = self.scores[other or self.baseline][metric]
-        return own.sign * (own.system - reference.system)
-
     def p_value(self, metric: str, system: str) -> float:
         """Return the p-value of a system against the baseline."""
         if system not in self.systems:
@@ -257,9 +79,18 @@ class Comparison(Evaluation):
         return float(self.p_values[metric][0, self.systems.index(system)])
 
     @cached_property
+    def verdict(self) -> str:
+        """What the comparison allows to conclude, in a sentence or two."""
+        return describe_verdict(self, self.p_values, test=self.test, alpha=self.alpha)
+
+    @cached_property
+    def _scales(self) -> tuple[Mapping[str, DifferenceScale], Mapping[str, str]]:
+        return find_scales(self)
+
+    @property
     def scales(self) -> Mapping[str, DifferenceScale]:
         """Difference scales by metric, if there are any."""
-        return MetricDict(find_scales(self))
+        return MetricDict(self._scales[0])
 
     def human_agreement(self, metric: str, system: str, other: str = "") -> HumanAgreement | None:
         """Return how often humans agree with a system's difference to another (by default the
@@ -307,8 +138,7 @@ class Comparison(Evaluation):
             *(line for line in lines if not is_caution(line)),
         ]
         cautions = [line for line in lines if is_caution(line)]
-        verdict = describe_verdict(self)
-        return Table(columns, self.systems, notes=notes, cautions=cautions, verdict=verdict)
+        return Table(columns, self.systems, notes=notes, cautions=cautions, verdict=self.verdict)
 
     def sections(self) -> list[Section]:
         """Return the sections of an evaluation with the p-values of all pairs."""
@@ -434,8 +264,7 @@ class Comparison(Evaluation):
         return lines
 
     def _notes(self) -> list[str]:
-        missing_scales = describe_missing_scales(self).values()
-        return [*super()._notes(), *(f"{NOTE} {sentence}" for sentence in missing_scales)]
+        return [*super()._notes(), *(f"{NOTE} {text}" for text in self._scales[1].values())]
 
     def _sample_warnings(self) -> list[str]:
         """Warn if segments or resamples are too few for tests, intervals and human agreement."""
@@ -478,7 +307,7 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
-        copies, missing_scales = find_reference_copies(self.testset), describe_missing_scales(self)
+        copies, missing_scales = find_reference_copies(self.testset), self._scales[1]
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)

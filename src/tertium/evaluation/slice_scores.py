@@ -116,8 +116,7 @@ class Slices(Result):
             return float(self.adjusted[metric][place_of[name], number]) if number else None
 
         def difference(row: tuple[str, str]) -> float:
-            compared = self.parts[row[0]]
-            return compared.difference(metric, row[1])  # type: ignore[attr-defined, no-any-return]
+            return self.parts[row[0]].difference(metric, row[1])
 
         return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
 

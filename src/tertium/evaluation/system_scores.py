@@ -28,7 +28,7 @@ from tertium.core.scores import Scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import describe_tokenizers
 from tertium.evaluation.paired_tests import Interval
-from tertium.metrics.base.loading import load_metric, replace_fields
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 
 Value = TypeVar("Value")
@@ -37,7 +37,6 @@ MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, a metric
 MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 MAX_LISTED = 10  # segments without a score
 MAX_TITLE_SYSTEMS = 4
-LANGUAGE_FIELDS = ("tokenize", "lp", "language")  # `metric_choice.set_languages` sets them
 
 
 class SystemDict(dict[str, Value]):
@@ -70,35 +69,23 @@ class MetricDict(dict[str, Value]):
         return super().get(self._find_spec(name), default)
 
     def _find_spec(self, name: str) -> str:
-        """Return the key of a metric; languages of the texts may have set some of its fields."""
-        spec = name if super().__contains__(name) else _canonical_spec(name)
-        if super().__contains__(spec) or _has_language_field(name):
-            return spec
-        same = [key for key in self if _has_language_field(key) and _without_languages(key) == spec]
-        return same[0] if len(same) == 1 else spec
+        """Return the key of a metric; the only one with these settings may have more of them."""
+        if super().__contains__(name):
+            return name
+        try:
+            spec = load_metric(name).spec
+        except TertiumError:
+            return name
+        metric, settings = _split_spec(spec)
+        keys = {key: _split_spec(key) for key in self}
+        same = [key for key, (own, more) in keys.items() if own == metric and settings <= more]
+        return same[0] if len(same) == 1 and not super().__contains__(spec) else spec
 
 
-def _canonical_spec(name: str) -> str:
-    """Return the canonical spec of a metric, or the name itself if there is no such metric."""
-    try:
-        return load_metric(name).spec
-    except TertiumError:
-        return name
-
-
-def _has_language_field(spec: str) -> bool:
-    return any(f"{name}=" in spec for name in LANGUAGE_FIELDS)
-
-
-def _without_languages(spec: str) -> str:
-    """Return the spec of a metric with the defaults of the fields that languages set."""
-    try:
-        metric = load_metric(spec)
-    except TertiumError:
-        return spec
-    defaults = {name: getattr(type(metric), name, None) for name in LANGUAGE_FIELDS}
-    known_defaults = {name: value for name, value in defaults.items() if value is not None}
-    return replace_fields(metric, known_defaults).spec
+def _split_spec(spec: str) -> tuple[str, set[str]]:
+    """Return the name and the settings of a metric."""
+    name, _, settings = spec.partition(":")
+    return name, {*settings.split(",")} - {""}
 
 
 @dataclass(frozen=True)
@@ -145,6 +132,17 @@ class Evaluation(Result):
         """Display names of the metrics by spec."""
         first = self.scores[self.systems[0]]
         return distinct_labels({metric: first[metric].name or metric for metric in self.metrics})
+
+    @property
+    def baseline(self) -> str:
+        """The system that others are compared with: the first."""
+        return self.systems[0]
+
+    def difference(self, metric: str, system: str, other: str = "") -> float:
+        """Return how much better (positive) a system is than another, by default the baseline."""
+        own = self.scores[system][metric]
+        reference = self.scores[other or self.baseline][metric]
+        return own.sign * (own.system - reference.system)
 
     def metric_scores(self, metric: str) -> list[Scores]:
         """Return the scores of all systems under one metric, in the order of `systems`."""
@@ -399,6 +397,19 @@ def _reference(testset: TestSet, place: int, row: tuple[str, int]) -> str:
     """Return a reference of a segment; empty if it has fewer."""
     references = testset.references[row[1]]
     return references[place] if place < len(references) else ""
+
+
+def find_unfit_metrics(evaluation: Evaluation) -> dict[str, str]:
+    """Return metrics that cannot split the texts into words, with a sentence about each."""
+    unfit: dict[str, str] = {}
+    for metric in evaluation.metrics:
+        for scores in evaluation.metric_scores(metric):
+            if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores):
+                unfit[metric] = (
+                    f"{evaluation.names[metric]} is unfit for these texts: it splits words at "
+                    "blanks, and the language has none; choose a tokenizer, or chrf"
+                )
+    return unfit
 
 
 def is_caution(line: str) -> bool:

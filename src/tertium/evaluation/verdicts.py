@@ -10,73 +10,54 @@ see a difference as large, relative to its spread over segments, as the metric t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
+from tertium.core.scores import Scores
 from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
-from tertium.evaluation.paired_tests import assign_clusters
+from tertium.evaluation.paired_tests import Test, assign_clusters
 from tertium.evaluation.reference_copies import find_reference_copies
-from tertium.evaluation.system_scores import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Evaluation
-from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
-
-if TYPE_CHECKING:
-    from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation, find_unfit_metrics
 
 MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion
 
 
-def find_unfit_metrics(evaluation: Evaluation) -> dict[str, str]:
-    """Return metrics that cannot split the texts into words, with a sentence about each."""
-    unfit: dict[str, str] = {}
-    for metric in evaluation.metrics:
-        for scores in evaluation.metric_scores(metric):
-            if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores):
-                unfit[metric] = (
-                    f"{evaluation.names[metric]} is unfit for these texts: it splits words at "
-                    "blanks, and the language has none; choose a tokenizer, or chrf"
-                )
-    return unfit
-
-
-def describe_verdict(comparison: Comparison) -> str:
-    """Return what to conclude from a comparison; empty with one segment or without a metric.
+def describe_verdict(
+    evaluation: Evaluation, p_values: Mapping[str, FloatArray], *, test: Test, alpha: float
+) -> str:
+    """Return what to conclude from tests of systems; empty with one segment or without a metric.
 
     Metrics that are unfit for the language do not count. They are named first, and so are systems
-    that equal the reference too often.
+    that equal the reference too often. If the test is the bootstrap, the larger p-value of two
+    tests counts.
     """
-    unfit = find_unfit_metrics(comparison)
-    metrics = [metric for metric in comparison.metrics if metric not in unfit]
-    tested = [m for m in metrics if _is_tested(comparison, m)]
-    copies = find_reference_copies(comparison.testset)
+    unfit, copies = find_unfit_metrics(evaluation), find_reference_copies(evaluation.testset)
     warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
+    tested = {
+        metric: p_values[metric]
+        for metric in evaluation.metrics
+        if metric not in unfit and not np.isnan(p_values[metric][0]).any()
+    }
     if not tested:
         return f"{warning}No metric of this comparison can decide." if unfit else warning.strip()
-    count = len(comparison.testset)
+    count = len(evaluation.testset)
     if count < MIN_SEGMENTS_TO_TEST:
         return f"{warning}{count} segments are too few for a verdict: use at least 10."
-    describe = _describe_two if len(comparison.systems) == 2 else _describe_many
-    return warning + describe(_test_strictly(comparison, tested), tested)
+    if test == "bootstrap":
+        tested = {
+            metric: _strict_p_values(evaluation.metric_scores(metric), p)
+            for metric, p in tested.items()
+        }
+    verdict = _Verdict(evaluation, tested, alpha)
+    return warning + (verdict.of_two() if len(evaluation.systems) == 2 else verdict.of_many())
 
 
-def _test_strictly(comparison: Comparison, metrics: Iterable[str]) -> Comparison:
-    """Return a comparison with the larger p-value of two tests if its test is the bootstrap."""
-    if comparison.test != "bootstrap":
-        return comparison
-    p_values = {metric: _strict_p_values(comparison, metric) for metric in metrics}
-    clusters = {
-        metric: assign_clusters(comparison.metric_scores(metric), own, alpha=comparison.alpha)
-        for metric, own in p_values.items()
-    }
-    return replace(comparison, p_values=p_values, clusters=clusters)
-
-
-def _strict_p_values(comparison: Comparison, metric: str) -> FloatArray:
-    scores, matrix = comparison.metric_scores(metric), comparison.p_values[metric].copy()
+def _strict_p_values(scores: Sequence[Scores], p_values: FloatArray) -> FloatArray:
+    matrix = p_values.copy()
     for first, second in combinations(range(len(scores)), 2):
         own = measure_difference(scores[first], scores[second])
         p = min(1.0, 2 * min(own.p_less(0.0), own.p_greater(0.0)))
@@ -84,87 +65,105 @@ def _strict_p_values(comparison: Comparison, metric: str) -> FloatArray:
     return matrix
 
 
-def _is_tested(comparison: Comparison, metric: str) -> bool:
-    matrix = comparison.p_values[metric]
-    return bool((matrix[0, 1:] == matrix[0, 1:]).all())
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """Sentences about an evaluation, given the p-values of metrics that can decide."""
 
+    evaluation: Evaluation
+    p_values: Mapping[str, FloatArray]
+    alpha: float
 
-def _describe_two(comparison: Comparison, metrics: Sequence[str]) -> str:
-    first, second = comparison.systems
-    preferred: dict[str, list[str]] = {}
-    for metric in metrics:
-        if comparison.p_value(metric, second) < comparison.alpha:
-            better = second if comparison.difference(metric, second) > 0 else first
-            preferred.setdefault(better, []).append(metric)
-    if not preferred:
-        return _describe_tie(comparison, metrics)
-    if len(preferred) == 2:
-        groups = [_list_preferences(comparison, own, s) for s, own in preferred.items()]
-        return f"{', '.join(groups)}: no decision; {_ask_people(comparison, metrics)}."
-    ((better, own),) = preferred.items()
-    other = second if better == first else first
-    rest = [metric for metric in metrics if metric not in own]
-    open_metrics = f"; {_list_names(comparison, rest)} cannot tell" if rest else ""
-    reasons = _list(_name_with_p(comparison, metric) for metric in own)
-    return f"{better} is better than {other} under {reasons}{open_metrics}: choose {better}."
+    def of_two(self) -> str:
+        first, second = self.evaluation.systems
+        preferred: dict[str, list[str]] = {}
+        for metric, p_values in self.p_values.items():
+            if p_values[0, 1] < self.alpha:
+                better = second if self.evaluation.difference(metric, second) > 0 else first
+                preferred.setdefault(better, []).append(metric)
+        if not preferred:
+            return self._of_tie(first, second)
+        if len(preferred) == 2:
+            return self._no_decision(preferred, self._names_with_p, (first, second))
+        ((better, metrics),) = preferred.items()
+        other = second if better == first else first
+        reasons = f"than {other} under {self._names_with_p(metrics)}"
+        return f"{better} is better {reasons}{self._undecided(metrics)}: choose {better}."
 
+    def _of_tie(self, first: str, second: str) -> str:
+        if all(self.evaluation.difference(metric, second) == 0 for metric in self.p_values):
+            return f"{first} and {second} have the same scores: keep {first}."
+        smallest = min(self.p_values, key=lambda metric: float(self.p_values[metric][0, 1]))
+        has_several = len(self.p_values) > 1
+        subject = "No metric separates" if has_several else "The metric does not separate"
+        name, p = self.evaluation.names[smallest], self._format_p(smallest)
+        count = self._segments_to_decide(first, second)
+        more = math.ceil(round_up(max(1, count - len(self.evaluation.testset))))
+        advice = f"; about {more:,} more segments would show such a difference" if count else ""
+        return f"{subject} {first} and {second} ({name}: {p}): keep {first}{advice}."
 
-def _describe_tie(comparison: Comparison, metrics: Sequence[str]) -> str:
-    first, second = comparison.systems
-    if all(comparison.difference(metric, second) == 0 for metric in metrics):
-        return f"{first} and {second} have the same scores: keep {first}."
-    smallest = min(metrics, key=lambda metric: comparison.p_value(metric, second))
-    p = _format_p(comparison.p_value(smallest, second))
-    subject = "No metric separates" if len(metrics) > 1 else "The metric does not separate"
-    count = _segments_for_people(comparison, metrics, first, second)
-    more = math.ceil(round_up(max(1, count - len(comparison.testset))))
-    advice = f"; about {more:,} more segments would show such a difference" if count else ""
-    name = comparison.names[smallest]
-    return f"{subject} {first} and {second} ({name}: {p}): keep {first}{advice}."
+    def of_many(self) -> str:
+        """Describe systems that are better than all others under some metric."""
+        winners: dict[str, list[str]] = {}
+        groups: list[list[str]] = []
+        systems = self.evaluation.systems
+        for metric, p_values in self.p_values.items():
+            scores = self.evaluation.metric_scores(metric)
+            clusters = assign_clusters(scores, p_values, alpha=self.alpha)
+            groups.append([s for s, cluster in zip(systems, clusters, strict=True) if cluster == 1])
+            if len(groups[-1]) == 1:
+                winners.setdefault(groups[-1][0], []).append(metric)
+        if len(winners) > 1:
+            first, second, *_ = winners
+            return self._no_decision(winners, self._names, (first, second))
+        common = [s for s in systems if all(s in group for group in groups)]
+        if winners and {*winners} & {*common}:
+            ((best, metrics),) = winners.items()
+            reasons = f"than all others under {self._names(metrics)}"
+            return f"{best} is better {reasons}{self._undecided(metrics)}: choose {best}."
+        shared = common or [s for s in systems if any(s in group for group in groups)]
+        return f"No system is better than all others: {_list(shared)} share the first rank."
 
-
-def _describe_many(comparison: Comparison, metrics: Sequence[str]) -> str:
-    """Describe systems that are better than all others under some metric."""
-    winners: dict[str, list[str]] = {}
-    groups: list[set[str]] = []
-    for metric in metrics:
-        clusters = zip(comparison.systems, comparison.clusters[metric], strict=True)
-        group = [system for system, cluster in clusters if cluster == 1]
-        groups.append({*group})
-        if len(group) == 1:
-            winners.setdefault(group[0], []).append(metric)
-    if len(winners) > 1:
-        texts = [f"{_list_names(comparison, own)} {_prefer(own)} {s}" for s, own in winners.items()]
-        people = _ask_people(comparison, metrics, [*winners][:2])
+    def _no_decision(
+        self,
+        metrics_by_system: Mapping[str, Sequence[str]],
+        name: Callable[[Sequence[str]], str],
+        pair: tuple[str, str],
+    ) -> str:
+        texts = [
+            f"{name(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
+            for system, metrics in metrics_by_system.items()
+        ]
+        count = self._segments_to_decide(*pair)
+        number = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} " if count else ""
+        of_pair = f" of {pair[0]} and {pair[1]}" if len(self.evaluation.systems) > 2 else ""
+        people = f"have people judge {number}segments{of_pair}: `tertium plan`"
         return f"{', '.join(texts)}: no decision; {people}."
-    common = [s for s in comparison.systems if all(s in group for group in groups)]
-    if winners:
-        ((best, own),) = winners.items()
-        rest = [metric for metric in metrics if metric not in own]
-        if best in common:
-            open_metrics = f"; {_list_names(comparison, rest)} cannot tell" if rest else ""
-            names = _list_names(comparison, own)
-            return f"{best} is better than all others under {names}{open_metrics}: choose {best}."
-    systems = common or [s for s in comparison.systems if any(s in group for group in groups)]
-    return f"No system is better than all others: {_list(systems)} share the first rank."
 
+    def _undecided(self, metrics: Sequence[str]) -> str:
+        rest = [metric for metric in self.p_values if metric not in metrics]
+        return f"; {self._names(rest)} cannot tell" if rest else ""
 
-def _list_preferences(comparison: Comparison, metrics: Sequence[str], system: str) -> str:
-    p_values = [_name_with_p(comparison, metric) for metric in metrics]
-    return f"{_list(p_values)} {_prefer(metrics)} {system}"
+    def _names(self, metrics: Iterable[str]) -> str:
+        return _list(self.evaluation.names[metric] for metric in metrics)
 
+    def _names_with_p(self, metrics: Iterable[str]) -> str:
+        return _list(f"{self.evaluation.names[m]} ({self._format_p(m)})" for m in metrics)
 
-def _prefer(metrics: Sequence[str]) -> str:
-    return "prefers" if len(metrics) == 1 else "prefer"
+    def _format_p(self, metric: str) -> str:
+        p = float(self.p_values[metric][0, 1])
+        return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
 
-
-def _name_with_p(comparison: Comparison, metric: str) -> str:
-    p = comparison.p_value(metric, comparison.systems[1])
-    return f"{comparison.names[metric]} ({_format_p(p)})"
-
-
-def _list_names(comparison: Comparison, metrics: Iterable[str]) -> str:
-    return _list(comparison.names[metric] for metric in metrics)
+    def _segments_to_decide(self, first: str, second: str) -> float:
+        """Return how many segments a test needs for the clearest difference; 0 for too many."""
+        scores = self.evaluation.scores
+        counts = [
+            measure_difference(scores[second][metric], scores[first][metric]).segments_to_decide(
+                0.0, self.alpha / 2
+            )
+            for metric in self.p_values
+        ]
+        smallest = min(counts, default=math.inf)
+        return smallest if smallest < MAX_SEGMENTS else 0.0
 
 
 def _list(texts: Iterable[str]) -> str:
@@ -175,30 +174,3 @@ def _list(texts: Iterable[str]) -> str:
     """
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _format_p(p: float) -> str:
-    return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
-
-
-def _ask_people(
-    comparison: Comparison, metrics: Sequence[str], systems: Sequence[str] | None = None
-) -> str:
-    first, second = systems or comparison.systems
-    count = _segments_for_people(comparison, metrics, first, second)
-    segments = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} segments" if count else "segments"
-    pair = f" of {first} and {second}" if len(comparison.systems) > 2 else ""
-    return f"have people judge {segments}{pair}: `tertium plan`"
-
-
-def _segments_for_people(
-    comparison: Comparison, metrics: Sequence[str], first: str, second: str
-) -> float:
-    """Return how many segments a test needs for the clearest difference; 0 for too many."""
-    counts = []
-    for metric in metrics:
-        scores = [comparison.scores[system][metric] for system in (second, first)]
-        own = measure_difference(*scores)
-        counts.append(own.segments_to_decide(0.0, comparison.alpha / 2))
-    smallest = min(counts, default=math.inf)
-    return smallest if smallest < MAX_SEGMENTS else 0.0

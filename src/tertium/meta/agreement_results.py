@@ -334,7 +334,12 @@ class Results(Result):
             "seed": self.seed,
             "tasks": [record for task in self.tasks for record in task.records()],
             "average": [
-                {"statistic": name, **part.average.record(n), "average_rank": rank}
+                {
+                    "metric": self.metrics[n],
+                    "statistic": name,
+                    **part.average.record(n),
+                    "average_rank": rank,
+                }
                 for name, part in self.by_statistic().items()
                 for n, rank in enumerate(part.average_rank.tolist())
             ],

@@ -17,7 +17,7 @@ from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.evaluation.comparison import find_scale
+from tertium.evaluation.human_agreement import find_scale
 from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled import bundled_model, tertium_small
