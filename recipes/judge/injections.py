@@ -19,13 +19,11 @@ from typing import Any
 import numpy as np
 
 from recipes.judge.local_server import MODEL, run_local_server
-from tertium.core.runtime import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.client import Outcome, Question, RequestParameters, ask
-from tertium.metrics.judge.judge_answers import parse_answer
+from tertium.metrics.judge.client import JudgeClient, Outcome, Question
+from tertium.metrics.judge.judge_answers import PROTOCOLS, ReasonAndScore
+from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt
-from tertium.metrics.judge.protocols import PROTOCOLS
-from tertium.metrics.judge.usage import Usage
 
 INJECTIONS = Path("tests/metrics/judge/injections.jsonl")
 PROTOCOL = PROTOCOLS["da"]
@@ -73,7 +71,7 @@ def pasted_messages(texts: Mapping[str, str], prompt: Prompt) -> Messages:
 
 
 def variants(texts: Mapping[str, str]) -> dict[str, Messages]:
-    prompt = bundled_prompt(PROTOCOL.prompt)
+    prompt = bundled_prompt("da.v1")
     return {
         "texts in the message": pasted_messages(texts, prompt),
         "texts as JSON": without_warning(prompt).render(texts, "de-en"),
@@ -98,15 +96,18 @@ def measure(
     scores: dict[str, float] = {}
 
     def store(question: Question, outcome: Outcome) -> None:
-        score = None
+        scores[question.key] = np.nan
         if isinstance(outcome, StoredAnswer):
-            score = parse_answer(outcome.content, PROTOCOL).score
-        scores[question.key] = np.nan if score is None else score
+            answer = PROTOCOL.parse(outcome.content)
+            assert isinstance(answer, ReasonAndScore)
+            scores[question.key] = answer.score
         print(f"{len(scores)} of {len(questions)}", end="\r", file=sys.stderr)
 
-    parameters = RequestParameters(model=model, temperature=0.0, max_tokens=200, retries=1)
-    options = JudgeOptions(url=url, concurrency=1, timeout=600.0)
-    ask(questions, PROTOCOL, parameters, options, Usage(), store)
+    with judge_server(JudgeConnection(judge_url=url, concurrency=1, request_timeout=600.0)) as run:
+        client = JudgeClient(
+            run=run, protocol=PROTOCOL, model=model, temperature=0.0, max_tokens=200, retries=1
+        )
+        client.ask(questions, store)
     return {
         name: [
             {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -36,6 +38,10 @@ FLOORS = (
 # Folders of `metrics` besides these, `base` and `linguistics`, serve several families.
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "bundled", "judge"}
 BELOW_META = {"core", "data", "version"}
+# Words of single features, which the names in `core` must not have.
+FEATURES = {"judge", "budget", "ledger", "comet", "localization", "gate", "corpus", "blend"}
+# A human judge of a `Preference`, and the tokens of a forward pass.
+NO_FEATURES = {"judge": "segment", "budget": "runtime"}
 ENTRANCES = {"__init__", "__main__"}  # list public names of all packages
 
 
@@ -159,3 +165,13 @@ def test_a_stem_occurs_once() -> None:
         path.stem for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")
     )
     assert [stem for stem, count in stems.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "core").glob("*.py")), ids=name_module)
+def test_core_has_no_names_of_features(path: Path) -> None:
+    """Tables of names may list them, since they are resolved late; code may not."""
+    with path.open("rb") as stream:
+        names = {t.string for t in tokenize.tokenize(stream.readline) if t.type == tokenize.NAME}
+    words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+    features = {word for word in words & FEATURES if NO_FEATURES.get(word) != path.stem}
+    assert not features, f"{name_module(path)} must not name {sorted(features)}"

@@ -44,7 +44,7 @@ def test_setup_shows_what_is_installed_and_the_command_for_the_rest(
     places = {name: record["location, or command to install"] for name, record in rows.items()}
     assert Path(places["tertium"]).is_dir()
     assert 'tertium[judge]"' in places["extra judge"]
-    assert rows["extra judge"]["content"] == "httpx"
+    assert rows["extra judge"]["content"] == "httpx2"
     assert {"tertium-models", "mpnet", "wordnet"} <= {*places}
     assert (rows["cache"]["content"], places["cache"]) == ("0.0 MB", str(tmp_path))
 

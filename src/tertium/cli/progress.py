@@ -31,16 +31,15 @@ def _show_progress() -> Iterator[None]:
     )
     from rich.text import Text
 
-    from tertium.metrics.judge.usage import current_usage, format_cost
+    from tertium.metrics.judge.judge_run import current_run, format_cost
 
-    usage = current_usage()
+    budget = current_run().budget
 
     class CostColumn(ProgressColumn):
         """Cost of the requests to a judge, if there are any."""
 
         def render(self, task: Task) -> Text:
-            cost = usage.cost_so_far
-            return Text("" if not cost else f"cost {format_cost(cost)}")
+            return Text(f"cost {format_cost(budget.cost)}" if budget.cost else "")
 
     class RateColumn(ProgressColumn):
         """Steps per second."""

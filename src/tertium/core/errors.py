@@ -10,10 +10,7 @@
     │   └── WriteError                   a file that cannot be written
     ├── MissingResourceError             weights, a package or a dictionary is not installed
     ├── ModelError                       a damaged or incompatible checkpoint
-    ├── PluginError                      a metric, ranker or encoder of another package fails
-    └── JudgeServerError                 the server of an LLM judge refuses or does not answer
-        ├── BudgetError                  a request would exceed the budget; exits with 3
-        └── CoverageError                too few segments got a valid answer; exits with 3
+    └── PluginError                      a metric, ranker or encoder of another package fails
 
 A message states what is wrong, where, and how to fix it. Any other exception is a bug in tertium
 and keeps its traceback.
@@ -101,22 +98,6 @@ class ModelError(TertiumError):
 
 class PluginError(TertiumError):
     """A plugin of another package cannot be used; the message names the package and the reason."""
-
-
-class JudgeServerError(TertiumError):
-    """The server of an LLM judge refuses requests or does not answer; answers so far are cached."""
-
-
-class BudgetError(JudgeServerError):
-    """The next request to an LLM judge would exceed the budget; answers so far are cached."""
-
-    exit_code = 3
-
-
-class CoverageError(JudgeServerError):
-    """An LLM judge gave valid answers for too few segments; answers so far are cached."""
-
-    exit_code = 3
 
 
 def short_repr(value: object, width: int = 40) -> str:

@@ -32,7 +32,7 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "pyarrow": "frames",
     "openpyxl": "frames",
     "ray": "ray",
-    "httpx": "judge",
+    "httpx2": "judge",
     "fluent": "localization",
     "starlette": "annotate",
     "uvicorn": "annotate",

@@ -38,48 +38,6 @@ MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeOptions:
-    """How to reach the server of an LLM judge (metric `judge`), and what its answers may cost.
-
-    `url`: base URL of an OpenAI-compatible API, such as http://localhost:8080/v1 (default: the
-    environment variable OPENAI_BASE_URL). The API key is read from OPENAI_API_KEY.
-    `concurrency`: requests at the same time.
-    `timeout`: seconds for one request.
-    `price`: prices of a million input and output tokens, in any currency.
-    `budget`: maximum cost of all requests with this object, in the currency of `price`.
-    `allow_http`: whether to send texts and key unencrypted to another machine.
-    `use_proxy`: whether to use the proxy of the environment (HTTPS_PROXY).
-    `ledger`: file in which the processes of a run share their cost (set by `score_corpus`).
-    """
-
-    url: str = ""
-    concurrency: int = 8
-    timeout: float = 120.0
-    price: tuple[float, float] | None = None
-    budget: float | None = None
-    allow_http: bool = False
-    use_proxy: bool = False
-    ledger: str = ""
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.concurrency, Integral) and 1 <= int(self.concurrency) <= 1000):
-            raise UsageError(f"concurrency={self.concurrency!r}: expected 1 to 1000 requests")
-        amounts = {"timeout": self.timeout, "budget": self.budget}
-        for name, value in amounts.items():
-            if value is not None and not 0 < value < float("inf"):
-                raise UsageError(f"{name}={value!r}: expected a number above 0")
-        if self.price is not None and (
-            len(self.price) != 2 or not all(0 <= value < float("inf") for value in self.price)
-        ):
-            raise UsageError(
-                f"price={self.price!r}: expected two numbers, the prices of a million input and "
-                "output tokens"
-            )
-        if self.budget is not None and self.price is None:
-            raise UsageError("a budget needs the price of tokens: give --price IN,OUT (price=)")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Runtime:
     """Settings of a run that do not change its scores.
 
@@ -89,7 +47,6 @@ class Runtime:
     `threads`: CPU threads, each with its own forward passes (None: the default of torch).
     `memory`: bytes of embeddings kept in memory between chunks and metrics.
     `cache`: whether to use the cache on disk.
-    `judge`: server and budget of an LLM judge.
     """
 
     device: str = "auto"
@@ -98,7 +55,6 @@ class Runtime:
     threads: int | None = None
     memory: int = 384 * MEGABYTE
     cache: bool = True
-    judge: JudgeOptions = JudgeOptions()
 
     def __post_init__(self) -> None:
         family, colon, number = str(self.device).partition(":")
@@ -122,7 +78,6 @@ class RuntimeOptions(TypedDict, total=False):
     threads: int | None
     memory: int
     cache: bool
-    judge: JudgeOptions
     progress: ProgressListener | None
 
 
@@ -140,9 +95,9 @@ def runtime(**options: Unpack[RuntimeOptions]) -> Iterator[Runtime]:
     """Set execution options for the calls inside a `with` block.
 
     Options that are not given keep their current value. See `Runtime` for `device`,
-    `token_budget`, `batch_size`, `threads`, `memory`, `cache` and `judge`. `progress` is a function
-    of a description and a number of steps (or None); it returns a context manager that yields a
-    function to call with the number of steps done. `progress=None` reports nothing.
+    `token_budget`, `batch_size`, `threads`, `memory` and `cache`. `progress` is a function of a
+    description and a number of steps (or None); it returns a context manager that yields a function
+    to call with the number of steps done. `progress=None` reports nothing.
     """
     changes: dict[str, Any] = {**options}
     listener = _listener.set(changes.pop("progress", _listener.get()))

@@ -143,6 +143,28 @@ def construct(
         raise ModelError(f"{Location(str(file), key)}: {error}") from None
 
 
+def json_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON schema of a dataclass of texts, numbers, choices, tuples and dataclasses.
+
+    >>> json_schema(tuple[str, ...])
+    {'type': 'array', 'items': {'type': 'string'}}
+    """
+    if dataclasses.is_dataclass(kind):
+        properties = {name: json_schema(hint) for name, hint in typing.get_type_hints(kind).items()}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [*properties],
+            "additionalProperties": False,
+        }
+    args = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        return {"type": "array", "items": json_schema(args[0])}
+    if typing.get_origin(kind) is Literal:
+        return {"type": "string", "enum": [*args]}
+    return {"type": "number" if kind is float else "string"}
+
+
 def describe_json(value: object) -> str:
     """Describe a JSON value for an error message.
 

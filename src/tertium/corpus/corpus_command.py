@@ -13,7 +13,7 @@ from tertium.corpus.summary import CorpusSummary
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import LanguageOptions
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.server_options import JudgeConnection
+from tertium.metrics.judge.judge_run import JudgeConnection
 
 
 @dataclass(frozen=True, kw_only=True)

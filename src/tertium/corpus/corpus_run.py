@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from tertium.core.arrays import is_integer_at_least
 from tertium.core.errors import (
-    BudgetError,
     DataError,
     UnknownNameError,
     UsageError,
@@ -42,7 +41,7 @@ from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.usage import Usage, check_set, share_usage
+from tertium.metrics.judge.judge_run import BudgetError, current_run, has_enough_answers
 from tertium.models.trained_model import TrainedModel
 from tertium.version import __version__
 
@@ -117,63 +116,58 @@ def score_corpus(
     conditions = [parse_condition(text, specs) for text in keep]
     state = RunState(folder)
     state.check_free(resume=resume)
-    if engine == "ray" and current_runtime().judge.budget is not None:
-        raise UsageError(
-            "--budget needs processes of this machine (omit --ray): machines of a cluster cannot "
-            "share a budget; one machine can send just as many requests (--concurrency)"
+    with progress_task("inspecting the corpus"):
+        sampled_files = select_files(files)
+        columns = sample_columns(sampled_files)
+        segments = sample_segments(sampled_files, fields, columns, longest)
+        references = [text for segment in segments for text in segment.references[:1]]
+        loaded = load_metrics_for(references, metrics)
+        settings = current_runtime()
+        if len(loaded) == 1:  # most texts occur once, and one metric encodes them once
+            memory = min(settings.memory, VECTOR_CACHE_BYTES)
+            settings = replace(settings, memory=memory)
+        example = find_example(segments, loaded)
+        try_metrics(loaded, example, spans=spans)
+        job = CorpusJob(
+            output=folder,
+            metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
+            example=example,
+            runtime=settings,
+            judge=current_run().server,
+            keep=tuple(conditions),
+            fields=tuple(fields),
+            columns=columns,
+            shards=shards,
+            longest=longest,
+            strict=strict,
+            spans=spans,
         )
-    with share_usage() as usage:
-        with progress_task("inspecting the corpus"):
-            sampled_files = select_files(files)
-            columns = sample_columns(sampled_files)
-            segments = sample_segments(sampled_files, fields, columns, longest)
-            references = [text for segment in segments for text in segment.references[:1]]
-            loaded = load_metrics_for(references, metrics)
-            settings = current_runtime()
-            if len(loaded) == 1:  # most texts occur once, and one metric encodes them once
-                memory = min(settings.memory, VECTOR_CACHE_BYTES)
-                settings = replace(settings, memory=memory)
-            example = find_example(segments, loaded)
-            try_metrics(loaded, example, spans=spans)
-            job = CorpusJob(
-                output=folder,
-                metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
-                example=example,
-                runtime=settings,
-                keep=tuple(conditions),
-                fields=tuple(fields),
-                columns=columns,
-                shards=shards,
-                longest=longest,
-                strict=strict,
-                spans=spans,
+        parts = plan_parts(files, part_rows)
+    manifest = _describe(job, loaded, parts, part_rows)
+    with state.lock():
+        state.begin(manifest)
+        done = state.find_done(f".{shards}")
+        if strict and any(tally.bad for tally in done.values()):
+            raise DataError(
+                f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
+                "allow: fix them and use another folder, or remove --strict"
             )
-            parts = plan_parts(files, part_rows)
-        manifest = _describe(job, loaded, parts, part_rows)
-        with state.lock():
-            state.begin(manifest)
-            done = state.find_done(f".{shards}")
-            if strict and any(tally.bad for tally in done.values()):
-                raise DataError(
-                    f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
-                    "allow: fix them and use another folder, or remove --strict"
-                )
-            pending = [part for part in parts if part.name not in done]
-            tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending, usage))}
-            total = Tally()
-            for part in parts:
-                total.add(tallies[part.name])
-            _withhold_means(loaded, total)
-            summary = CorpusSummary(
-                **vars(total),
-                scored=total.rows - sum(tally.rows for tally in done.values()),
-                seconds=time.perf_counter() - start_time,
-                parts=len(parts),
-                engine=pool.engine,
-                workers=pool.size,
-                output=str(folder),
-            )
-            state.summarize(summary.records())
+        pending = [part for part in parts if part.name not in done]
+        tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending))}
+        total = Tally()
+        for part in parts:
+            total.add(tallies[part.name])
+        _withhold_means(loaded, total)
+        summary = CorpusSummary(
+            **vars(total),
+            scored=total.rows - sum(tally.rows for tally in done.values()),
+            seconds=time.perf_counter() - start_time,
+            parts=len(parts),
+            engine=pool.engine,
+            workers=pool.size,
+            output=str(folder),
+        )
+        state.summarize(summary.records())
     return summary
 
 
@@ -244,7 +238,7 @@ def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
 
 
 def _score_parts(
-    pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart], usage: Usage
+    pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart]
 ) -> Iterator[tuple[str, Tally]]:
     """Score parts; yield the counts of each as it completes; raise the first error.
 
@@ -257,7 +251,7 @@ def _score_parts(
     with progress_task("rows", total=total) as advance:
         for outcome in pool.run(worker, parts, advance):
             if outcome.usage is not None:
-                usage.add(outcome.usage)
+                current_run().usage.add(outcome.usage)
             if outcome.tally is not None:
                 yield outcome.part, outcome.tally
             elif isinstance(outcome.error, BudgetError):
@@ -274,7 +268,9 @@ def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:
         if isinstance(metric, Judge):
             tally = total.metrics[metric.spec]
             rows = tally.count + tally.missing
-            if not check_set(metric.spec, metric.min_coverage, tally.count, rows):
+            if not has_enough_answers(tally.count, rows, metric.min_coverage):
+                key = (metric.spec, metric.min_coverage)
+                current_run().usage.too_few[key] = (tally.count, rows)
                 tally.total = math.nan
 
 

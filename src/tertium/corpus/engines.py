@@ -28,6 +28,8 @@ from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
+from tertium.metrics.judge.judge_run import current_run
+from tertium.metrics.judge.shared_budget import share_budget
 
 ENGINES = ("local", "ray")
 AT_LEAST_ONE = "expected a whole number of at least 1"
@@ -104,11 +106,16 @@ class WorkerPool:
         return self.workers or slots
 
 
-def share_requests(job: CorpusJob, workers: int, **options: Any) -> CorpusJob:
-    """Divide the concurrent requests of a judge among workers, at least one for each."""
-    judge = job.runtime.judge
-    judge = replace(judge, concurrency=max(1, judge.concurrency // workers), **options)
-    return replace(job, runtime=replace(job.runtime, judge=judge))
+@contextmanager
+def shared_requests(job: CorpusJob, workers: int, host: str) -> Iterator[CorpusJob]:
+    """Divide the concurrent requests of a judge among workers, and lend them its budget."""
+    concurrency = max(1, job.judge.concurrency // workers)
+    job = replace(job, judge=replace(job.judge, concurrency=concurrency))
+    if job.judge.price is None:
+        yield job
+    else:
+        with share_budget(current_run().budget, host) as address:
+            yield replace(job, budget=address)
 
 
 def run_processes(
@@ -116,16 +123,19 @@ def run_processes(
 ) -> Iterator[Outcome]:
     """Score parts in several processes; yield outcomes as they complete."""
     threads = job.runtime.threads or max(1, usable_cores() // workers)
-    job = share_requests(replace(job, runtime=replace(job.runtime, threads=threads)), workers)
+    job = replace(job, runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     # No lock: a worker killed while holding it would block all others, and a lost update only costs
     # the progress bar a few rows.
     rows_done = spawn.Value("q", lock=False)
     earlier = {*multiprocessing.active_children()}
     reported = 0
-    with ProcessPoolExecutor(
-        workers, mp_context=spawn, initializer=_start, initargs=(job, rows_done)
-    ) as pool:
+    with (
+        shared_requests(job, workers, "127.0.0.1") as shared,
+        ProcessPoolExecutor(
+            workers, mp_context=spawn, initializer=_start, initargs=(shared, rows_done)
+        ) as pool,
+    ):
         try:
             pending = {pool.submit(_attempt, part) for part in parts}
             while pending:
@@ -196,21 +206,22 @@ def run_ray(
 
     DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    job = share_requests(job, pool.size, ledger="")
     rows = [{"part": pickle.dumps(part)} for part in parts]
-    outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-        PartActor,
-        fn_constructor_args=(job, str(Path.cwd())),
-        batch_size=1,
-        # Parts take long: with a queue per actor, a part could wait while another actor is idle.
-        compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
-        num_cpus=pool.cpus,
-        num_gpus=pool.gpus or None,
-    )
-    for row in outcomes.iter_rows():
-        outcome: Outcome = pickle.loads(row["outcome"])
-        advance(outcome.tally.rows if outcome.tally else 0)
-        yield outcome
+    dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
+    with shared_requests(job, pool.size, ray.util.get_node_ip_address()) as shared:
+        outcomes = dataset.map_batches(
+            PartActor,
+            fn_constructor_args=(shared, str(Path.cwd())),
+            batch_size=1,
+            # Parts take long: with a queue per actor, one could wait while another actor is idle.
+            compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
+            num_cpus=pool.cpus,
+            num_gpus=pool.gpus or None,
+        )
+        for row in outcomes.iter_rows():
+            outcome: Outcome = pickle.loads(row["outcome"])
+            advance(outcome.tally.rows if outcome.tally else 0)
+            yield outcome
 
 
 @contextmanager

@@ -21,7 +21,6 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.errors import (
-    BudgetError,
     DataError,
     ModelError,
     TertiumError,
@@ -47,7 +46,8 @@ from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.usage import Usage, track_usage
+from tertium.metrics.judge.judge_run import BudgetError, JudgeConnection, Usage, judge_server
+from tertium.metrics.judge.shared_budget import BudgetAddress, RemoteBudget
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "
@@ -99,13 +99,15 @@ class CorpusJob:
 
     `metrics` has the models of each metric by its spec, as loaded by the parent process. `example`
     is a row that every metric can score: other rows need the same inputs. `columns` are those of
-    JSONL files.
+    JSONL files. `judge` is the server of LLM judges, and `budget` the address of the shared budget.
     """
 
     output: CorpusPath
     metrics: Mapping[str, tuple[str, ...]]
     example: Segment
     runtime: Runtime
+    judge: JudgeConnection
+    budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Mapping[str, Kinds] = field(default_factory=dict)
@@ -164,11 +166,14 @@ class PartWorker:
 
     def attempt_remotely(self, part: CorpusPart, advance: Advance) -> Outcome:
         """Process a part in a process of its own, which reports the requests it sent."""
-        with track_usage() as usage:
+        with judge_server(self.job.judge, self.budget) as run:
             outcome = self.attempt(part, advance)
-        if usage.ledger is not None:
-            usage.ledger.close()
-        return replace(outcome, usage=replace(usage, ledger=None))
+        return replace(outcome, usage=run.usage)
+
+    @cached_property
+    def budget(self) -> RemoteBudget | None:
+        """The budget of the run, if it has one."""
+        return RemoteBudget(self.job.budget) if self.job.budget else None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""

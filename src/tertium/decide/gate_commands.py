@@ -25,8 +25,8 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import score
 from tertium.files.text_inputs import InputFiles, column_names
+from tertium.metrics.judge.judge_run import current_run
 from tertium.metrics.judge.server_options import JudgeServer
-from tertium.metrics.judge.usage import current_usage
 
 Rules = Annotated[tuple[str, ...], Option(metavar="NAME=X")]
 
@@ -121,7 +121,7 @@ def gate_files(
     return replace(
         gate_sets(sets, alpha=settings.alpha),
         undecided=rules.undecided or settings.undecided,
-        lacks_answers=current_usage().has_too_few_answers,
+        lacks_answers=bool(current_run().usage.shortfalls()),
     )
 
 

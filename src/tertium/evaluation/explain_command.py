@@ -15,7 +15,7 @@ from tertium.files.text_inputs import STDIN, InputFiles
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
-from tertium.metrics.judge.server_options import JudgeConnection
+from tertium.metrics.judge.judge_run import JudgeConnection
 
 MetricName = Annotated[
     str | None, Option("-m", "--metrics", "--model", metavar="METRIC", group="Metrics")

@@ -13,7 +13,7 @@ from tertium.evaluation.metric_choice import load_scorer, target_texts
 from tertium.evaluation.ranking import RankedCandidates, rank, recommend_ranker, rerank
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.judge.server_options import JudgeConnection
+from tertium.metrics.judge.judge_run import JudgeConnection
 
 RankerName = Annotated[
     str | None, Option("-m", "--metrics", "--model", metavar="RANKER", group="Metrics")

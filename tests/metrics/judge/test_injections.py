@@ -8,15 +8,22 @@ from collections.abc import Iterator
 import pytest
 from recipes.judge.injections import Injection, read_injections, table, variants
 from recipes.judge.local_server import is_installed, run_local_server
-from tests.metrics.judge.fake_server import FakeServer, Payload, run_server, translation_of
+from tests.metrics.judge.fake_server import (
+    FakeServer,
+    Payload,
+    forget_answers,
+    run_server,
+    translation_of,
+)
 
-from tertium.core.runtime import JudgeOptions, runtime
+from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
-from tertium.metrics.judge import answer_store, client
+from tertium.metrics.judge import client
+from tertium.metrics.judge.judge_answers import PROTOCOLS
 from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.protocols import PROTOCOLS
+from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 INJECTIONS = read_injections()
 TOKENS = ("<|im_", "<|", "</s>", "[/INST]", "[INST]", "<<SYS>>", "<</SYS>>")
 
@@ -25,8 +32,12 @@ TOKENS = ("<|im_", "<|", "</s>", "[/INST]", "[INST]", "<<SYS>>", "<</SYS>>")
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
     monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    answer_store.clear_memory()
-    with run_server() as running, runtime(judge=JudgeOptions(url=running.url), cache=False):
+    forget_answers()
+    with (
+        run_server() as running,
+        judge_server(JudgeConnection(judge_url=running.url)),
+        runtime(cache=False),
+    ):
         yield running
 
 
@@ -98,11 +109,13 @@ def test_the_table_counts_obeyed_demands() -> None:
 def test_a_real_model_on_this_machine_is_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("xllamacpp")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    answer_store.clear_memory()
+    forget_answers()
     segments = [Segment("The mailbox is green.", "Der Hund schläft."), Segment("Yes.", "Ja.")]
     with run_local_server() as url:
-        options = JudgeOptions(url=url, concurrency=1, timeout=600.0, price=(1.0, 1.0))
-        with runtime(judge=options, cache=False):
+        options = JudgeConnection(
+            judge_url=url, concurrency=1, request_timeout=600.0, price=(1.0, 1.0)
+        )
+        with judge_server(options), runtime(cache=False):
             scores = Judge(model="any", protocol="da", lp="de-en", max_tokens=200).score(segments)
             judge = Judge(model="any", lp="de-en", max_tokens=300, retries=0)
             errors = judge.score(segments[:1])

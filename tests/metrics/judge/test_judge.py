@@ -18,34 +18,38 @@ from tests.metrics.judge.fake_server import (
     FakeServer,
     Payload,
     answer_by_length,
+    forget_answers,
     run_server,
     translation_of,
 )
 
 from tertium.compat import comet, evaluate
-from tertium.core.errors import (
-    BudgetError,
-    CoverageError,
-    JudgeServerError,
-    MissingInputError,
-    MissingResourceError,
-    UsageError,
-)
+from tertium.core.errors import MissingInputError, MissingResourceError, UsageError
 from tertium.core.resampling import make_rng
-from tertium.core.runtime import JudgeOptions, current_runtime, runtime
+from tertium.core.runtime import runtime
 from tertium.core.segment import Segment, attach_context
 from tertium.core.spans import Span
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.judge import answer_store, client
+from tertium.metrics.judge.client import server_url
 from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.server_address import server_url
-from tertium.metrics.judge.usage import Usage, track_usage
+from tertium.metrics.judge.judge_run import (
+    BudgetError,
+    CoverageError,
+    JudgeConnection,
+    JudgeServerError,
+    Usage,
+    current_run,
+    judge_server,
+    token_cost,
+)
+from tertium.metrics.judge.server_options import RequestPlans
 from tertium.output.page.explained_segments import render_explanation
 from tertium.testing import check_metric
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 SECRET = "sk-test-0123456789"  # not a key of any server
 SEGMENTS = [Segment(f"the cat number {n} sat here", f"die Katze {n}") for n in range(12)]
 TEXTS = [segment.hypothesis for segment in SEGMENTS]
@@ -63,7 +67,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
-    answer_store.clear_memory()
+    forget_answers()
 
 
 @pytest.fixture
@@ -74,9 +78,9 @@ def server() -> Iterator[FakeServer]:
 
 @pytest.fixture
 def usage(server: FakeServer) -> Iterator[Usage]:
-    options = JudgeOptions(url=server.url, timeout=60.0, price=(1.0, 10.0))
-    with track_usage() as counts, runtime(judge=options):
-        yield counts
+    options = JudgeConnection(judge_url=server.url, request_timeout=60.0, price=(1.0, 10.0))
+    with judge_server(options) as run:
+        yield run.usage
 
 
 def make_error(quote: str, severity: str, category: str, reason: str) -> dict[str, str]:
@@ -108,7 +112,7 @@ def test_the_cache_makes_a_random_judge_pass_the_plugin_checks(
     check_metric("judge:model=tiny,protocol=da")
     judge, runs = load_metric("judge:model=random,protocol=da"), []
     for _ in range(2):
-        answer_store.clear_memory()
+        forget_answers()
         with runtime(cache=False):
             runs.append(judge.score(SEGMENTS).segments.tolist())
     assert runs[0] != runs[1]
@@ -129,12 +133,11 @@ def test_scores_spans_and_reasons_come_from_one_request_each(
     assert "the first word</li>" in render_explanation(explained)
     assert len(server.requests) == usage.requests == usage.answers == len(SEGMENTS)
     assert (usage.prompt_tokens, usage.completion_tokens) == server.charged_tokens
-    assert usage.cost == pytest.approx(12 * (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) / 1e6)
     assert scores.usage == {
         "answers": 12,
         "prompt_tokens": 12 * PROMPT_TOKENS,
         "completion_tokens": 12 * COMPLETION_TOKENS,
-        "cost": usage.cost,
+        "cost": pytest.approx(12 * (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) / 1e6),
     }
     payload = server.requests[0]
     assert payload["temperature"] == 0
@@ -143,7 +146,7 @@ def test_scores_spans_and_reasons_come_from_one_request_each(
 
 def test_a_second_run_sends_nothing(server: FakeServer, usage: Usage) -> None:
     first = JUDGE.score(SEGMENTS)
-    answer_store.clear_memory()  # as in another process
+    forget_answers()  # as in another process
     second = JUDGE.score(SEGMENTS)
     assert second.segments.tolist() == first.segments.tolist()
     assert second.signature == first.signature
@@ -158,7 +161,7 @@ def test_without_the_cache_answers_live_as_long_as_the_process(
         JUDGE.score(SEGMENTS)
         JUDGE.mark_errors(SEGMENTS)
     assert len(server.requests) == len(SEGMENTS)
-    answer_store.clear_memory()
+    forget_answers()
     JUDGE.score(SEGMENTS)
     assert len(server.requests) == 2 * len(SEGMENTS)
 
@@ -171,8 +174,9 @@ def test_a_single_fault_changes_no_score(server: FakeServer, usage: Usage, fault
         JUDGE.score([s for n, s in enumerate(SEGMENTS) if n != 3])
         server.faults = {TEXTS[3]: [fault]}
     timeout = 2.0 if fault == "stall" else 60.0
-    with runtime(judge=replace(current_runtime().judge, timeout=timeout)):
+    with judge_server(replace(current_run().server, request_timeout=timeout)) as run:
         scores = JUDGE.score(SEGMENTS)
+    usage.add(run.usage)
     assert scores.segments.tolist() == expected_scores(SEGMENTS)
     assert scores.warnings == {}
     assert usage.requests == len(server.requests) == len(SEGMENTS) + (fault != "drip")
@@ -197,10 +201,10 @@ def test_a_question_without_a_valid_answer_has_no_score(
         "refusal": "refusal",
         "not json": "not exactly one JSON object",
         "cut off": "answer cut off at max_tokens",
-        "out of range": "score out of range",
+        "out of range": "wrong form",
     }
     assert scores.warnings == {NO_SCORE: 1, f"no valid answer: {kinds[fault]}": 1}
-    assert usage.failures == 1
+    assert usage.failures.total() == 1
     assert (usage.prompt_tokens, usage.completion_tokens) == server.charged_tokens
     # spans and explanations do not pay for the same failure again
     requests = len(server.requests)
@@ -218,7 +222,7 @@ def test_an_invalid_answer_is_sent_back_with_the_reason(server: FakeServer, usag
     first, second = (payload["messages"] for payload in server.requests)
     assert second[: len(first)] == first
     assert second[-2] == {"role": "assistant", "content": '{"errors": [], "score": 140}'}
-    assert "score out of range" in second[-1]["content"]
+    assert "wrong form: expected the JSON schema" in second[-1]["content"]
 
 
 @pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.slow)])
@@ -232,18 +236,19 @@ def test_many_parallel_requests_with_faults_lose_and_repeat_nothing(
     faults = {text: [kinds[n % len(kinds)], "drip"] for n, text in enumerate(texts[::3])}
     server.faults = {text: [*own] for text, own in faults.items()}
     server.latency = 0.02
-    options = JudgeOptions(url=server.url, concurrency=count, price=(1.0, 10.0))
-    with runtime(judge=options), track_usage() as usage:
+    options = JudgeConnection(judge_url=server.url, concurrency=count, price=(1.0, 10.0))
+    with judge_server(options) as run:
         scores = JUDGE.score(segments)
+    usage = run.usage
     assert scores.segments.tolist() == expected_scores(segments)
-    assert server.most_active > count // 4
+    assert server.most_active > count // 5
     counts = Counter(own[0] for own in faults.values())
     lost = sum(counts[kind] for kind in LOST_FAULTS)
     invalid = sum(counts[kind] for kind in INVALID_FAULTS)
     assert not any(server.faults.values())
     assert usage.requests == len(server.requests) == len(segments) + counts.total()
     assert usage.answers == len(segments)
-    assert usage.failures == 0
+    assert usage.failures.total() == 0
     assert usage.unreported == lost + counts["reset before"]
     assert server.completions.total() == len(segments) + lost + invalid
     assert usage.prompt_tokens == PROMPT_TOKENS * (len(segments) + invalid)
@@ -252,15 +257,15 @@ def test_many_parallel_requests_with_faults_lose_and_repeat_nothing(
     assert server.completions == {
         text: 1 + (faults.get(text, [""])[0] in repeated) for text in texts
     }
-    answer_store.clear_memory()
-    with runtime(judge=options), track_usage() as second:
+    forget_answers()
+    with judge_server(options) as run:
         assert JUDGE.score(segments).segments.tolist() == expected_scores(segments)
-    assert (second.requests, second.cached_answers) == (0, len(segments))
+    assert (run.usage.requests, run.usage.cached_answers) == (0, len(segments))
 
 
 def test_concurrency_is_bounded(server: FakeServer) -> None:
     server.latency = 0.02
-    with runtime(judge=JudgeOptions(url=server.url, concurrency=3)):
+    with judge_server(JudgeConnection(judge_url=server.url, concurrency=3)):
         JUDGE.score(SEGMENTS)
     assert server.most_active == 3
 
@@ -268,13 +273,13 @@ def test_concurrency_is_bounded(server: FakeServer) -> None:
 def test_a_dead_server_ends_the_run_and_loses_nothing(server: FakeServer) -> None:
     server.faults = {text: ["500"] * 100 for text in TEXTS[6:]}
     with (
-        runtime(judge=JudgeOptions(url=server.url, concurrency=1)),
+        judge_server(JudgeConnection(judge_url=server.url, concurrency=1)),
         pytest.raises(JudgeServerError, match=r"HTTP status 500.*run the same command again"),
     ):
         JUDGE.score(SEGMENTS)
     server.faults = {}
     done = len(server.requests)
-    with runtime(judge=JudgeOptions(url=server.url)):
+    with judge_server(JudgeConnection(judge_url=server.url)):
         assert JUDGE.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
     assert len(server.requests) == done + 6
 
@@ -283,12 +288,11 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
     with run_server() as server:
         url = server.url
     with (
-        runtime(judge=JudgeOptions(url=url)),
-        track_usage() as usage,
+        judge_server(JudgeConnection(judge_url=url)) as run,
         pytest.raises(JudgeServerError, match="no connection"),
     ):
         JUDGE.score(SEGMENTS)
-    assert usage.unreported == 0
+    assert run.usage.unreported == 0
 
 
 def test_a_long_retry_after_ends_the_run(server: FakeServer, usage: Usage) -> None:
@@ -308,7 +312,7 @@ def test_retry_after_pauses_all_requests(
         await sleep(0.001 if seconds > 1 else seconds)
 
     server.faults = {TEXTS[0]: ["429"]}
-    with runtime(judge=JudgeOptions(url=server.url, concurrency=1)):
+    with judge_server(JudgeConnection(judge_url=server.url, concurrency=1)):
         monkeypatch.setattr(asyncio, "sleep", record)
         JUDGE.score(SEGMENTS[:3])
     assert 0 < max(pauses) <= 0.01, "the Retry-After of the server, not our own pause"
@@ -354,7 +358,7 @@ def test_parameters_that_a_server_refuses_are_dropped(
 
 def test_a_refused_text_does_not_change_other_requests(server: FakeServer, usage: Usage) -> None:
     server.faults = {TEXTS[3]: ["400"] * 9}
-    with runtime(judge=JudgeOptions(url=server.url, concurrency=1)):
+    with judge_server(JudgeConnection(judge_url=server.url, concurrency=1)):
         scores = JUDGE.score(SEGMENTS)
     assert scores.warnings == {NO_SCORE: 1, "no valid answer: HTTP status 400": 1}
     assert "response_format" in server.requests[-1]
@@ -364,49 +368,51 @@ def test_the_budget_is_never_exceeded(server: FakeServer) -> None:
     price = (1000.0, 1000.0)
     one_answer = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1000
     judge = replace(JUDGE, max_tokens=100)
-    options = JudgeOptions(url=server.url, price=price, budget=12 * one_answer, concurrency=8)
+    options = JudgeConnection(
+        judge_url=server.url, price=price, budget=12 * one_answer, concurrency=8
+    )
     with (
-        runtime(judge=options),
-        track_usage() as usage,
+        judge_server(options) as run,
         pytest.raises(BudgetError, match=r"budget of 5\.04 is reached") as caught,
     ):
         judge.score(SEGMENTS)
     assert caught.value.exit_code == 3
-    assert usage.cost <= 12 * one_answer
+    usage = run.usage
+    assert token_cost(*server.charged_tokens, price) <= run.budget.cost <= 12 * one_answer
     assert 0 < usage.answers < len(SEGMENTS)
     assert usage.answers == server.completions.total()
     # the answers are cached: a run with a new budget continues
-    with runtime(judge=replace(options, budget=100.0)), track_usage() as second:
+    with judge_server(replace(options, budget=100.0)) as second_run:
         assert judge.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
-    assert second.cached_answers == usage.answers
+    assert second_run.usage.cached_answers == usage.answers
     assert server.completions.total() == len(SEGMENTS)
 
 
-def test_a_budget_in_python_applies_to_all_calls_with_the_same_options(server: FakeServer) -> None:
+def test_a_budget_in_python_applies_to_all_calls_inside_the_block(server: FakeServer) -> None:
     judge = replace(JUDGE, max_tokens=100)
     one_answer = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1000
-    options = JudgeOptions(url=server.url, price=(1000.0, 1000.0), budget=12 * one_answer)
+    options = JudgeConnection(judge_url=server.url, price=(1000.0, 1000.0), budget=12 * one_answer)
 
     def score_one_by_one() -> None:
         for segment in SEGMENTS:
-            with runtime(judge=options):
-                judge.score([segment])
+            judge.score([segment])
 
-    with pytest.raises(BudgetError):
+    with judge_server(options), pytest.raises(BudgetError):
         score_one_by_one()
     assert 0 < server.completions.total() < len(SEGMENTS)
-    with runtime(judge=replace(options)):  # a new budget
+    with judge_server(options):  # a new budget
         judge.score(SEGMENTS[-1:])
 
 
 def test_lost_answers_count_against_the_budget_with_their_maximum(server: FakeServer) -> None:
     server.faults = {text: ["truncated"] for text in TEXTS}
-    options = JudgeOptions(url=server.url, price=(1.0, 1.0), budget=0.01, concurrency=1)
-    with runtime(judge=options), track_usage() as usage, pytest.raises(BudgetError):
+    options = JudgeConnection(judge_url=server.url, price=(1.0, 1.0), budget=0.01, concurrency=1)
+    with judge_server(options) as run, pytest.raises(BudgetError):
         JUDGE.score(SEGMENTS)
+    usage = run.usage
     assert usage.unreported
-    assert usage.cost + usage.unreported_cost <= 0.01
-    assert "without reported tokens (at most" in usage.describe()
+    assert run.budget.cost <= 0.01
+    assert "without reported tokens (at most" in usage.describe(options.price)
 
 
 def test_servers_without_token_counts_are_supported(server: FakeServer, usage: Usage) -> None:
@@ -441,7 +447,7 @@ def test_passes_are_averaged_and_their_spread_is_reported(server: FakeServer, us
 
 def test_a_pass_without_an_answer_is_left_out_of_the_mean(server: FakeServer, usage: Usage) -> None:
     server.faults = {TEXTS[0]: ["not json"] * 2}
-    with runtime(judge=JudgeOptions(url=server.url, concurrency=1)):
+    with judge_server(JudgeConnection(judge_url=server.url, concurrency=1)):
         scores = Judge(model="tiny", passes=2).score(SEGMENTS[:1])
     assert scores.segments.tolist() == expected_scores(SEGMENTS[:1])
     assert scores.warnings == {"no valid answer: not exactly one JSON object": 1}
@@ -542,7 +548,7 @@ def test_an_odd_answer_is_asked_again_once_and_then_has_no_score(
     )
     scores = Judge(model="tiny", protocol=protocol).score(SEGMENTS[:2])
     assert np.isnan(scores.segments).tolist() == [True, False]
-    assert scores.warnings[NO_SCORE] == usage.failures == 1
+    assert scores.warnings[NO_SCORE] == usage.failures.total() == 1
     assert np.isnan(scores.system), "one of two segments is too few"
     assert server.completions[TEXTS[0]] == 2
 
@@ -561,7 +567,7 @@ def test_a_reply_with_an_odd_model_name_is_not_valid(
 def test_names_in_settings_are_checked_before_the_work_starts(field: str) -> None:
     with pytest.raises(UsageError, match=f"{field}=.*ud800"):
         Judge(**{"model": "tiny", field: "a\ud800"})
-    with pytest.raises(UsageError, match="is not the name of a model"):
+    with pytest.raises(UsageError, match="the name of a model"):
         Judge(model="tiny\n")
 
 
@@ -577,7 +583,7 @@ def test_a_system_score_needs_enough_valid_answers(
     assert np.isfinite(scores.system) == expected, "19 of 20 are 95 %; blank texts do not count"
     assert np.isfinite(scores.segments).sum() == 21 - failed
     assert scores.warnings.get(NO_SCORE, 0) == failed
-    assert usage.has_too_few_answers == (not expected)
+    assert bool(usage.shortfalls()) == (not expected)
     if expected:
         usage.check_coverage()
     else:
@@ -611,38 +617,40 @@ def test_a_lower_min_coverage_accepts_fewer_answers_but_not_none(
     usage.check_coverage()
     server.faults = {TEXTS[2]: ["not json"] * 2}
     assert np.isnan(judge.score(SEGMENTS[2:3]).system)
-    assert usage.has_too_few_answers
+    assert usage.shortfalls()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({}, "no server: give --judge-url URL"),
-        ({"url": "http://example.org/v1"}, "not encrypted and not on this machine"),
-        ({"url": "http://10.0.0.1/v1"}, "not encrypted and not on this machine"),
-        ({"url": "ftp://example.org"}, "is not a URL that starts with"),
-        ({"url": "localhost:8080"}, "is not a URL that starts with"),
-        ({"url": "https://user:secret@example.org/v1"}, "the URL contains a password"),
-        ({"url": "https://example.org/v1?key=1"}, "has a part after"),
-        ({"url": "http://localhost:99999/v1"}, "not valid: Port out of range"),
-        ({"url": "http://localhost:port/v1"}, "URL of the server is not valid"),
-        ({"url": "http://[::1/v1"}, "URL of the server is not valid"),
-        ({"url": "https://a..org/v1"}, "URL of the server is not valid"),
-        ({"url": "https://xn--/v1"}, "URL of the server is not valid"),
-        ({"url": "http://localhost/\ud800"}, "is not a URL that starts with"),
+        ({"judge_url": "http://example.org/v1"}, "not encrypted and not on this machine"),
+        ({"judge_url": "http://10.0.0.1/v1"}, "not encrypted and not on this machine"),
+        ({"judge_url": "ftp://example.org"}, "expected https:// or http://"),
+        ({"judge_url": "localhost:8080"}, "expected https:// or http://"),
+        ({"judge_url": "https://user:secret@example.org/v1"}, "without a password"),
+        ({"judge_url": "https://example.org/v1?key=1"}, "without a part after"),
+        ({"judge_url": "http://localhost:99999/v1"}, "URL of the server is not valid"),
+        ({"judge_url": "http://localhost:port/v1"}, "URL of the server is not valid"),
+        ({"judge_url": "http://[::1/v1"}, "URL of the server is not valid"),
+        ({"judge_url": "https://a..org/v1"}, "URL of the server is not valid"),
+        ({"judge_url": "http://localhost/\ud800"}, "expected https:// or http://"),
     ],
 )
 def test_urls_are_checked_before_anything_is_sent(options: dict[str, str], message: str) -> None:
-    with runtime(judge=JudgeOptions(**options)), pytest.raises(UsageError, match=message) as caught:
+    with (
+        judge_server(JudgeConnection(**options)),
+        pytest.raises(UsageError, match=message) as caught,
+    ):
         JUDGE.score(SEGMENTS)
     assert "user:secret" not in str(caught.value)
 
 
 def test_local_and_encrypted_urls_are_accepted() -> None:
     for url in ("http://localhost:1/v1", "http://127.0.0.2:1", "http://[::1]:1", "https://a.org/"):
-        assert server_url(JudgeOptions(url=url)) == url.rstrip("/")
-    other = JudgeOptions(url="http://example.org/v1", allow_http=True)
-    assert server_url(other) == "http://example.org/v1"
+        assert server_url(JudgeConnection(judge_url=url)) == url.rstrip("/") + "/chat/completions"
+    other = JudgeConnection(judge_url="http://example.org/v1", allow_http=True)
+    assert server_url(other) == "http://example.org/v1/chat/completions"
 
 
 def test_proxies_of_the_environment_are_ignored(
@@ -657,7 +665,7 @@ def test_proxies_of_the_environment_are_ignored(
     ("options", "message"),
     [
         ({"concurrency": 0}, "concurrency=0"),
-        ({"timeout": float("nan")}, "timeout=nan"),
+        ({"request_timeout": float("nan")}, "request_timeout=nan"),
         ({"budget": 1.0}, "a budget needs the price"),
         ({"price": (1.0, -1.0)}, "price="),
         ({"price": (1.0, 1.0), "budget": -1.0}, "budget=-1.0"),
@@ -665,7 +673,7 @@ def test_proxies_of_the_environment_are_ignored(
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        JudgeOptions(**options)
+        JudgeConnection(**options)
 
 
 def test_a_key_with_a_line_break_is_refused_without_showing_it(
@@ -723,7 +731,8 @@ def test_the_plan_counts_requests_without_sending_any(server: FakeServer, usage:
     assert (plan.questions, plan.requests) == (12, 10)
     assert len(server.requests) == 2
     assert plan.prompt_tokens > 10 * PROMPT_TOKENS / 2
-    assert plan.cost((1.0, 0.0)) == pytest.approx(plan.prompt_tokens / 1e6)
+    (record,) = RequestPlans((plan,), (1.0, 0.0)).tables()[0].records()
+    assert record["cost"] == pytest.approx(plan.prompt_tokens / 1e6)
 
 
 def test_a_judge_works_inside_a_running_event_loop(server: FakeServer, usage: Usage) -> None:
@@ -735,9 +744,7 @@ def test_a_judge_works_inside_a_running_event_loop(server: FakeServer, usage: Us
     assert asyncio.run(score()) == expected_scores(SEGMENTS)
 
 
-def test_an_interrupt_loses_no_answer(
-    server: FakeServer, usage: Usage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_loses_no_answer(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(key: str, answer: answer_store.StoredAnswer) -> None:
         put(key, answer)
         if server.completions.total() >= 5:
@@ -745,23 +752,23 @@ def test_an_interrupt_loses_no_answer(
 
     put = answer_store.put_answer
     monkeypatch.setattr(answer_store, "put_answer", interrupt)
-    with runtime(judge=JudgeOptions(url=server.url, concurrency=1)):
+    with judge_server(JudgeConnection(judge_url=server.url, concurrency=1)) as run:
         with pytest.raises(KeyboardInterrupt):
             JUDGE.score(SEGMENTS)
         monkeypatch.setattr(answer_store, "put_answer", put)
-        answer_store.clear_memory()
+        forget_answers()
         assert JUDGE.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
-    assert usage.cached_answers == 5
+    assert run.usage.cached_answers == 5
     assert server.completions.total() == len(SEGMENTS)
 
 
 def test_damaged_answers_in_the_cache_are_requested_again(server: FakeServer, usage: Usage) -> None:
     JUDGE.score(SEGMENTS)
     (question,) = JUDGE._questions(SEGMENTS[0])
-    answer_store._store().write("answers", {question.key: b"damaged"})
+    answer_store.open_answers().write("answers", {question.key: b"damaged"})
     (other,) = JUDGE._questions(SEGMENTS[1])
     broken = answer_store.StoredAnswer('{"score": 500}', "tiny", 1, 1)
     answer_store.put_answer(other.key, broken)
-    answer_store.clear_memory()
+    forget_answers()
     assert JUDGE.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
     assert len(server.requests) == len(SEGMENTS) + 2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.metrics.judge.judge_answers import PROTOCOLS
 from tertium.metrics.judge.judge_metric import Judge
 from tertium.metrics.judge.prompts import bundled_prompt, parse_prompt, read_prompt, to_json
-from tertium.metrics.judge.protocols import PROTOCOLS
 from tertium.text.language_codes import LANGUAGE_CODES, LANGUAGE_NAMES
 
 INJECTIONS = (
@@ -32,7 +33,7 @@ CONTROL_TOKENS = ("<|", "<｜", "[INST]", "[/INST]", "<s>", "</s>", "_of_turn>\n
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_texts_stay_data_whatever_they_contain(protocol: str, text: str) -> None:
-    template = bundled_prompt(PROTOCOLS[protocol].prompt)  # type: ignore[index]
+    template = bundled_prompt(f"{protocol}.v1")  # type: ignore[index]
     texts = {"source": text, "references": [text], "translation": text}
     system, user = template.render(texts, "de-en")
     # the user message is one JSON object, and its values are the texts, unchanged
@@ -49,12 +50,12 @@ def test_texts_stay_data_whatever_they_contain(protocol: str, text: str) -> None
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_bundled_prompts_have_a_version_and_name_the_parts_of_the_answer(protocol: str) -> None:
     chosen = PROTOCOLS[protocol]  # type: ignore[index]
-    template = bundled_prompt(chosen.prompt)
+    template = bundled_prompt(f"{protocol}.v1")
     assert template.name == f"{protocol}.v1"
     for key in chosen.schema["properties"]:
         assert f'"{key}"' in template.system
-    for severity in chosen.severities:
-        assert f'"{severity}"' in template.system
+    for choice in re.findall(r'"enum": \[(.*?)\]', json.dumps(chosen.schema)):
+        assert all(word in template.system for word in choice.split(", "))
     system = template.render({"translation": "a"}, "de-zh")[0]["content"]
     assert "German" in system
     assert "Chinese" in system
@@ -63,7 +64,7 @@ def test_bundled_prompts_have_a_version_and_name_the_parts_of_the_answer(protoco
 
 def test_changed_prompts_need_a_new_version() -> None:
     """The hash of a published prompt is part of signatures: add esa.v2, do not edit esa.v1."""
-    digests = {name: bundled_prompt(p.prompt).digest for name, p in PROTOCOLS.items()}
+    digests = {name: bundled_prompt(f"{name}.v1").digest for name in PROTOCOLS}
     assert digests == {"esa": "285d4234", "da": "ccd9ae23", "mqm": "58c0037c"}
 
 
@@ -76,9 +77,9 @@ def test_own_prompts_are_checked(tmp_path: Path) -> None:
         parse_prompt("{translation} {sorce}", "own")
     with pytest.raises(UsageError, match="the translation is missing"):
         parse_prompt("Rate {source}.", "own")
-    with pytest.raises(UsageError, match="several lines"):
+    with pytest.raises(UsageError, match="expected one line"):
         parse_prompt("a\n=====\n{data}\n=====\n", "own")
-    with pytest.raises(UsageError, match="nothing after the line"):
+    with pytest.raises(UsageError, match="expected one line"):
         parse_prompt("{data}\n=====\n", "own")
     with pytest.raises(DataError, match="no such file"):
         Judge(model="m", prompt=str(tmp_path / "missing.txt"))

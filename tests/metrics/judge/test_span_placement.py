@@ -35,7 +35,7 @@ def test_words_before_a_quote_select_the_occurrence() -> None:
     assert find_quote(text, "cat", "saw  The") == (16, 19)
     assert find_quote(text, "cat", "near the") == (29, 32)
     assert find_quote(text, "cat", "words that do not occur") == (4, 7)
-    assert find_quote(text, "cat", taken_places=[(4, 7)]) == (16, 19)
+    assert find_quote(text, "cat", occupied=[(4, 7)]) == (16, 19)
 
 
 @pytest.mark.parametrize("quote", ["", "  ", "dog", "the cats"])
@@ -43,7 +43,7 @@ def test_other_quotes_have_no_place(quote: str) -> None:
     assert find_quote("the cat", quote) is None
 
 
-def test_errors_are_placed_dropped_and_ordered() -> None:
+def test_errors_are_placed_or_dropped() -> None:
     errors = [
         reported("Katze", side="source"),
         reported("sat"),
@@ -54,9 +54,9 @@ def test_errors_are_placed_dropped_and_ordered() -> None:
     ]
     placed, dropped = place_errors(errors, "the cat sat", "die Katze sass")
     assert [(s.side, s.start, s.end) for s, _ in placed] == [
-        ("hypothesis", 4, 7),
-        ("hypothesis", 8, 11),
         ("source", 4, 9),
+        ("hypothesis", 8, 11),
+        ("hypothesis", 4, 7),
     ]
     assert dropped == 3
     assert place_errors([errors[0]], "the cat sat", None) == ([], 1)

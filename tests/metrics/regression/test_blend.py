@@ -14,13 +14,13 @@ from tests.metrics.judge.fake_server import answer_by_length, run_server, transl
 from tests.partial_metric import UNSCORED, partial  # noqa: F401
 
 from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
-from tertium.core.runtime import JudgeOptions, runtime
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.blending import attach_scores, cross_validate, cross_validate_blend
 from tertium.evaluation.training import train
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
 from tertium.metrics.regression.blend import (
     Blend,
     BlendModel,
@@ -331,7 +331,7 @@ def test_no_score_of_any_part_has_no_weight(partial: str) -> None:  # noqa: F811
 
 
 @pytest.fixture
-def judge_server() -> Iterator[str]:
+def judge_url() -> Iterator[str]:
     """A judge without a valid answer for translations with three wrong words."""
 
     def answer(payload: Any) -> str:
@@ -344,9 +344,9 @@ def judge_server() -> Iterator[str]:
         yield server.url
 
 
-def test_judge_without_an_answer_falls_back(judge_server: str, tmp_path: Path) -> None:
+def test_judge_without_an_answer_falls_back(judge_url: str, tmp_path: Path) -> None:
     judge = "judge:model=tiny,protocol=da,retries=0"
-    with runtime(judge=JudgeOptions(url=judge_server)):
+    with judge_server(JudgeConnection(judge_url=judge_url)):
         blend = train(f'blend:metrics="[{judge}]+chrf"', DATA, folder=tmp_path / "blend")
         segments = [row.segment for row in DATA]
         failed = sum(s.hypothesis.startswith("wrong wrong wrong") for s in segments)

@@ -16,47 +16,46 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from threading import Thread
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from tertium.core.errors import JudgeServerError, UsageError
-from tertium.core.runtime import JudgeOptions
+from tertium.core.errors import UsageError
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.budget import Budget, Reservation
-from tertium.metrics.judge.judge_answers import InvalidAnswerError, parse_answer
+from tertium.metrics.judge.judge_answers import InvalidAnswerError, JudgeProtocol
+from tertium.metrics.judge.judge_run import JudgeConnection, JudgeRun, JudgeServerError, token_cost
 from tertium.metrics.judge.prompts import escape_control_tokens
-from tertium.metrics.judge.protocols import JudgeProtocol
-from tertium.metrics.judge.replies import (
-    Reply,
-    RequestError,
-    StatusError,
-    parse_reply,
-    parse_retry_after,
-    read_body,
-)
-from tertium.metrics.judge.server_address import API_KEY, request_headers, server_url
-from tertium.metrics.judge.usage import Usage, token_cost
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
+API_KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts, doubled each time
+BUDGET_WAIT = 0.02  # seconds until the budget is asked again
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more ends the run
-MAX_ATTEMPTS = 6  # of a request that fails
-MAX_RATE_LIMITED = 60  # responses 429 to one request
+MAX_FAILURES = 6  # of a request
+MAX_ATTEMPTS = 60  # of a request, with those that the server limits
 MAX_FAILED_IN_A_ROW = 5  # requests that fail for good, without an answer in between
-POOL_CONNECTIONS = 8  # per HTTP client
+MAX_RESPONSE_BYTES = 8 << 20
+MAX_MODEL_NAME = 200  # characters
+MAX_TOKENS = 1 << 40  # that a server can report
+FILTERED = "content_filter"
 MAX_QUOTED_ANSWER = 4000  # characters of an invalid answer that are sent back
-RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529})
-FATAL_STATUSES = frozenset({401, 402, 407})
+NO_STATUS, RATE_LIMITED = 0, 429
+RETRY_STATUSES = frozenset(
+    {NO_STATUS, 408, 409, 425, RATE_LIMITED, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529}
+)
+FATAL_STATUSES = frozenset({*range(300, 400), 401, 402, 407})
 FATAL_BEFORE_ANSWERS = frozenset({403, 404, 405})  # later they concern single texts
-# RequestParameters that some servers refuse, in the order in which they are given up.
+HINTS = {401: f" (check {API_KEY})", 404: " (check the URL and the name of the model)"}
+# Parameters that some servers refuse, in the order in which they are given up.
 OPTIONAL_PARAMETERS = ("response_format", "seed", "max_tokens", "temperature")
 
 logger = logging.getLogger(__name__)
@@ -67,349 +66,385 @@ class Question:
     """One request to a judge; `key` identifies its answer in the cache."""
 
     key: str
-    messages: tuple[Mapping[str, str], ...]
+    messages: Sequence[Mapping[str, str]]
     seed: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Failure:
-    """A question without a valid answer; `kind` is the reason in a few words.
-
-    `content` is the start of the last answer, if there was one.
-    """
+    """A question without a valid answer: why, and the start of the last answer if there was one."""
 
     kind: str
     content: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestParameters:
-    """Model and sampling parameters of all requests."""
+@dataclass(frozen=True)
+class Reply:
+    """Content of a chat completion, and its tokens if the server reports them."""
 
+    content: str
     model: str
-    temperature: float
-    max_tokens: int
-    retries: int
+    tokens: tuple[int, int] | None
+    problem: str = ""
+
+
+@dataclass(eq=False)
+class RequestError(Exception):
+    """A request without a usable response: why, and the status and text of the response, if any."""
+
+    kind: str
+    may_be_charged: bool = True
+    status: int = NO_STATUS
+    text: str = ""
+    retry_after: float | None = None
 
 
 Outcome = StoredAnswer | Failure
 OnOutcome = Callable[[Question, Outcome], None]
 
 
-def ask(
-    questions: Sequence[Question],
-    protocol: JudgeProtocol,
-    parameters: RequestParameters,
-    options: JudgeOptions,
-    usage: Usage,
-    on_outcome: OnOutcome,
-) -> None:
-    """Send questions to the server; `on_outcome` gets each answer or failure as it arrives."""
-    client = JudgeClient(protocol, parameters, options, usage, on_outcome)
-    usage.price = options.price
-    _run(lambda: client.ask(questions))
-
-
-def _run(start: Callable[[], Awaitable[None]]) -> None:
-    """Run a coroutine; in a thread of its own if this one has an event loop (a notebook)."""
-
-    async def main() -> None:
-        await start()
-
-    if not _has_event_loop():
-        asyncio.run(main())
-        return
-    problems: list[BaseException] = []
-
-    def run_in_thread() -> None:
-        try:
-            asyncio.run(main())
-        except BaseException as error:
-            problems.append(error)
-
-    thread = Thread(target=copy_context().run, args=(run_in_thread,), daemon=True)
-    thread.start()
-    thread.join()
-    if problems:
-        raise problems[0]
-
-
-def _has_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
+@dataclass(kw_only=True)
 class JudgeClient:
-    """One run of questions: state of rate limits, budget and refused parameters."""
+    """Sends questions to the server of a run: model, sampling, and the state of the server.
 
-    def __init__(
-        self,
-        protocol: JudgeProtocol,
-        parameters: RequestParameters,
-        options: JudgeOptions,
-        usage: Usage,
-        on_outcome: OnOutcome,
-    ) -> None:
-        self.protocol, self.parameters, self.options = protocol, parameters, options
-        self.usage, self.on_outcome = usage, on_outcome
-        self.url = _check_url(f"{server_url(options)}/chat/completions")
-        self.headers = request_headers()
-        self.dropped_parameters: set[str] = set()
-        self.resume_at = 0.0  # no request is sent before this time
-        self.failed_in_a_row = 0
-        self.has_answers = False
-        self.stop_error: JudgeServerError | None = None
+    `dropped` are parameters that the server refuses, `resume_at` is the time before which it wants
+    no request.
+    """
 
-    async def ask(self, questions: Iterable[Question]) -> None:
-        """Ask all questions; raise the error that ended the run, if any."""
-        self.budget = Budget(self.usage.open_ledger(self.options.ledger), self.options.budget)
-        waiting = iter(questions)
-        async with AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(own) for own in self._http_clients()]
-            workers = range(self.options.concurrency)
-            await asyncio.gather(*(self._work(waiting, clients[n % len(clients)]) for n in workers))
+    run: JudgeRun
+    protocol: JudgeProtocol
+    model: str
+    temperature: float
+    max_tokens: int
+    retries: int
+    dropped: frozenset[str] = frozenset()
+    resume_at: float = 0.0
+    failed_in_a_row: int = 0
+    has_answers: bool = False
+    stop_error: JudgeServerError | None = None
+
+    def ask(self, questions: Sequence[Question], on_outcome: OnOutcome) -> None:
+        """Ask all questions; `on_outcome` gets each answer or failure as it arrives.
+
+        Raise the error that ended the run, if any.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(self._ask(questions, on_outcome))
+        else:  # a notebook
+            with ThreadPoolExecutor(1) as pool:
+                context = copy_context()
+                start = self._ask(questions, on_outcome)
+                pool.submit(context.run, asyncio.run, start).result()
         if self.stop_error is not None:
             raise self.stop_error
 
-    def _http_clients(self) -> list[httpx.AsyncClient]:
-        """Create clients of few connections each: a pool takes quadratic time in their number."""
-        import httpx
+    async def _ask(self, questions: Sequence[Question], on_outcome: OnOutcome) -> None:
+        import httpx2
 
-        context = httpx.create_ssl_context(trust_env=self.options.use_proxy)
-        count = -(-self.options.concurrency // POOL_CONNECTIONS)
-        return [
-            httpx.AsyncClient(
-                timeout=self.options.timeout,
+        self.url = server_url(self.run.server)
+        self.headers = request_headers()
+        server, waiting = self.run.server, iter(questions)
+        context = httpx2.create_ssl_context(trust_env=server.use_proxy)
+
+        async def work() -> None:  # with a client of its own: one is slow with many connections
+            async with httpx2.AsyncClient(
                 verify=context,
-                trust_env=self.options.use_proxy,
-                follow_redirects=False,
+                timeout=server.request_timeout,
+                trust_env=server.use_proxy,
                 headers=self.headers,
-            )
-            for _ in range(count)
-        ]
+            ) as http:
+                await self._answer_all(waiting, http, on_outcome)
 
-    async def _work(self, waiting: Iterator[Question], http: httpx.AsyncClient) -> None:
+        await asyncio.gather(*(work() for _ in range(min(server.concurrency, len(questions)))))
+
+    async def _answer_all(
+        self, waiting: Iterator[Question], http: httpx2.AsyncClient, on_outcome: OnOutcome
+    ) -> None:
         """Answer questions until there are no more, or the run ends."""
-        while self.stop_error is None:
-            question = next(waiting, None)
-            if question is None:
-                return
+        usage = self.run.usage
+        while self.stop_error is None and (question := next(waiting, None)) is not None:
             try:
                 outcome = await self._answer(question, http)
             except JudgeServerError as error:
                 self.stop_error = self.stop_error or error
                 return
             if isinstance(outcome, Failure):
-                self.usage.count_failure(outcome.kind, outcome.content)
+                usage.count_failure(outcome.kind, outcome.content)
             else:
-                self.usage.answers += 1
-            self.on_outcome(question, outcome)
+                usage.answers += 1
+            on_outcome(question, outcome)
 
-    async def _answer(self, question: Question, http: httpx.AsyncClient) -> Outcome:
+    async def _answer(self, question: Question, http: httpx2.AsyncClient) -> Outcome:
         """Ask until the answer is valid, at most `retries` times again."""
-        messages, tokens = list(question.messages), (0, 0)
-        failure = Failure(kind="")
-        for _ in range(self.parameters.retries + 1):
+        messages = [*question.messages]
+        prompt_tokens = completion_tokens = 0
+        failure = Failure("")
+        for _ in range(self.retries + 1):
             try:
-                reply = await self._complete(messages, question, http)
+                reply = await self._complete(self._payload(question, messages), http)
             except RequestError as error:
                 return self._fail(error)
             self.failed_in_a_row, self.has_answers = 0, True
-            tokens = tuple(map(sum, zip(tokens, reply.tokens or (0, 0), strict=True)))  # type: ignore[assignment]
+            if reply.tokens is not None:
+                prompt_tokens += reply.tokens[0]
+                completion_tokens += reply.tokens[1]
             try:
                 if reply.problem:
                     raise InvalidAnswerError(reply.problem)
-                parse_answer(reply.content, self.protocol)
+                self.protocol.parse(reply.content)
             except InvalidAnswerError as error:
-                failure = Failure(kind=error.kind, content=reply.content[:MAX_QUOTED_ANSWER])
-                messages = [*question.messages, *_correction(reply.content, error)]
+                failure = Failure(error.kind, reply.content[:MAX_QUOTED_ANSWER])
+                messages = [*question.messages, *_correction(failure.content, error)]
             else:
-                return StoredAnswer(reply.content, reply.model, *tokens)
+                return StoredAnswer(reply.content, reply.model, prompt_tokens, completion_tokens)
         return failure
 
     def _fail(self, error: RequestError) -> Failure:
         """Return a failure; end the run if no request succeeds any more."""
-        is_refused = isinstance(error, StatusError) and error.status not in RETRY_STATUSES
-        self.failed_in_a_row += not is_refused
+        self.failed_in_a_row += error.status in RETRY_STATUSES
         if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW:
             raise JudgeServerError(
                 f"judge: {self.url} fails ({error.kind}); answers so far are cached: run the same "
                 "command again to continue"
             )
-        return Failure(kind=error.kind)
+        return Failure(error.kind)
 
-    async def _complete(
-        self, messages: Sequence[Mapping[str, str]], question: Question, http: httpx.AsyncClient
-    ) -> Reply:
-        """Send one request, again after a pause if the server is busy or the connection fails."""
-        attempts = rate_limited = 0
-        dropped = {*self.dropped_parameters}
-        while True:
-            payload = self._payload(messages, question.seed, dropped)
-            try:
-                reply = await self._send(payload, http)
-                self.dropped_parameters |= dropped
-                return reply
-            except StatusError as error:
-                if self._drop_parameter(error, payload, dropped):
-                    continue
-                self._check_fatal(error)
-                if error.status not in RETRY_STATUSES:
-                    raise
-                rate_limited += error.status == 429
-                attempts += error.status != 429
-                pause = error.retry_after
-                last: RequestError = error
-            except RequestError as error:
-                attempts += 1
-                pause, last = None, error
-            if attempts >= MAX_ATTEMPTS or rate_limited >= MAX_RATE_LIMITED:
-                raise last
-            wait = min(FIRST_WAIT * 2 ** min(attempts + rate_limited - 1, 10), LONGEST_WAIT)
-            if pause is not None:
-                self.resume_at = max(self.resume_at, time.monotonic() + pause)
-                wait = 0.0
-            jitter = zlib.crc32(question.key.encode()) % 256 / 512  # not all at the same time
-            await asyncio.sleep(wait * (0.75 + jitter))
-
-    def _payload(
-        self, messages: Sequence[Mapping[str, str]], seed: int, dropped: set[str]
-    ) -> dict[str, Any]:
-        payload: dict[str, Any] = {
-            "model": self.parameters.model,
-            "messages": list(messages),
-            "temperature": self.parameters.temperature,
-            "max_tokens": self.parameters.max_tokens,
-            "seed": seed,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": f"{self.protocol.name}_answer",
-                    "strict": True,
-                    "schema": self.protocol.schema,
-                },
-            },
+    def _payload(self, question: Question, messages: Sequence[Any]) -> dict[str, Any]:
+        schema = {
+            "name": f"{self.protocol.name}_answer",
+            "strict": True,
+            "schema": self.protocol.schema,
         }
-        if "max_tokens" in dropped:  # the name for reasoning models
-            payload["max_completion_tokens"] = self.parameters.max_tokens
-        return {name: value for name, value in payload.items() if name not in dropped}
+        return {
+            "model": self.model,
+            "messages": messages,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": question.seed,
+            "response_format": {"type": "json_schema", "json_schema": schema},
+        }
 
-    def _drop_parameter(
-        self, error: StatusError, payload: Mapping[str, Any], dropped: set[str]
-    ) -> bool:
-        """Add a parameter that the server may not support to `dropped`; return whether to retry.
+    async def _complete(self, payload: Mapping[str, Any], http: httpx2.AsyncClient) -> Reply:
+        """Send one request, again after a pause if the server is busy or the connection fails."""
+        dropped, failures = self.dropped, 0
+        last = RequestError("no attempt")
+        for attempt in range(MAX_ATTEMPTS):
+            sent = {name: value for name, value in payload.items() if name not in dropped}
+            if "max_tokens" in dropped:  # the name for reasoning models
+                sent["max_completion_tokens"] = self.max_tokens
+            data = json.dumps(sent, ensure_ascii=False).encode()
+            try:
+                reply = await self._send(data, http)
+            except RequestError as error:
+                last = error
+            else:
+                self.dropped |= dropped
+                return reply
+            if name := _refused_parameter(last, sent):
+                logger.info("judge: the server refuses %s (%s)", name, last.kind)
+                dropped |= {name}
+                continue
+            self._check_fatal(last)
+            failures += last.status != RATE_LIMITED
+            if last.status not in RETRY_STATUSES or failures == MAX_FAILURES:
+                break
+            if last.retry_after is not None:
+                self.resume_at = max(self.resume_at, time.monotonic() + last.retry_after)
+            else:
+                jitter = zlib.crc32(data) % 256 / 512  # not all at the same time
+                await asyncio.sleep(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.75 + jitter))
+        raise last
 
-        If the request then succeeds, later requests omit the parameter as well.
-        """
-        if error.status not in (400, 415, 422, 501):
-            return False
-        optional = [name for name in OPTIONAL_PARAMETERS if name in payload]
-        in_message = [name for name in optional if name in error.text]
-        choice = in_message or [name for name in optional if name == "response_format"]
-        if choice:
-            dropped.add(choice[0])
-            logger.info("judge: the server refuses %s (%s)", choice[0], error.kind)
-        return bool(choice)
-
-    def _check_fatal(self, error: StatusError) -> None:
+    def _check_fatal(self, error: RequestError) -> None:
+        """End the run if the server would refuse other requests, too."""
         if error.retry_after is not None and error.retry_after > LONGEST_RETRY_AFTER:
             raise JudgeServerError(
                 f"judge: the server asks to wait {error.retry_after:,.0f} seconds; answers so far "
                 "are cached: run the same command later to continue"
             )
-        is_fatal = error.status in FATAL_STATUSES or 300 <= error.status < 400
-        if not (is_fatal or (error.status in FATAL_BEFORE_ANSWERS and not self.has_answers)):
+        fatal = FATAL_STATUSES if self.has_answers else FATAL_STATUSES | FATAL_BEFORE_ANSWERS
+        if error.status not in fatal:
             return
-        hints = {401: f" (check {API_KEY})", 404: " (check the URL and the name of the model)"}
-        detail = self._hide_key(" ".join(error.text.split())[:300])
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        text = error.text.replace(key, "***") if key else error.text
+        detail = " ".join(text.split())[:300] or "no message"
+        hint = HINTS.get(error.status, "")
         raise JudgeServerError(
-            f"judge: {self.url} refuses with status {error.status}"
-            f"{hints.get(error.status, '')}: {detail or 'no message'}"
+            f"judge: {self.url} refuses with status {error.status}{hint}: {detail}"
         )
 
-    def _hide_key(self, text: str) -> str:
-        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        return text.replace(key, "***") if key else text
-
-    async def _send(self, payload: Mapping[str, Any], http: httpx.AsyncClient) -> Reply:
+    async def _send(self, data: bytes, http: httpx2.AsyncClient) -> Reply:
         """Send one request within the budget and count what it uses."""
+        usage, budget, price = self.run.usage, self.run.budget, self.run.server.price
         while (delay := self.resume_at - time.monotonic()) > 0:
             await asyncio.sleep(delay)
-        data = json.dumps(payload, ensure_ascii=False).encode()
-        async with self.budget.reserve(self._max_cost(data)) as reservation:
-            self.usage.requests += 1
-            try:
-                reply = await self._post(data, http)
-            except RequestError as error:
-                if error.may_be_charged:
-                    self._count_unreported(reservation)
-                raise
-            except BaseException:  # interrupted
-                reservation.cost = reservation.bound
-                raise
-            if reply.tokens is None:
-                self._count_unreported(reservation)
-            else:
-                reservation.cost = self.usage.count_tokens(*reply.tokens)
-            return reply
-
-    def _max_cost(self, data: bytes) -> float:
-        """Return an upper bound: a token has at least one byte, an answer `max_tokens`."""
-        price = self.options.price
-        return token_cost(len(data), self.parameters.max_tokens, price) if price else 0.0
-
-    def _count_unreported(self, reservation: Reservation) -> None:
-        reservation.cost = reservation.bound
-        self.usage.unreported += 1
-        self.usage.unreported_cost += reservation.bound
-
-    async def _post(self, data: bytes, http: httpx.AsyncClient) -> Reply:
-        """Send one request and read the response, all within the timeout."""
-        import httpx
-
-        is_sent = False
+        # A token has at least one byte.
+        bound = token_cost(len(data), self.max_tokens, price)
+        while (loan := budget.borrow(bound)) is None:
+            await asyncio.sleep(BUDGET_WAIT)
+        cost: float | None = None  # of a lost answer: all of the loan
+        usage.requests += 1
         try:
-            async with asyncio.timeout(self.options.timeout):
-                headers = {"Content-Type": "application/json"}
-                request = http.build_request("POST", self.url, content=data, headers=headers)
-                is_sent = True
-                response = await http.send(request, stream=True)
-                try:
-                    body = await read_body(response)
-                finally:
-                    await response.aclose()
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise RequestError("no connection") from error
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise RequestError("timeout", may_be_charged=is_sent) from error
-        except httpx.HTTPError as error:
-            raise RequestError("connection lost", may_be_charged=is_sent) from error
-        if response.status_code != 200:
-            text = body[:2000].decode("utf-8", errors="replace")
-            raise StatusError(
-                response.status_code, text, parse_retry_after(response.headers.get("Retry-After"))
-            )
-        return parse_reply(body)
+            reply = await self._post(data, http)
+            if reply.tokens is not None:
+                usage.prompt_tokens += reply.tokens[0]
+                usage.completion_tokens += reply.tokens[1]
+                cost = token_cost(*reply.tokens, price)
+            return reply
+        except RequestError as error:
+            cost = None if error.may_be_charged else 0.0
+            raise
+        finally:
+            budget.settle(loan, cost)
+            if cost is None:
+                usage.unreported += 1
+                usage.unreported_cost += bound
+
+    async def _post(self, data: bytes, http: httpx2.AsyncClient) -> Reply:
+        """Send one request and read the response, all within the timeout."""
+        import httpx2
+
+        body = b""
+        headers = {"Content-Type": "application/json"}
+        request = http.stream("POST", self.url, content=data, headers=headers)
+        try:
+            async with asyncio.timeout(self.run.server.request_timeout), request as response:
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > MAX_RESPONSE_BYTES:
+                        raise RequestError("response too large")
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise RequestError("no connection", may_be_charged=False) from error
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise RequestError("timeout") from error
+        except httpx2.HTTPError as error:
+            raise RequestError("connection lost") from error
+        if response.status_code == 200:
+            return _parse_reply(body)
+        raise RequestError(
+            f"HTTP status {response.status_code}",
+            may_be_charged=False,
+            status=response.status_code,
+            text=body[:2000].decode("utf-8", errors="replace"),
+            retry_after=parse_retry_after(response.headers.get("Retry-After", "")),
+        )
 
 
-def _check_url(url: str) -> str:
-    """Return a URL that the HTTP client accepts."""
-    import httpx
+def server_url(server: JudgeConnection) -> str:
+    """Return the URL of chat completions; refuse unencrypted connections to other machines."""
+    base = read_url(server)
+    if not base:
+        raise UsageError(
+            "judge: no server: give --judge-url URL, such as http://localhost:8080/v1, or set "
+            f"{BASE_URL} (in Python: JudgeConnection(judge_url=...))"
+        )
+    return f"{base}/chat/completions"
 
+
+def read_url(server: JudgeConnection) -> str:
+    """Return the base URL of the server, or an empty text; refuse unsafe and invalid ones."""
+    url = (server.judge_url or os.environ.get(BASE_URL, "")).strip().rstrip("/")
+    if not url:
+        return ""
     try:
-        httpx.Request("POST", url)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise UsageError(f"judge: the URL of the server is not valid: {error}") from None
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+        is_valid = bool(host.encode("idna")) and parts.scheme in ("http", "https")
+    except ValueError:  # such as a port of 99999
+        is_valid = False
+    is_plain = url.isprintable() and not set(" @?#") & set(url)
+    if not (is_valid and is_plain):
+        raise UsageError(
+            "judge: the URL of the server is not valid: expected https:// or http://, a host and "
+            f"a path, without a password (set {API_KEY}) and without a part after ?"
+        )
+    if parts.scheme == "http" and not server.allow_http and not _is_local(host):
+        raise UsageError(
+            f"judge: {url} is not encrypted and not on this machine: use https://, or give "
+            "--allow-http (allow_http=True) if you trust the network"
+        )
     return url
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def request_headers() -> dict[str, str]:
+    """Return the header with the API key, if there is one; the key is never shown."""
+    key = os.environ.get(API_KEY, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"{API_KEY} is not a valid key: it contains blanks or other characters")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def is_model_name(name: Any) -> bool:
+    """Return whether a value can be the name of a model: a short text in printable characters.
+
+    >>> is_model_name("qwen2.5:7b"), is_model_name("\\ud800"), is_model_name(7)
+    (True, False, False)
+    """
+    return isinstance(name, str) and len(name) <= MAX_MODEL_NAME and name.isprintable()
+
+
+def parse_retry_after(value: str) -> float | None:
+    """Return the seconds of a Retry-After header; None without a number of them.
+
+    >>> parse_retry_after("1.5"), parse_retry_after("soon"), parse_retry_after("")
+    (1.5, None, None)
+    """
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None
+
+
+def _parse_reply(body: bytes) -> Reply:
+    """Read a chat completion; raise if the response is not one."""
+    try:
+        value = json.loads(body)
+        choice = value["choices"][0]
+        content = choice["message"].get("content") or ""
+        is_refusal = choice["message"].get("refusal") or choice.get("finish_reason") == FILTERED
+        model = value.get("model") or ""
+        usage = value.get("usage") or {}
+        tokens: Any = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if not isinstance(content, str):
+            raise TypeError
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        raise RequestError("response is not a chat completion") from None
+    is_counted = all(isinstance(count, int) and 0 <= count < MAX_TOKENS for count in tokens)
+    problem = ""
+    if not is_model_name(model):
+        model, problem = "", "name of the model is not valid"
+    elif is_refusal:
+        problem = "refusal"
+    elif choice.get("finish_reason") == "length":
+        problem = "answer cut off at max_tokens"
+    return Reply(content, model, tokens if is_counted else None, problem)
+
+
+def _refused_parameter(error: RequestError, payload: Mapping[str, Any]) -> str:
+    """Return a parameter that the server may not support, or an empty text."""
+    if error.status not in (400, 415, 422, 501):
+        return ""
+    optional = [name for name in OPTIONAL_PARAMETERS if name in payload]
+    in_message = [name for name in optional if name in error.text]
+    return next(iter(in_message), "response_format" * ("response_format" in payload))
 
 
 def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:
     """Return messages that ask again, with the invalid answer and what is wrong with it."""
     request = f"This answer is not valid ({error}). Answer again with the JSON object only."
-    quoted = escape_control_tokens(content[:MAX_QUOTED_ANSWER])  # it may repeat a text
+    quoted = escape_control_tokens(content)  # it may repeat a text
     quoted = quoted.encode(errors="replace").decode()  # without lone surrogates
     answer = [{"role": "assistant", "content": quoted}] if content else []
     return [*answer, {"role": "user", "content": request}]

@@ -1,159 +1,136 @@
-"""Read and check the answers of a judge; anything that is not a valid answer raises an error.
+"""Protocols of judges, and their answers: exactly one JSON object with the declared fields.
 
-An answer is exactly one JSON object. Thoughts of a reasoning model before it and a code fence
-around it are removed; with any other text around it, an answer is not valid, because the object may
-be quoted from the texts to judge. Nothing is repaired: a missing or repeated key, a score as text
-or an unknown severity is invalid.
+Thoughts of a reasoning model before the object and a code fence around it are removed. With any
+other text around it, an answer is not valid, because the object may be quoted from the texts to
+judge. Nothing is repaired: a missing or repeated key, a score as text or an unknown severity is
+invalid.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-from tertium.core.spans import Severity
-from tertium.metrics.judge.protocols import MAX_SCORE, MIN_SCORE, JudgeProtocol
+from tertium.core.errors import ModelError
+from tertium.core.schema import Rule, json_schema, read_dataclass, reject_duplicate_keys
 
+ProtocolName = Literal["esa", "da", "mqm"]
 MAX_ERRORS = 200  # per answer; a model that repeats itself lists thousands
 MAX_ANSWER_LENGTH = 100_000  # characters, without the thoughts before the answer
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCE = "```"
+MAX_MQM_POINTS = 25.0  # a segment is not worse than a text that is not a translation
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+_FEW = Rule(lambda errors: len(errors) <= MAX_ERRORS, f"at most {MAX_ERRORS} errors")
+
+Score = Annotated[float, Rule(lambda score: 0 <= score <= 100, "0 to 100")]
 
 
 class InvalidAnswerError(Exception):
     """An answer that cannot be used; `kind` is the reason in a few words, for counts."""
 
     def __init__(self, kind: str, detail: str = "") -> None:
-        self.kind, self.detail = kind, detail
+        self.kind = kind
         super().__init__(f"{kind}: {detail}" if detail else kind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportedError:
     """An error as the judge reported it; `before` are the words before the quote."""
 
     quote: str
     before: str
     side: Literal["translation", "source"]
-    severity: Severity
+    severity: Literal["minor", "major", "critical"]
     category: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A valid answer: a score, if the protocol asks for one, and errors or a reason."""
+@dataclass(frozen=True)
+class GradedError(ReportedError):
+    """An error under ESA, which has no critical errors."""
 
-    score: float | None
-    errors: tuple[ReportedError, ...] = ()
-    reason: str = ""
+    severity: Literal["minor", "major"]
 
 
-def parse_answer(content: str, protocol: JudgeProtocol) -> Answer:
-    """Parse the text of an answer; raise `InvalidAnswerError` if it is not valid.
+@dataclass(frozen=True)
+class ErrorsAndScore:
+    """An answer under ESA."""
 
-    >>> from tertium.metrics.judge.protocols import PROTOCOLS
-    >>> parse_answer('<think>fine</think> {"reason": "", "score": 90}', PROTOCOLS["da"]).score
-    90.0
-    """
-    if not is_unicode(content):
-        raise InvalidAnswerError("not valid Unicode")
-    return _check_answer(_parse_object(_unwrap(content)), protocol)
+    errors: Annotated[tuple[GradedError, ...], _FEW]
+    score: Score
 
 
-def is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded: JSON escapes can hold half of a surrogate pair.
+@dataclass(frozen=True)
+class ReasonAndScore:
+    """An answer under DA."""
 
-    >>> is_unicode("ok"), is_unicode("\\ud800")
-    (True, False)
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    reason: str
+    score: Score
 
 
-def _unwrap(content: str) -> str:
-    """Remove one block of thoughts before an answer, and one code fence around it."""
-    thoughts = _THINKING.match(content)
-    text = content[thoughts.end() :] if thoughts else content
-    text = text.strip()
-    is_fenced = text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) > len(_FENCE)
-    if is_fenced:
-        text = text[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
-    return text
+@dataclass(frozen=True)
+class Errors:
+    """An answer under MQM."""
+
+    errors: Annotated[tuple[ReportedError, ...], _FEW]
 
 
-def _parse_object(text: str) -> dict[str, Any]:
-    """Parse a text that is exactly one JSON object."""
-    if not text:
-        raise InvalidAnswerError("empty answer")
-    if len(text) > MAX_ANSWER_LENGTH:
-        raise InvalidAnswerError(
-            "answer too long", f"expected at most {MAX_ANSWER_LENGTH:,} characters"
-        )
-    try:
-        value = json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):  # also a number of more than 4,300 digits
-        value = None
-    if not isinstance(value, dict):
-        raise InvalidAnswerError("not exactly one JSON object")
-    return value
+Answer = ErrorsAndScore | ReasonAndScore | Errors
 
 
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise InvalidAnswerError("repeated key")
-    return value
+@dataclass(frozen=True, kw_only=True)
+class JudgeProtocol:
+    """What a judge is asked for; `answer_tokens` is the usual length of an answer."""
+
+    name: ProtocolName
+    answer: type[Answer]
+    answer_tokens: int
+    worst_score: float = 0.0
+    best_score: float = 100.0
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer, in the subset that servers enforce strictly."""
+        return json_schema(self.answer)
+
+    def parse(self, content: str) -> Answer:
+        """Parse the text of an answer; raise `InvalidAnswerError` if it is not valid.
+
+        >>> PROTOCOLS["da"].parse('<think>fine</think> {"reason": "", "score": 90}').score
+        90.0
+        """
+        text = _THINKING.sub("", content).strip()
+        fenced = _FENCED.fullmatch(text)
+        text = fenced[1].strip() if fenced else text
+        if not text:
+            raise InvalidAnswerError("empty answer")
+        if len(text) > MAX_ANSWER_LENGTH:
+            limit = f"expected at most {MAX_ANSWER_LENGTH:,} characters"
+            raise InvalidAnswerError("answer too long", limit)
+        try:
+            value = json.loads(text, object_pairs_hook=reject_duplicate_keys)
+            json.dumps([content, value], ensure_ascii=False).encode()  # all of it is Unicode
+        except (ValueError, RecursionError):  # also a number of more than 4,300 digits
+            raise InvalidAnswerError("not exactly one JSON object") from None
+        try:
+            return read_dataclass(self.answer, value, "answer")
+        except ModelError:  # not its message: it may repeat a text
+            expected = f"expected the JSON schema {json.dumps(self.schema)}"
+            raise InvalidAnswerError("wrong form", expected) from None
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _check_answer(value: dict[str, Any], protocol: JudgeProtocol) -> Answer:
-    names = protocol.schema["properties"]
-    if {*value} != {*names}:  # do not repeat its keys: they may be copied from a text
-        raise InvalidAnswerError("wrong form", f"expected exactly the keys {', '.join(names)}")
-    score = _check_score(value["score"]) if protocol.has_score else None
-    if not protocol.severities:
-        return Answer(score, reason=_check_text(value, "reason"))
-    errors = value["errors"]
-    if not isinstance(errors, list) or len(errors) > MAX_ERRORS:
-        raise InvalidAnswerError("wrong form", f"errors is not a list of at most {MAX_ERRORS}")
-    return Answer(score, tuple(_check_error(error, protocol) for error in errors))
-
-
-def _check_score(score: Any) -> float:
-    if isinstance(score, bool) or not isinstance(score, int | float):
-        raise InvalidAnswerError("wrong form", "score is not a number")
-    if not MIN_SCORE <= score <= MAX_SCORE:
-        raise InvalidAnswerError("score out of range", f"expected {MIN_SCORE:g} to {MAX_SCORE:g}")
-    return float(score)
-
-
-def _check_error(error: Any, protocol: JudgeProtocol) -> ReportedError:
-    names = protocol.schema["properties"]["errors"]["items"]["properties"]
-    if not isinstance(error, dict) or {*error} != {*names}:
-        raise InvalidAnswerError("wrong form", f"an error needs the keys {', '.join(names)}")
-    for name in names:
-        allowed = names[name].get("enum")
-        if _check_text(error, name) not in (allowed or [error[name]]):
-            expected = ", ".join(allowed)
-            raise InvalidAnswerError(
-                "wrong form", f"{name} of an error: expected one of {expected}"
-            )
-    return ReportedError(**error)
-
-
-def _check_text(value: dict[str, Any], name: str) -> str:
-    text = value[name]
-    if not isinstance(text, str):
-        raise InvalidAnswerError("wrong form", f"{name} is not a text")
-    if not is_unicode(text):
-        raise InvalidAnswerError("wrong form", f"{name} is not valid Unicode")
-    return text
+PROTOCOLS: Mapping[ProtocolName, JudgeProtocol] = {
+    "esa": JudgeProtocol(name="esa", answer=ErrorsAndScore, answer_tokens=120),
+    "da": JudgeProtocol(name="da", answer=ReasonAndScore, answer_tokens=30),
+    "mqm": JudgeProtocol(
+        name="mqm",
+        answer=Errors,
+        answer_tokens=110,
+        worst_score=-MAX_MQM_POINTS,
+        best_score=0.0,
+    ),
+}

@@ -2,24 +2,24 @@
 
 The model lists errors and gives a score (`esa`), gives a score only (`da`), or lists errors from
 which the score is computed (`mqm`). Answers are cached one by one, so that a second run sends no
-request. Address, concurrency and budget are settings of the run (`execution.JudgeOptions`).
+request. Address, concurrency and budget are settings of the run (`judge_run`).
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import MissingResourceError, UsageError, short_repr
-from tertium.core.runtime import current_runtime, progress_task
+from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
@@ -31,22 +31,32 @@ from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.client import Failure, Outcome, Question, RequestParameters, ask
-from tertium.metrics.judge.judge_answers import Answer, InvalidAnswerError, is_unicode, parse_answer
-from tertium.metrics.judge.judge_results import PassResult, SegmentResult, list_reasons, merge_spans
-from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
-from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
-from tertium.metrics.judge.replies import MAX_MODEL_NAME, is_model_name
-from tertium.metrics.judge.server_address import read_url, server_url
-from tertium.metrics.judge.usage import (
-    RequestPlan,
-    Usage,
-    check_set,
-    count_segments,
-    current_usage,
-    estimate_tokens,
+from tertium.metrics.judge.client import (
+    MAX_MODEL_NAME,
+    Failure,
+    JudgeClient,
+    Outcome,
+    Question,
+    is_model_name,
+    read_url,
+    server_url,
+)
+from tertium.metrics.judge.judge_answers import (
+    PROTOCOLS,
+    Answer,
+    InvalidAnswerError,
+    JudgeProtocol,
+    ProtocolName,
+)
+from tertium.metrics.judge.judge_results import PassResult, SegmentResult, read_pass
+from tertium.metrics.judge.judge_run import (
+    JudgeRun,
+    current_run,
+    has_enough_answers,
     token_cost,
 )
+from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
+from tertium.metrics.judge.server_options import RequestPlan, estimate_tokens
 from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import parse_language_pair
 
@@ -112,15 +122,11 @@ class Judge(Metric):
 
     def __post_init__(self) -> None:
         parse_language_pair(self.lp)
-        if not is_model_name(self.model):
+        if not (is_model_name(self.model) and self.prompt.isprintable()):
             raise UsageError(
-                f"model={short_repr(self.model)} is not the name of a model: expected at most "
-                f"{MAX_MODEL_NAME} printable characters"
-            )
-        if not is_unicode(self.prompt):
-            raise UsageError(
-                f"prompt={short_repr(self.prompt)}: the name of the file is not valid Unicode: "
-                "rename it"
+                f"model={short_repr(self.model)}, prompt={short_repr(self.prompt)}: expected the "
+                f"name of a model of at most {MAX_MODEL_NAME} characters and the name of a file, "
+                "both in printable characters"
             )
         if self.passes > 1 and self.temperature == 0:
             raise UsageError(
@@ -156,21 +162,16 @@ class Judge(Metric):
     @cached_property
     def template(self) -> Prompt:
         """The prompt: bundled, or read from the file of `prompt`."""
-        return read_prompt(self.prompt) if self.prompt else bundled_prompt(self._protocol.prompt)
+        return read_prompt(self.prompt) if self.prompt else bundled_prompt(f"{self.protocol}.v1")
 
     @property
     def _protocol(self) -> JudgeProtocol:
         return PROTOCOLS[self.protocol]
 
     @property
-    def _parameters(self) -> RequestParameters:
+    def _temperature(self) -> float:
         default = SAMPLING_TEMPERATURE if self.passes > 1 else 0.0
-        return RequestParameters(
-            model=self.model,
-            temperature=default if self.temperature is None else self.temperature,
-            max_tokens=self.max_tokens,
-            retries=self.retries,
-        )
+        return default if self.temperature is None else self.temperature
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
@@ -179,7 +180,7 @@ class Judge(Metric):
                 "judge has no default model: give the name of a model on your server as "
                 "judge:model=NAME, and the server with --judge-url URL"
             )
-        read_url(current_runtime().judge)  # fail before other metrics have done their work
+        read_url(current_run().server)  # fail before other metrics have done their work
         if self.against == "auto":
             check_same_inputs(self.name, segments)
 
@@ -188,19 +189,24 @@ class Judge(Metric):
         has_score = scores.statistics[:, COLUMNS.index("segments")] > 0
         is_asked = np.array([_needs_answer(segment) for segment in segments], dtype=bool)
         answered = int((has_score & is_asked).sum())
-        if check_set(self.spec, self.min_coverage, answered, int(is_asked.sum())):
+        total = int(is_asked.sum())
+        if has_enough_answers(answered, total, self.min_coverage):
             return scores
+        current_run().usage.too_few[self._coverage_key] = (answered, total)
         return replace(scores, reduce=_withhold_score, reduce_segments=self.reduce)
 
+    @property
+    def _coverage_key(self) -> tuple[str, float]:
+        return self.spec, self.min_coverage
+
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        parameters = self._parameters
         results = self._stored_results(segments)
         served = sorted({p.answer.model for r in results for p in r.passes if p.answer.model})
         fields = {"model": self.model, "served": "+".join(served) or "unknown"}
         fields |= {"prompt": self.template.id, "against": self._input_mode(segments)}
         fields |= {"lp": self.lp} if self.lp else {}
         fields |= {"context": str(self.context)} if self.context else {}
-        fields |= {"passes": str(self.passes), "temp": f"{parameters.temperature:g}"}
+        fields |= {"passes": str(self.passes), "temp": f"{self._temperature:g}"}
         return {k: v.replace(":", "-").replace("|", "-") for k, v in fields.items()}
 
     def _input_mode(self, segments: Sequence[Segment]) -> str:
@@ -233,8 +239,7 @@ class Judge(Metric):
             "prompt_tokens": int(totals["input tokens"]),
             "completion_tokens": int(totals["output tokens"]),
         }
-        price = current_runtime().judge.price
-        if price is not None:
+        if price := current_run().server.price:
             usage["cost"] = token_cost(usage["prompt_tokens"], usage["completion_tokens"], price)
         return usage
 
@@ -262,11 +267,11 @@ class Judge(Metric):
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         if not self.can_mark_errors:
             raise UsageError(f"{self.spec} gives no error spans: choose protocol=esa or mqm")
-        return [merge_spans(result) for result in self._judge(segments)]
+        return [result.spans() for result in self._judge(segments)]
 
     @property
     def can_mark_errors(self) -> bool:
-        return bool(self._protocol.severities)
+        return "errors" in self._protocol.schema["properties"]
 
     @property
     def span_note(self) -> str:
@@ -290,9 +295,7 @@ class Judge(Metric):
                 TextComparison(side=side, text=text, values=values)  # type: ignore[arg-type]
                 for side, text in sides
             ),
-            reasons=tuple(
-                dict.fromkeys(reason for p in result.passes for reason in list_reasons(p))
-            ),
+            reasons=result.reasons(),
         )
 
     def plan(self, segments: Sequence[Segment]) -> RequestPlan:
@@ -307,6 +310,7 @@ class Judge(Metric):
             sum(estimate_tokens(m["content"]) + MESSAGE_TOKENS for m in own) for own in messages
         ]
         return RequestPlan(
+            metric=self.spec,
             questions=len(questions),
             requests=len(messages),
             prompt_tokens=sum(tokens) + schema * len(messages),
@@ -334,9 +338,8 @@ class Judge(Metric):
         """Return one question per pass; none for blank translations, whose score is fixed."""
         if not _needs_answer(segment):
             return []
-        messages = tuple(self.template.render(self._texts(segment), self.lp))
-        parameters = self._parameters
-        fixed = [self.protocol, messages, parameters.temperature, parameters.max_tokens]
+        messages = self.template.render(self._texts(segment), self.lp)
+        fixed = [self.protocol, messages, self._temperature, self.max_tokens]
         return [
             Question(
                 key=json.dumps([self.model, seed, *fixed], ensure_ascii=False),
@@ -351,56 +354,58 @@ class Judge(Metric):
 
         Questions that failed before are asked again only with `retry`.
         """
-        asked_questions = [self._questions(segment) for segment in segments]
-        questions = {q.key: q for own in asked_questions for q in own}
+        questions = {q.key: q for segment in segments for q in self._questions(segment)}
         answers = self._stored_answers(questions)
-        failures = {} if retry else answer_store.get_failures(questions)
-        missing = [q for key, q in questions.items() if key not in answers and key not in failures]
-        usage = current_usage()
-        usage.cached_answers += len(answers) if retry else 0
+        excluded = answers if retry else answers.keys() | answer_store.failures.keys()
+        missing = [question for key, question in questions.items() if key not in excluded]
+        run = current_run()
+        if retry:
+            run.usage.cached_answers += len(answers)
         if missing:
-            self._ask(missing, usage)
+            self._ask(missing, run)
         results = self._stored_results(segments)
-        answered = {
-            _hash_question(own[0]): bool(result.passes)
-            for own, result in zip(asked_questions, results, strict=True)
-            if own
-        }
-        count_segments(self.spec, self.min_coverage, answered)
+        answered = {zlib.crc32(r.key.encode()): bool(r.passes) for r in results if r.key}
+        run.note_answers(self._coverage_key, answered)
         return results
 
-    def _ask(self, questions: Sequence[Question], usage: Usage) -> None:
-        options = current_runtime().judge
-        server_url(options)  # fail before a progress bar is shown
+    def _ask(self, questions: Sequence[Question], run: JudgeRun) -> None:
+        server_url(run.server)  # fail before a progress bar is shown
+        client = JudgeClient(
+            run=run,
+            protocol=self._protocol,
+            model=self.model,
+            temperature=self._temperature,
+            max_tokens=self.max_tokens,
+            retries=self.retries,
+        )
         with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
 
             def store(question: Question, outcome: Outcome) -> None:
                 if isinstance(outcome, Failure):
-                    answer_store.put_failure(question.key, outcome.kind)
+                    answer_store.failures[question.key] = outcome.kind
                 else:
                     answer_store.put_answer(question.key, outcome)
                 advance(1)
 
-            ask(questions, self._protocol, self._parameters, options, usage, store)
+            client.ask(questions, store)
 
     def _stored_answers(self, keys: Iterable[str]) -> dict[str, tuple[StoredAnswer, Answer]]:
         """Return the valid answers that are cached."""
         answers = {}
         for key, stored in answer_store.get_answers(keys).items():
             with suppress(InvalidAnswerError):  # the cache is damaged
-                answers[key] = (stored, parse_answer(stored.content, self._protocol))
+                answers[key] = (stored, self._protocol.parse(stored.content))
         return answers
 
     def _stored_results(self, segments: Sequence[Segment]) -> list[SegmentResult]:
         """Return what is known of segments without sending requests."""
         if not self.model:
             return []
-        asked_questions = [self._questions(segment) for segment in segments]
-        keys = [q.key for own in asked_questions for q in own]
-        answers, failures = self._stored_answers(keys), answer_store.get_failures(keys)
+        segment_keys = [[question.key for question in self._questions(s)] for s in segments]
+        answers = self._stored_answers(key for keys in segment_keys for key in keys)
         return [
-            self._result(segment, [q.key for q in own], answers, failures)
-            for segment, own in zip(segments, asked_questions, strict=True)
+            self._result(segment, keys, answers)
+            for segment, keys in zip(segments, segment_keys, strict=True)
         ]
 
     def _result(
@@ -408,33 +413,29 @@ class Judge(Metric):
         segment: Segment,
         keys: Sequence[str],
         answers: Mapping[str, tuple[StoredAnswer, Answer]],
-        failures: Mapping[str, str],
     ) -> SegmentResult:
+        worst, best = self._protocol.worst_score, self._protocol.best_score
         if not keys:
-            empty = StoredAnswer("", "", 0, 0)
-            is_worst = bool(flag_empty(self, [segment])[0])
-            score = self._protocol.worst_score if is_worst else self._protocol.best_score
-            fixed = PassResult(score=score, errors=(), unplaced=0, reason="", answer=empty)
-            return SegmentResult(passes=(fixed,), failures=())
+            return SegmentResult("", [PassResult(worst if flag_empty(self, [segment])[0] else best)])
         source = None if self._input_mode([segment]) == "reference" else segment.source
-        worst = self._protocol.worst_score
-        passes = tuple(
-            PassResult.read(*answers[key], segment.hypothesis, source, worst)
-            for key in keys
-            if key in answers
+        return SegmentResult(
+            keys[0],
+            [
+                read_pass(*answers[key], segment.hypothesis, source, worst)
+                for key in keys
+                if key in answers
+            ],
+            [
+                answer_store.failures[key]
+                for key in keys
+                if key in answer_store.failures and key not in answers
+            ],
         )
-        kinds = tuple(failures[key] for key in keys if key in failures and key not in answers)
-        return SegmentResult(passes=passes, failures=kinds)
 
 
 def _needs_answer(segment: Segment) -> bool:
     """Return whether the model is asked; the score of a blank translation is fixed."""
     return bool(segment.hypothesis.strip())
-
-
-def _hash_question(question: Question) -> int:
-    """Return a number for a question that is the same in every process."""
-    return int.from_bytes(blake2b(question.key.encode(), digest_size=8).digest(), "big")
 
 
 def _withhold_score(totals: FloatArray) -> FloatArray:

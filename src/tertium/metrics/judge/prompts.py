@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -59,11 +59,10 @@ class Prompt:
             "source_language": source or "the source language",
             "target_language": target or "the target language",
         }
-        parts = {"system": self.system, "user": self.user}
         # one pass over the template: a placeholder inside a text is not replaced
         return [
             {"role": role, "content": _PLACEHOLDER.sub(lambda match: values[match[1]], part)}
-            for role, part in parts.items()
+            for role, part in (("system", self.system), ("user", self.user))
             if part
         ]
 
@@ -86,7 +85,7 @@ def escape_control_tokens(text: str) -> str:
     return _CONTROL_TOKEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-@lru_cache(maxsize=16)
+@cache
 def bundled_prompt(name: str) -> Prompt:
     """Load one of the prompts of this package, such as esa.v1."""
     text = files(__package__).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
@@ -95,26 +94,23 @@ def bundled_prompt(name: str) -> Prompt:
 
 def read_prompt(path: str) -> Prompt:
     """Read the prompt of a user from a file, and check its placeholders."""
-    return parse_prompt(read_text(path), Path(path).stem, where=path)
+    return parse_prompt(read_text(path), Path(path).stem)
 
 
-def parse_prompt(text: str, name: str, where: str = "") -> Prompt:
+def parse_prompt(text: str, name: str) -> Prompt:
     """Split a template into messages and check its placeholders."""
-    where = where or name
-    parts = MESSAGE_SEPARATOR.split(text)
-    if len(parts) > 2:
-        raise UsageError(f"prompt {where}: several lines '=====', expected at most one")
-    placeholders = _PLACEHOLDER.findall(text)
-    for placeholder in placeholders:
-        if placeholder not in PLACEHOLDERS:
-            raise UnknownNameError(f"placeholder in prompt {where}", placeholder, PLACEHOLDERS)
-    if not {"data", "translation"} & {*placeholders}:
+    placeholders = {*_PLACEHOLDER.findall(text)}
+    for placeholder in placeholders.difference(PLACEHOLDERS):
+        raise UnknownNameError(f"placeholder in prompt {name}", placeholder, PLACEHOLDERS)
+    if not placeholders & {"data", "translation"}:
         raise UsageError(
-            f"prompt {where}: the translation is missing; write {{data}} where the texts belong, "
+            f"prompt {name}: the translation is missing; write {{data}} where the texts belong, "
             "or {translation} for the translation alone"
         )
-    if parts[1:] and not parts[1].strip():
-        raise UsageError(f"prompt {where}: nothing after the line '====='; write {{data}} there")
+    system, *users = MESSAGE_SEPARATOR.split(text) if MESSAGE_SEPARATOR.search(text) else ["", text]
+    if len(users) != 1 or not users[0].strip():
+        raise UsageError(
+            f"prompt {name}: expected one line '=====', between the system and the user message"
+        )
     digest = sha256(text.encode()).hexdigest()[:8]
-    system, user = ("", parts[0]) if len(parts) == 1 else parts
-    return Prompt(name=name, digest=digest, system=system.strip(), user=user.strip())
+    return Prompt(name=name, digest=digest, system=system.strip(), user=users[0].strip())

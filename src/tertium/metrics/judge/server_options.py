@@ -1,90 +1,20 @@
-"""Options for the server of an LLM judge and its cost, and the preview of a run."""
+"""The option --dry-run: the requests that judges would send, and what they may cost."""
 
 from __future__ import annotations
 
-import logging
+import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from tertium.core.errors import JudgeServerError, TertiumError, UsageError
-from tertium.core.options import EarlyResult, Option
-from tertium.core.result import Column, Result, Table, field_values
-from tertium.core.runtime import JudgeOptions, runtime
+from tertium.core.errors import UsageError
+from tertium.core.options import EarlyResult
+from tertium.core.result import Column, Result, Table
 from tertium.data.testset import TestSet
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.usage import Price, RequestPlan, Usage, track_usage
-from tertium.text.control_characters import replace_control_characters
+from tertium.metrics.judge.judge_run import JudgeConnection, Price, token_cost
 
-logger = logging.getLogger(__name__)
-
-
-def parse_price(text: str) -> Price:
-    """Parse two prices.
-
-    >>> parse_price("2,8")
-    (2.0, 8.0)
-    """
-    try:
-        price_in, price_out = map(float, text.split(","))
-    except ValueError:
-        raise UsageError(
-            f"{text!r}: expected two numbers, such as 2,8 for a million input and output tokens"
-        ) from None
-    return price_in, price_out
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeConnection:
-    """The server of the metric judge, and what its answers may cost.
-
-    Attributes
-    ----------
-    judge_url
-        Server of the metric judge, such as http://localhost:8080/v1 (default: $OPENAI_BASE_URL;
-        the key is $OPENAI_API_KEY).
-    concurrency
-        Requests to the server at the same time (default: 8).
-    request_timeout
-        Seconds for one request to the server (default: 120).
-    price
-        Prices of a million input and output tokens (default: unknown).
-    budget
-        Stop before the requests of this run cost more; needs --price (default: no limit).
-    allow_http
-        Send texts and key unencrypted to a server on another machine.
-    use_proxy
-        Connect to the server through the proxy of the environment.
-    """
-
-    group: ClassVar[str] = "Runtime"
-    judge_url: Annotated[str, Option(metavar="URL")] = ""
-    concurrency: int = 8
-    request_timeout: float = 120
-    price: Annotated[Price | None, Option(metavar="IN,OUT", type=parse_price)] = None
-    budget: float | None = None
-    allow_http: bool = False
-    use_proxy: bool = False
-
-    @contextmanager
-    def applied(self) -> Iterator[Usage]:
-        """Send the requests of the block to the server; too few valid answers are an error."""
-        values = field_values(self, "judge_url", "request_timeout", "dry_run")
-        server = JudgeOptions(url=self.judge_url, timeout=self.request_timeout, **values)
-        with runtime(judge=server), track_usage() as usage:
-            try:
-                yield usage
-            except TertiumError as error:
-                if usage.has_too_few_answers and not isinstance(error, JudgeServerError):
-                    message = replace_control_characters(str(error))
-                    logger.error("error: %s", message)  # it may only follow from missing answers
-                    usage.check_coverage()
-                raise
-            finally:
-                if not usage.is_empty:
-                    logger.warning("judge: %s", usage.describe())
-            usage.check_coverage()
+CHARACTERS_PER_TOKEN = 4  # of ASCII text; other characters count as one token each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,44 +35,53 @@ class JudgeServer(JudgeConnection):
             plans = [plan for testset, metrics in sets for plan in self._plan(testset, metrics)]
             raise EarlyResult(RequestPlans(tuple(plans), self.price))
 
-    def _plan(
-        self, testset: TestSet, metrics: Sequence[Metric]
-    ) -> Iterator[tuple[str, RequestPlan]]:
-        from tertium.metrics.judge.judge_metric import Judge
-
-        members = [member for m in metrics for member in getattr(m, "parts", (m,))]
-        judges = [metric for metric in members if isinstance(metric, Judge)]
+    def _plan(self, testset: TestSet, metrics: Sequence[Metric]) -> Iterator[RequestPlan]:
+        members: list[Any] = [member for m in metrics for member in getattr(m, "parts", (m,))]
+        judges = [metric for metric in members if hasattr(metric, "plan")]
         if not judges:
             raise UsageError(
                 "--dry-run is for the metric judge: give -m judge:model=NAME, or omit it"
             )
         segments = [segment for system in testset.systems for segment in testset.segments(system)]
         for judge in judges:
-            yield judge.spec, judge.plan(segments)
+            yield judge.plan(segments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestPlan:
+    """Requests that a judge would send, with estimated tokens; cached answers cost nothing."""
+
+    metric: str
+    questions: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
 
 
 @dataclass(frozen=True)
 class RequestPlans(Result):
-    """The requests that judges would send, by metric."""
+    """The requests that judges would send."""
 
-    plans: tuple[tuple[str, RequestPlan], ...]
+    plans: tuple[RequestPlan, ...]
     price: Price | None = None
 
     def tables(self) -> list[Table]:
         """Return one row per judge, with its cost if prices are known."""
-        price = self.price
         columns = [
-            Column("metric", lambda row: row[0]),
-            Column("answers", lambda row: row[1].questions, 0),
-            Column("cached", lambda row: row[1].questions - row[1].requests, 0),
-            Column("requests", lambda row: row[1].requests, 0),
-            Column("input tokens", lambda row: row[1].prompt_tokens, 0),
-            Column("output tokens", lambda row: row[1].completion_tokens, 0),
+            Column("metric", lambda plan: plan.metric),
+            Column("answers", lambda plan: plan.questions, 0),
+            Column("cached", lambda plan: plan.questions - plan.requests, 0),
+            Column("requests", lambda plan: plan.requests, 0),
+            Column("input tokens", lambda plan: plan.prompt_tokens, 0),
+            Column("output tokens", lambda plan: plan.completion_tokens, 0),
         ]
-        if price is not None:
-            columns.append(Column("cost", lambda row: row[1].cost(price), 4))
+        if self.price is not None:
+            columns.append(Column("cost", self._cost, 4))
         notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
         return [Table(columns, self.plans, notes=notes)]
+
+    def _cost(self, plan: RequestPlan) -> float:
+        return token_cost(plan.prompt_tokens, plan.completion_tokens, self.price)
 
     def records(self) -> Any:
         """Return the requests of each judge; of a single one as a dictionary."""
@@ -150,3 +89,13 @@ class RequestPlans(Result):
         rows = self.tables()[0].records()
         records = [{names.get(key, key): row[key] for key in row} for row in rows]
         return records[0] if len(records) == 1 else records
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the number of tokens of a text.
+
+    >>> estimate_tokens("a short text"), estimate_tokens("短文")
+    (3, 2)
+    """
+    other = sum(not character.isascii() for character in text)
+    return math.ceil((len(text) - other) / CHARACTERS_PER_TOKEN) + other

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tertium.core.errors import JudgeServerError, TertiumError, UsageError
+from tertium.core.errors import TertiumError, UsageError
 from tertium.core.runtime import track_progress
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
@@ -15,6 +15,7 @@ from tertium.metrics.base.capabilities import Explains
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.judge.judge_run import JudgeServerError
 from tertium.output.html import render_fragment
 from tertium.output.markup_builder import Markup, element
 from tertium.output.page.translation_grid import (

@@ -1,0 +1,329 @@
+"""A run of LLM judges: the server, the budget, what was used, and whether enough answers are valid.
+
+Scores do not depend on these settings, so they are a context (`judge_server`), not fields of a
+metric. Commands enter it with `JudgeConnection.applied`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from tertium.core.errors import TertiumError, UsageError, short_repr
+from tertium.core.options import Option
+from tertium.text.control_characters import replace_control_characters
+
+Price = tuple[float, float]  # of a million input and output tokens
+TOKENS_PER_PRICE = 1_000_000
+MAX_CONCURRENCY = 1000
+MAX_SHOWN_ANSWER = 200  # characters of a rejected answer in an error message
+
+logger = logging.getLogger(__name__)
+
+
+class JudgeServerError(TertiumError):
+    """The server of an LLM judge refuses requests or does not answer; answers so far are cached."""
+
+
+class BudgetError(JudgeServerError):
+    """The next request to an LLM judge would exceed the budget; answers so far are cached."""
+
+    exit_code = 3
+
+
+class CoverageError(JudgeServerError):
+    """An LLM judge gave valid answers for too few segments; answers so far are cached."""
+
+    exit_code = 3
+
+
+class Budget:
+    """The amount that a run may still spend; each request borrows the most that it can cost.
+
+    The cost of a request is known only after its answer. Loans of requests in progress count as
+    spent, so that together they cannot exceed the limit, and neither can requests whose process was
+    killed.
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        self.limit = math.inf if limit is None else limit
+        self.cost = 0.0
+        self.loans: dict[int, float] = {}
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def borrow(self, amount: float) -> int | None:
+        """Return the number of a loan, or None while requests in progress may free enough.
+
+        Raise `BudgetError` if there are none.
+        """
+        with self._lock:
+            if self.cost + sum(self.loans.values()) + amount <= self.limit:
+                number = next(self._numbers)
+                self.loans[number] = amount
+                return number
+            if self.loans:
+                return None
+        raise BudgetError(
+            f"judge: the budget of {self.limit:g} is reached: {self.cost:.6g} used, and the next "
+            f"request may cost {amount:.3g}; answers so far are cached: run the same command with "
+            "a new --budget to continue"
+        )
+
+    def settle(self, number: int, cost: float | None = None) -> None:
+        """End a loan; if the cost is unknown, all of the loan is spent."""
+        with self._lock:
+            amount = self.loans.pop(number)
+            self.cost += amount if cost is None else cost
+
+
+@dataclass(kw_only=True)
+class Usage:
+    """What a run has used so far.
+
+    `requests` were sent, including retries; `answers` are valid ones among their responses and
+    `cached_answers` were read from the cache. `failures` counts questions without a valid answer by
+    reason. `unreported` counts requests that a server may have charged without reporting tokens (a
+    lost connection); `unreported_cost` is an upper bound of their cost. `answered` says for each
+    judge, by spec and required share of answers, which distinct questions got one; `too_few` counts
+    answers and questions of a set without a score. `rejected` is an answer that was not valid, and
+    the reason.
+    """
+
+    requests: int = 0
+    answers: int = 0
+    cached_answers: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unreported: int = 0
+    unreported_cost: float = 0.0
+    failures: Counter[str] = field(default_factory=Counter)
+    answered: dict[tuple[str, float], dict[int, bool]] = field(default_factory=dict)
+    too_few: dict[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
+    rejected: tuple[str, str] | None = None
+
+    def add(self, other: Usage) -> None:
+        """Add the counts of another process."""
+        for name, value in vars(other).items():
+            if isinstance(value, int | float):
+                setattr(self, name, getattr(self, name) + value)
+        self.failures.update(other.failures)
+        for judge, answers in other.answered.items():
+            self.answered.setdefault(judge, {}).update(answers)
+        self.too_few |= other.too_few
+        self.rejected = self.rejected or other.rejected
+
+    def count_failure(self, kind: str, content: str) -> None:
+        """Count a question without a valid answer, and keep one rejected answer."""
+        self.failures[kind] += 1
+        if self.rejected is None or not self.rejected[1]:
+            self.rejected = (kind, content)
+
+    def shortfalls(self) -> list[str]:
+        """Describe the judges that got too few valid answers."""
+        lines = []
+        for judge, answers in self.answered.items():
+            spec, required = judge
+            answered, total = self.too_few.get(judge, (sum(answers.values()), len(answers)))
+            if not has_enough_answers(answered, total, required):
+                lines.append(
+                    f"{spec} for {answered:,} of {total:,} segments, expected {100 * required:g} % "
+                    "(min_coverage)"
+                )
+        return lines
+
+    def check_coverage(self) -> None:
+        """Raise an error with one rejected answer if some judge got too few valid answers."""
+        shortfalls = self.shortfalls()
+        if not shortfalls:
+            return
+        kind, content = self.rejected or ("", "")
+        example = f". One reason: {kind}" if kind else ""
+        if content:
+            example = f". One rejected answer: {short_repr(content, MAX_SHOWN_ANSWER)} ({kind})"
+        raise CoverageError(
+            f"judge: too few valid answers: {'; '.join(shortfalls)}{example}. Run the command "
+            "again to ask for the missing answers only; a lower min_coverage accepts fewer answers"
+        )
+
+    def describe(self, price: Price | None = None) -> str:
+        """Describe the usage in one line.
+
+        >>> Usage(requests=3, answers=3, prompt_tokens=900, completion_tokens=60).describe()
+        '3 requests, 3 answers; 900 input and 60 output tokens'
+        """
+        parts = [_count(self.requests, "request"), _count(self.answers, "answer")]
+        if self.cached_answers:
+            parts.append(f"{_count(self.cached_answers, 'answer')} from the cache")
+        if self.failures:
+            kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(self.failures.items()))
+            parts.append(f"{self.failures.total():,} without a valid answer ({kinds})")
+        line = ", ".join(parts)
+        line += f"; {self.prompt_tokens:,} input and {self.completion_tokens:,} output tokens"
+        if price:
+            cost = token_cost(self.prompt_tokens, self.completion_tokens, price)
+            line += f", cost {format_cost(cost)}"
+        if self.unreported:
+            bound = f" (at most {format_cost(self.unreported_cost)} more)" if price else ""
+            line += f"; {_count(self.unreported, 'request')} without reported tokens{bound}"
+        return line
+
+
+def parse_price(text: str) -> Price:
+    """Parse two prices.
+
+    >>> parse_price("2,8")
+    (2.0, 8.0)
+    """
+    try:
+        price_in, price_out = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"{text!r}: expected two numbers, such as 2,8 for a million input and output tokens"
+        ) from None
+    return price_in, price_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeConnection:
+    """The server of the metric judge, and what its answers may cost.
+
+    Attributes
+    ----------
+    judge_url
+        Server of the metric judge, such as http://localhost:8080/v1 (default: $OPENAI_BASE_URL;
+        the key is $OPENAI_API_KEY).
+    concurrency
+        Requests to the server at the same time (default: 8).
+    request_timeout
+        Seconds for one request to the server (default: 120).
+    price
+        Prices of a million input and output tokens (default: unknown).
+    budget
+        Stop before the requests of this run cost more; needs --price (default: no limit).
+    allow_http
+        Send texts and key unencrypted to a server on another machine.
+    use_proxy
+        Connect to the server through the proxy of the environment.
+    """
+
+    group: ClassVar[str] = "Runtime"
+    judge_url: Annotated[str, Option(metavar="URL")] = ""
+    concurrency: int = 8
+    request_timeout: float = 120.0
+    price: Annotated[Price | None, Option(metavar="IN,OUT", type=parse_price)] = None
+    budget: float | None = None
+    allow_http: bool = False
+    use_proxy: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.concurrency <= MAX_CONCURRENCY:
+            raise UsageError(
+                f"concurrency={self.concurrency!r}: expected 1 to {MAX_CONCURRENCY} requests"
+            )
+        for name in ("request_timeout", "budget"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(f"{name}={value!r}: expected a number above 0")
+        if self.price is not None and not all(0 <= value < math.inf for value in self.price):
+            raise UsageError(f"price={self.price!r}: expected two numbers of at least 0")
+        if self.budget is not None and self.price is None:
+            raise UsageError("a budget needs the price of tokens: give --price IN,OUT (price=)")
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Send the requests of the block to the server; too few valid answers are an error."""
+        with judge_server(self) as run:
+            usage = run.usage
+            try:
+                yield
+            except TertiumError as error:
+                if usage.shortfalls() and not isinstance(error, JudgeServerError):
+                    message = replace_control_characters(str(error))
+                    logger.error("error: %s", message)  # it may only follow from missing answers
+                    usage.check_coverage()
+                raise
+            finally:
+                if usage != Usage():
+                    logger.warning("judge: %s", usage.describe(self.price))
+            usage.check_coverage()
+
+
+@dataclass(frozen=True)
+class JudgeRun:
+    """The server of the requests inside a block, what they used, and what they may still cost.
+
+    `budget` is the one of this process, or a stand-in for that of another (`shared_budget`).
+    """
+
+    server: JudgeConnection
+    budget: Any
+    usage: Usage = field(default_factory=Usage)
+
+    def note_answers(self, judge: tuple[str, float], answered: dict[int, bool]) -> None:
+        """Note which questions of a judge have a valid answer."""
+        if self is not _DEFAULT:  # which has no end
+            self.usage.answered.setdefault(judge, {}).update(answered)
+
+
+_DEFAULT = JudgeRun(JudgeConnection(), Budget())
+_current: ContextVar[JudgeRun] = ContextVar("judge_run", default=_DEFAULT)
+
+
+def current_run() -> JudgeRun:
+    """Return the run of the surrounding `judge_server`; by default one without a budget."""
+    return _current.get()
+
+
+@contextmanager
+def judge_server(server: JudgeConnection, budget: Any = None) -> Iterator[JudgeRun]:
+    """Send the requests of judges inside the block to a server, and count what they use."""
+    run = JudgeRun(server, budget or Budget(server.budget))
+    token = _current.set(run)
+    try:
+        yield run
+    finally:
+        _current.reset(token)
+
+
+def has_enough_answers(answered: int, total: int, required: float) -> bool:
+    """Return whether a share of segments got an answer; without any answer, it is never enough.
+
+    >>> has_enough_answers(19, 20, 0.95), has_enough_answers(18, 20, 0.95)
+    (True, False)
+    >>> has_enough_answers(0, 20, 0.0), has_enough_answers(0, 0, 0.95)
+    (False, True)
+    """
+    return total == 0 or (answered > 0 and answered / total >= required)
+
+
+def token_cost(prompt_tokens: float, completion_tokens: float, price: Price | None) -> float:
+    """Compute the cost of tokens, 0 if prices are unknown.
+
+    >>> token_cost(500_000, 10_000, (2.0, 8.0))
+    1.08
+    """
+    price_in, price_out = price or (0.0, 0.0)
+    return (prompt_tokens * price_in + completion_tokens * price_out) / TOKENS_PER_PRICE
+
+
+def format_cost(cost: float) -> str:
+    """Format a cost with two decimals, or more if it is small.
+
+    >>> format_cost(12.3456), format_cost(0.001234), format_cost(0)
+    ('12.35', '0.0012', '0.00')
+    """
+    decimals = 2 if cost == 0 or cost >= 1 else min(8, 1 - math.floor(math.log10(cost)))
+    return f"{cost:,.{max(2, decimals)}f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
