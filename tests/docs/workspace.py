@@ -24,7 +24,7 @@ from tests.docs.pages import ROOT
 from tertium.cli import find_command, load_command, main
 from tertium.cli.arguments import build_values, list_arguments, parameter_types
 from tertium.core.errors import UsageError
-from tertium.metrics.judge import server_options
+from tertium.metrics.judge import judge_run
 
 EXAMPLES = ROOT / "examples"
 ALIASES = {
@@ -136,7 +136,7 @@ def show_usage(stream: io.StringIO, *, quiet: bool) -> Iterator[None]:
     """Write what a judge used to a stream, as a new process does: pytest has its own handlers."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("tertium: %(message)s"))
-    logger = logging.getLogger(server_options.__name__)
+    logger = logging.getLogger(judge_run.__name__)
     if not quiet:
         logger.addHandler(handler)
     try:

@@ -416,7 +416,8 @@ class Judge(Metric):
     ) -> SegmentResult:
         worst, best = self._protocol.worst_score, self._protocol.best_score
         if not keys:
-            return SegmentResult("", [PassResult(worst if flag_empty(self, [segment])[0] else best)])
+            is_worst = bool(flag_empty(self, [segment])[0])
+            return SegmentResult("", [PassResult(worst if is_worst else best)])
         source = None if self._input_mode([segment]) == "reference" else segment.source
         return SegmentResult(
             keys[0],

@@ -202,9 +202,9 @@ class JudgeConnection:
         Server of the metric judge, such as http://localhost:8080/v1 (default: $OPENAI_BASE_URL;
         the key is $OPENAI_API_KEY).
     concurrency
-        Requests to the server at the same time (default: 8).
+        Requests to the server at the same time.
     request_timeout
-        Seconds for one request to the server (default: 120).
+        Seconds for one request to the server.
     price
         Prices of a million input and output tokens (default: unknown).
     budget
@@ -218,7 +218,7 @@ class JudgeConnection:
     group: ClassVar[str] = "Runtime"
     judge_url: Annotated[str, Option(metavar="URL")] = ""
     concurrency: int = 8
-    request_timeout: float = 120.0
+    request_timeout: float = 120
     price: Annotated[Price | None, Option(metavar="IN,OUT", type=parse_price)] = None
     budget: float | None = None
     allow_http: bool = False
