@@ -252,7 +252,7 @@ class JudgeConnection:
                     usage.check_coverage()
                 raise
             finally:
-                if usage != Usage():
+                if usage.requests or usage.cached_answers or usage.failures:
                     logger.warning("judge: %s", usage.describe(self.price))
             usage.check_coverage()
 
