@@ -21,6 +21,7 @@ from tertium.core.errors import DataError, UsageError, short_repr
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.data.error_annotations import read_error_annotations
+from tertium.data.formats.pearmut_outputs import locate_errors
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list
 from tertium.data.text_files import read_text
@@ -227,7 +228,8 @@ def _read_mapping(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _read_spans(entries: Any, text: str, where: str) -> tuple[Span, ...]:
-    annotations = read_error_annotations({"spans": entries}, Segment(text), where)
+    errors = locate_errors(entries, text)
+    annotations = read_error_annotations({"spans": errors}, Segment(text), where)
     return annotations.spans if annotations else ()
 
 

@@ -56,7 +56,8 @@ def _rows(record: Mapping[str, Any], where: str) -> Iterator[Row]:
     ratings = [ratings] if isinstance(ratings, Mapping) else ratings
     if not isinstance(ratings, list):
         raise DataError(f"{where}: annotation is {short_repr(ratings)}; expected a list or object")
-    items = read_object_list(record.get("item") or [{}] * len(ratings), "item", where)
+    items = record.get("item") or [{}] * len(ratings)
+    items = read_object_list([items] if isinstance(items, Mapping) else items, "item", where)
     for place, (item, rating) in enumerate(zip(items, ratings, strict=False)):
         name = get_text(item, ("item_id",)) or "/".join(filter(None, (*_key(record), str(place))))
         systems = read_object(rating or {}, "annotation", where)
@@ -70,7 +71,7 @@ def _rows(record: Mapping[str, Any], where: str) -> Iterator[Row]:
                 "item": name,
                 "system": system,
                 "score": _read_score(answer, where),
-                "errors": _locate_errors(answer.get("error_spans"), text),
+                "errors": locate_errors(answer.get("error_spans"), text),
                 "mt": text,
                 "src": item.get("src"),
                 "ref": item.get("ref"),
@@ -87,7 +88,7 @@ def _read_score(answer: Mapping[str, Any], where: str) -> Any:
     return sum(values) / len(values)
 
 
-def _locate_errors(errors: Any, text: Any) -> Any:
+def locate_errors(errors: Any, text: Any) -> Any:
     """Return errors; those on special tokens, which follow the text, have no position."""
     if not isinstance(errors, list) or not isinstance(text, str) or not text:
         return errors
