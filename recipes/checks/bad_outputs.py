@@ -18,6 +18,7 @@ from tertium.decide.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decide.margin_calibration import precision_bounds
 from tertium.decide.route import DEFAULT_CONDITIONS
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
+from tertium.evaluation.judged import HumanInputs
 from tertium.output.render import render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
@@ -29,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     args = parser.parse_args()
-    judged_rows = read_judged_rows(SETS, data=args.data)
+    judged_rows = read_judged_rows(HumanInputs(human=SETS, data=args.data))
     is_system = np.array(
         [not row.system.lower().startswith(HUMAN_PREFIXES) for row in judged_rows.rows]
     )

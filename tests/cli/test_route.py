@@ -52,7 +52,7 @@ def test_spreadsheets_and_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fit", "-m", "chrf", "-o", "r.json"], "`route fit` needs --human FILE"),
+        (["fit", "-m", "chrf", "-o", "r.json"], "arguments are required: --human"),
         (["fit", "--human", "judged.jsonl", "-o", "r.json"], "needs one metric"),
         (
             ["fit", "--human", "judged.jsonl", "-m", "chrf", "-o", "r.txt"],
@@ -66,7 +66,10 @@ def test_spreadsheets_and_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["apply", "judged.jsonl"], "judged.jsonl"),
         ([], "give `tertium route fit` or `tertium route apply`"),
         (["aply"], "unknown command 'route aply': did you mean 'route apply'"),
-        (["-t", "judged.jsonl", "apply", "r.json"], "write `tertium route apply` first"),
+        (
+            ["-t", "judged.jsonl", "apply", "r.json"],
+            "give `tertium route fit` or `tertium route apply`",
+        ),
         (
             ["apply", "r.json", "-t", "judged.jsonl", "-m", "chrf"],
             "it is an option of `tertium route fit`",

@@ -11,11 +11,13 @@ import pytest
 
 import tertium
 from tertium.core.errors import TertiumError, UsageError
+from tertium.decide.baselines import read_baseline
 from tertium.decide.gate import GateSet, gate_sets
+from tertium.decide.gate_result import GateResult
 from tertium.decide.gate_rules import GateRules, resolve_margins
 from tertium.decide.margins import suggest_margins
 from tertium.evaluation.sliced_result import SlicedResult
-from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.output.html import render_page
 
 MEAN = "bertr:encoder=toy"  # its score is the mean of segment scores
@@ -169,10 +171,29 @@ def store(path: Path, outputs: list[str], references: list[str]) -> Path:
     return path
 
 
+def gate_stored(
+    file: Path,
+    candidate: list[str],
+    metrics: str | list[str],
+    *,
+    references: list[str],
+    margin: dict[str, float],
+) -> GateResult:
+    testset = tertium.TestSet.from_lists({"candidate": candidate}, references=references)
+    gate_set = GateSet(
+        testset=testset,
+        baseline=read_baseline(str(file)),
+        candidate="candidate",
+        metrics=load_metrics(metrics),
+        rules=GateRules.from_values(margin),
+    )
+    return gate_sets([gate_set])
+
+
 def test_a_stored_baseline_gives_the_same_result(tmp_path: Path) -> None:
     file = store(tmp_path / "old.json", mixed(0.5, 1), REFERENCES)
     options = {"references": REFERENCES, "margin": {MEAN: 1}}
-    stored = tertium.gate(file, mixed(0.5, 2), MEAN, **options)
+    stored = gate_stored(file, mixed(0.5, 2), MEAN, **options)
     direct = tertium.gate(mixed(0.5, 1), mixed(0.5, 2), MEAN, **options)
     assert stored.tests == direct.tests
     assert stored.baseline == f"{file} (old)"
@@ -182,14 +203,14 @@ def test_an_unlike_stored_baseline_is_refused(tmp_path: Path) -> None:
     file = store(tmp_path / "old.json", REFERENCES, REFERENCES)
     options = {"margin": {MEAN: 1, "bleu": 1}}
     with pytest.raises(UsageError, match="other sources or references"):
-        tertium.gate(file, REFERENCES, MEAN, references=DAMAGED, margin={MEAN: 1})
+        gate_stored(file, REFERENCES, MEAN, references=DAMAGED, margin={MEAN: 1})
     with pytest.raises(UsageError, match="has no scores of bleu"):
-        tertium.gate(file, REFERENCES, [MEAN, "bleu"], references=REFERENCES, **options)
+        gate_stored(file, REFERENCES, [MEAN, "bleu"], references=REFERENCES, **options)
     records = json.loads(file.read_text())
     records[0]["signature"] += "|other"
     file.write_text(json.dumps(records))
     with pytest.raises(UsageError, match=r"\|other \(stored\) and .* \(candidate\)"):
-        tertium.gate(file, REFERENCES, MEAN, references=REFERENCES, margin={MEAN: 1})
+        gate_stored(file, REFERENCES, MEAN, references=REFERENCES, margin={MEAN: 1})
 
 
 def test_a_stored_result_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
@@ -197,7 +218,7 @@ def test_a_stored_result_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "old.json"
     file.write_text(json.dumps(evaluation.records()))
     with pytest.raises(UsageError, match="not a mean of segment scores"):
-        tertium.gate(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
+        gate_stored(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
 
 
 def test_suggested_margins_let_both_runs_pass() -> None:

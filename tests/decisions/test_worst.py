@@ -41,14 +41,14 @@ def test_each_row_has_the_settings_of_its_language() -> None:
 
 def test_limits() -> None:
     testset = TestSet.from_records(ROWS)
-    languages = [r.row.lp for r in worst(testset, "chrf", per_language=1).rows]
+    languages = [r.row.lp for r in worst(testset, "chrf", per={"language": 1}).rows]
     assert sorted(languages) == ["en-de", "en-ja"]
-    assert len(worst(testset, "chrf", per_document=2).rows) == 4
+    assert len(worst(testset, "chrf", per={"document": 2}).rows) == 4
     assert len(worst(testset, "chrf", count=3).rows) == 3
     with pytest.raises(UsageError, match="count is 0"):
         worst(testset, "chrf", count=0)
     with pytest.raises(UsageError, match="document names"):
-        worst(["a"], "chrf", references=["b"], per_document=1)
+        worst(["a"], "chrf", references=["b"], per={"document": 1})
 
 
 def test_chances_are_fitted_on_judged_rows() -> None:

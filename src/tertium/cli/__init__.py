@@ -244,9 +244,6 @@ def find_command(words: Sequence[str]) -> str:
     if words[0] not in FIRST_WORDS:
         raise UnknownNameError("command", words[0], FIRST_WORDS)
     forms = related_commands(words[0])
-    for form in forms:
-        if form.split()[1] in words:
-            raise UsageError(f"write `tertium {form}` first, then its options")
     if words[1:] and not words[1].startswith("-"):
         raise UnknownNameError("command", " ".join(words[:2]), forms)
     listing = " or ".join(f"`tertium {form}`" for form in forms)

@@ -41,17 +41,10 @@ def _show_progress() -> Iterator[None]:
         def render(self, task: Task) -> Text:
             return Text(f"cost {format_cost(budget.cost)}" if budget.cost else "")
 
-    class RateColumn(ProgressColumn):
-        """Steps per second."""
-
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        RateColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),

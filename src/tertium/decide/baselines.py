@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.core.schema import load_json
 from tertium.core.scores import Scores
@@ -40,24 +39,16 @@ class StoredBaseline:
             names = ", ".join(self.records)
             raise UsageError(f"{self.path} has no scores of {scores.metric} (it has: {names})")
         record = self.records[scores.metric]
-        where = f"{self.path}: {record['name'] or scores.metric}"
-        if record["signature"] != scores.signature:
+        where, signature = f"{self.path}: {scores.metric}", record.get("signature")
+        if signature != scores.signature:
             raise UsageError(
-                f"{where} has another signature than the candidate: {record['signature']} (stored) "
-                f"and {scores.signature} (candidate); score the baseline again"
+                f"{where} has another signature than the candidate: {signature} (stored) and "
+                f"{scores.signature} (candidate); score the baseline again"
             )
         if record.get("inputs", testset.hash_inputs()) != testset.hash_inputs():
             raise UsageError(
                 f"{where} was scored with other sources or references; score the baseline again"
             )
-        statistics = self._read_statistics(record, scores, where)
-        if statistics.shape != scores.statistics.shape:
-            raise UsageError(
-                f"{where} has {len(statistics)} segments, but the candidate has {len(scores)}"
-            )
-        return replace(scores, statistics=statistics, flags={}, verbose="", usage={})
-
-    def _read_statistics(self, record: Mapping[str, Any], scores: Scores, where: str) -> FloatArray:
         if scores.statistics.shape[1] != 2 or not np.all(scores.statistics[:, 1] == 1):
             raise UsageError(
                 f"{where}: its score is not a mean of segment scores, so stored scores are not "
@@ -65,14 +56,17 @@ class StoredBaseline:
             )
         try:
             segments = np.array(record["segments"], dtype=np.float64)  # null is NaN
-        except (TypeError, ValueError):
-            raise DataError(f"{where}: the scores are not numbers") from None
-        except KeyError:
-            raise UsageError(f"{where} has no segment scores: {HOW_TO_STORE}") from None
-        return np.column_stack([segments, np.ones(len(segments))])
+        except (KeyError, TypeError, ValueError):
+            raise DataError(f"{where}: no list of segment scores: {HOW_TO_STORE}") from None
+        if len(segments) != len(scores):
+            raise UsageError(
+                f"{where} has {len(segments)} segments, but the candidate has {len(scores)}"
+            )
+        statistics = np.column_stack([segments, np.ones(len(segments))])
+        return replace(scores, statistics=statistics, flags={}, verbose="", usage={})
 
 
-def read_baseline(path: str | Path) -> StoredBaseline:
+def read_baseline(path: str) -> StoredBaseline:
     """Read the results of one system, as `tertium score` writes them."""
     try:
         content = load_json(Path(path))
@@ -81,14 +75,11 @@ def read_baseline(path: str | Path) -> StoredBaseline:
     except ModelError as error:
         raise DataError(str(error)) from None
     records = [content] if isinstance(content, dict) else content
-    fields = {"system", "name", "spec", "signature"}
-    if not (isinstance(records, list) and records) or not all(
-        isinstance(record, dict) and fields <= {*record} for record in records
-    ):
-        raise DataError(f"{path}: not results of `tertium score`: {HOW_TO_STORE}")
-    systems = list(dict.fromkeys(str(record["system"]) for record in records))
-    if len(systems) > 1:
-        names = ", ".join(systems)
-        raise UsageError(f"{path}: results of several systems ({names}); store only the baseline")
-    overall = [record for record in records if "slice" not in record]
-    return StoredBaseline(str(path), systems[0], MetricDict({r["spec"]: r for r in overall}))
+    try:
+        systems = list(dict.fromkeys(str(record["system"]) for record in records))
+        overall = {record["spec"]: record for record in records if "slice" not in record}
+    except (KeyError, TypeError):
+        raise DataError(f"{path}: not results of `tertium score`: {HOW_TO_STORE}") from None
+    if len(systems) != 1:
+        raise UsageError(f"{path}: results of {len(systems)} systems; store only the baseline")
+    return StoredBaseline(path, systems[0], MetricDict(overall))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from tertium.checks.catalog import CHECKS_BY_ID
@@ -24,7 +23,7 @@ from tertium.core.resampling import holm
 from tertium.core.scores import Scores
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
-from tertium.decide.baselines import StoredBaseline, read_baseline
+from tertium.decide.baselines import StoredBaseline
 from tertium.decide.gate_result import (
     MAX_MORE_SEGMENTS,
     Condition,
@@ -73,7 +72,7 @@ class GateSet:
 
 
 def gate(
-    baseline: Sequence[str] | str | Path,
+    baseline: Sequence[str],
     candidate: Sequence[str],
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
@@ -89,10 +88,8 @@ def gate(
 
     Parameters
     ----------
-    baseline
-        Translations of the baseline, or a JSON file written by `tertium score -o`.
-    candidate
-        Translations of the candidate.
+    baseline, candidate
+        Translations of the two systems.
     metrics
         Specs or metrics; by default the recommended metric for the data.
     sources, references
@@ -119,14 +116,13 @@ def gate(
     >>> gate(texts, texts, "chrf", references=texts, margin={"chrf": 0.5}).verdict
     'pass'
     """
-    is_stored = isinstance(baseline, str | Path)
-    systems = {CANDIDATE: candidate} if is_stored else {BASELINE: baseline, CANDIDATE: candidate}
-    testset = TestSet.from_lists(systems, sources, references)  # type: ignore[arg-type]
+    systems = {BASELINE: baseline, CANDIDATE: candidate}
+    testset = TestSet.from_lists(systems, sources, references)
     testset = testset.with_columns(by or {})
     chosen = recommend_metric(testset) if metrics is None else metrics
     gate_set = GateSet(
         testset=testset,
-        baseline=read_baseline(baseline) if is_stored else BASELINE,  # type: ignore[arg-type]
+        baseline=BASELINE,
         candidate=CANDIDATE,
         metrics=load_metrics_for(target_texts(testset), chosen),
         rules=GateRules.from_values(margin, maximum, minimum, tuple(by or ())),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UsageError
 from tertium.core.spans import ErrorAnnotations
 from tertium.data.rankings import RankingSet
-from tertium.evaluation.judged import Sources, as_list, read_sets
+from tertium.evaluation.judged import HumanInputs, Sources
 from tertium.evaluation.rows import Row
 
 MAJOR = ("major", "critical")  # severities of a serious error
@@ -108,28 +108,24 @@ def choose_criteria(
     )
 
 
-def read_judged_rows(
-    human: Sources | JudgedRows,
-    *,
-    lps: Sequence[str] = (),
-    gold: str = "",
-    data: PathLike | None = None,
-) -> JudgedRows:
+def read_judged_rows(human: Sources | HumanInputs | JudgedRows) -> JudgedRows:
     """Read judged translations from files, datasets or sets of judgments."""
     if isinstance(human, JudgedRows):
         return human
+    is_options = isinstance(human, HumanInputs)
+    inputs: Any = human if is_options else HumanInputs(human=human)  # type: ignore[arg-type]
     rows: list[Row] = []
     scores: list[float] = []
     majors: list[bool] = []
     annotated = 0
-    for entry in read_sets(as_list(human), "segment", lps=lps, gold=gold, data=data).values():
+    for entry in inputs.read().values():
         if isinstance(entry, RankingSet):
             raise DataError(f"{entry.title}: comparisons have no scale: expected human scores")
         cells, annotations = entry.segment_scores().cells(), entry.error_annotations()
         documents = entry.labels().get("document", {})
         for (system, item), segment in entry.texts().items():
             score = cells.get((system, item), np.nan)
-            if np.isnan(score):
+            if np.isnan(score) or system in inputs.exclude:
                 continue
             errors = annotations.get((system, item))
             annotated += errors is not None

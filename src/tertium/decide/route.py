@@ -39,7 +39,7 @@ from tertium.decide.margin_calibration import (
     stored_quantiles,
 )
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
-from tertium.evaluation.judged import Sources
+from tertium.evaluation.judged import HumanInputs, Sources
 from tertium.evaluation.rows import RowScores, score_rows
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -191,7 +191,7 @@ def decide_by_conditions(
 
 
 def fit_route(
-    human: Sources | JudgedRows,
+    human: Sources | HumanInputs | JudgedRows,
     metric: str | Metric,
     *,
     escalate: str | Metric | None = None,

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar
 
 from tertium.core.errors import UsageError
-from tertium.core.options import Compute, InFile, InFiles, LanguagePairs, Names, Option
-from tertium.decide.judged_rows import read_judged_rows
+from tertium.core.options import Compute, InFile, Names, Option
 from tertium.decide.route import Route, fit_route
 from tertium.decide.routing import RoutedTranslations, apply_route
+from tertium.evaluation.judged import HumanInputs
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.judge.judge_run import JudgeConnection
@@ -44,15 +44,12 @@ class Promise:
 
 
 def fit_route_to_files(
+    inputs: HumanInputs,
     metrics: MetricOptions,
     promise: Promise,
     compute: Compute,
     judge: JudgeConnection,
     *,
-    human: Annotated[InFiles, Option(group="Input")] = (),
-    lps: Annotated[LanguagePairs, Option(group="Input")] = (),
-    gold: Annotated[str, Option(group="Input")] = "",
-    data: Annotated[str | None, Option(group="Input", metavar="DIR")] = None,
     escalate: Annotated[str | None, Option(group="Metrics", metavar="METRIC")] = None,
     ignore: Annotated[Names, Option(group="Metrics", metavar="ID")] = (),
 ) -> Route:
@@ -60,14 +57,6 @@ def fit_route_to_files(
 
     Parameters
     ----------
-    human
-        Judged translations, files or datasets.
-    lps
-        Language pairs to use (default: all).
-    gold
-        Human scores to use: a name in a folder (mqm) or a column of a file.
-    data
-        Folder of human judgments (default: $TERTIUM_DATA).
     escalate
         A more expensive metric for rows that the first leaves undecided.
     ignore
@@ -82,13 +71,11 @@ def fit_route_to_files(
     -----
     At least 100 judged rows with texts, a human score and a language pair (lp) are needed.
     """
-    if not human:
-        raise UsageError("`route fit` needs --human FILE")
     if len(metrics.metrics) != 1:
         raise UsageError("`route fit` needs one metric: give it with -m, a second with --escalate")
     metric, *more = metrics.load_specs([*metrics.metrics, *([escalate] if escalate else [])])
     return fit_route(
-        read_judged_rows(human, lps=lps, gold=gold, data=data),
+        inputs,
         metric.spec,
         escalate=more[0].spec if more else None,
         ignore=ignore,

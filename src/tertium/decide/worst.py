@@ -212,8 +212,7 @@ def worst(
     sources: Sequence[str] | None = None,
     references: References = None,
     count: int = 50,
-    per_language: int | None = None,
-    per_document: int | None = None,
+    per: Mapping[str, int] | None = None,
     lp: str = "",
     human: Sources | JudgedRows | None = None,
 ) -> WorstSegments:
@@ -230,8 +229,8 @@ def worst(
         Texts for each segment, if `testset` is a list or a dictionary of lists.
     count
         Number of translations.
-    per_language, per_document
-        At most so many translations of a language pair or of a document.
+    per
+        At most so many translations of each "language" pair, and of each "document".
     lp
         The language pair of all rows, if there is no column.
     human
@@ -243,13 +242,12 @@ def worst(
     >>> [(row.row.item, row.reason) for row in result.rows]
     [(1, 'empty'), (2, 'low score')]
     """
-    for name, limit in {
-        "count": count, "per_language": per_language, "per_document": per_document
-    }.items():  # fmt: skip
-        if limit is not None and limit < 1:
+    limits = per or {}
+    for name, limit in {"count": count, **limits}.items():
+        if limit < 1:
             raise UsageError(f"{name} is {limit}: expected 1 or more")
     texts = as_testset(testset, sources, references)
-    if per_document is not None and not texts.documents:
+    if "document" in limits and not texts.documents:
         raise UsageError("a limit per document needs document names: give them with --documents")
     rows = rows_of_testset(texts, lp)
     judged_rows = None if human is None else read_judged_rows(human)
@@ -265,7 +263,7 @@ def worst(
         range(len(rows)),
         key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
     )
-    chosen = _apply_limits(order, rows, count, per_language, per_document)
+    chosen = _apply_limits(order, rows, count, limits)
     marks = _mark_errors(loaded, rows, chosen)
     listed = [
         WorstRow(
@@ -351,27 +349,19 @@ def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
 
 
 def _apply_limits(
-    order: Sequence[int],
-    rows: Sequence[Row],
-    count: int,
-    per_language: int | None,
-    per_document: int | None,
+    order: Sequence[int], rows: Sequence[Row], count: int, limits: Mapping[str, int]
 ) -> list[int]:
     """Return the first rows of an order that are within all limits."""
     seen: Counter[tuple[str, ...]] = Counter()
     chosen: list[int] = []
     for n in order:
-        keys = {
-            ("language", rows[n].lp): per_language,
-            ("document", rows[n].lp, rows[n].document): per_document,
-        }
-        if any(limit is not None and seen[key] >= limit for key, limit in keys.items()):
+        lp, document = rows[n].lp, rows[n].document
+        keys = [("language", lp), ("document", lp, document)]
+        if any(key[0] in limits and seen[key] >= limits[key[0]] for key in keys):
             continue
-        seen.update([*keys])
+        seen.update(keys)
         chosen.append(n)
-        if len(chosen) == count:
-            break
-    return chosen
+    return chosen[:count]
 
 
 def _mark_errors(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from tertium.core.errors import UsageError
@@ -13,19 +12,19 @@ from tertium.files.text_inputs import InputFiles
 from tertium.metrics.judge.server_options import JudgeServer
 
 
-def parse_limits(texts: Sequence[str]) -> dict[str, int]:
-    """Parse the values of --per.
+def parse_limit(text: str) -> tuple[str, int]:
+    """Parse a value of --per.
 
-    >>> parse_limits(["language=20", "document=5"])
-    {'language': 20, 'document': 5}
+    >>> parse_limit("language=20")
+    ('language', 20)
     """
-    limits: dict[str, int] = {}
-    for text in texts:
-        name, _, count = text.partition("=")
-        if name not in ("language", "document") or not count.isdecimal():
-            raise UsageError(f"--per {text}: expected language=N or document=N")
-        limits[name] = int(count)
-    return limits
+    name, _, count = text.partition("=")
+    if name not in ("language", "document") or not count.isdecimal():
+        raise UsageError(f"{text}: expected language=N or document=N")
+    return name, int(count)
+
+
+Limit = Annotated[tuple[str, int], Option(metavar="NAME=N", type=parse_limit)]
 
 
 def worst_of_files(
@@ -36,7 +35,7 @@ def worst_of_files(
     *,
     human: Annotated[InFiles, Option(group="Input")] = (),
     count: Annotated[int, Option("-n", "--count", group="Output")] = 50,
-    per: Annotated[tuple[str, ...], Option(metavar="NAME=N", group="Output")] = (),
+    per: Annotated[tuple[Limit, ...], Option(group="Output")] = (),
 ) -> WorstSegments:
     """List the translations most in need of attention, over systems and languages.
 
@@ -61,7 +60,6 @@ def worst_of_files(
     Then come critical findings of `tertium check`, then the highest chances of a serious error. A
     column lp (en-de) gives each row its own language pair.
     """
-    limits = parse_limits(per)
     texts = inputs.read()
     specs = metrics.metrics or default_metric(texts.testset, texts.target_language)
     loaded = metrics.load_specs(specs)
@@ -70,8 +68,7 @@ def worst_of_files(
         texts.testset,
         [metric.spec for metric in loaded],
         count=count,
-        per_language=limits.get("language"),
-        per_document=limits.get("document"),
+        per=dict(per),
         lp=inputs.language_pair,
         human=human or None,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
-from tertium.core.result import Result, Table, View, format_number
+from tertium.core.result import Result, Table, View
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
@@ -66,22 +66,12 @@ class ScoreView:
             return evaluation.segment_table(include_texts=self.with_texts)
         return evaluation.document_table() if self.document_level else evaluation.system_table()
 
-    def bare_scores(self, evaluation: Evaluation, width: int | None) -> str:
-        """Return one line of scores, one per metric, for each system, document or segment."""
-        lines: list[str] = []
-        for system in evaluation.systems:
-            scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
-            decimals = [own.decimals if width is None else width for own in scores]
-            if self.sentence_level:
-                columns = [own.segments.tolist() for own in scores]
-            elif self.document_level:
-                documents = evaluation.testset.documents
-                columns = [[*own.documents(documents).values()] for own in scores]
-            else:
-                columns = [[own.system] for own in scores]
-            for row in zip(*columns, strict=True):
-                lines.append("\t".join(map(format_number, row, decimals)) + "\n")
-        return "".join(lines)
+
+def format_scores(table: Table) -> str:
+    """Return one line of scores, one per metric, for each row of a table."""
+    columns = [replace(column, text=None) for column in table.columns if column.adjustable]
+    rows = [[column.cell(row).text for column in columns] for row in table.rows]
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def score_files(
@@ -175,7 +165,7 @@ def score_files(
         printed=[table, *results.slice_tables()],
         table=results.slice_table() if tests.by else table,
         json=results.plain_records(segments=view.sentence_level),
-        bare=view.bare_scores(evaluation, display.width) if view.score_only else None,
+        bare=format_scores(table.with_decimals(display.width)) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
         files=pairs,
     )
