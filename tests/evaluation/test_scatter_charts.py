@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.core.errors import UsageError
 from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.draw import draw
-from tertium.studies import scatter_charts
 from tertium.studies.scatter_charts import make_scatter_charts
 
 
@@ -79,9 +77,3 @@ def test_scatter_shows_each_judged_point_and_its_correlation():
     negated = make_scatter_charts(sets, negated={first})
     assert f">−{first}<" in draw(negated[0])
     assert f">{second}<" in draw(negated[2])
-
-
-def test_too_many_scatter_plots_are_an_error(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(scatter_charts, "MAX_PANELS", 3)
-    with pytest.raises(UsageError, match="4 panels: too many panels"):
-        study.write(tmp_path / "x.svg")

@@ -2,7 +2,7 @@
 
 accept    is this translation good enough? precision and recall over thresholds
 choose    which output of a segment is best? reranking
-defer     does the metric's uncertainty predict its errors? calibration and risk-coverage
+defer     does the metric's uncertainty predict its errors? risk-coverage
 """
 
 from __future__ import annotations
@@ -178,47 +178,15 @@ def risk_coverage(errors: ArrayLike, uncertainty: ArrayLike) -> RiskCurve:
     return RiskCurve(kept_counts / len(sizes), risk, ideal)
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorCalibration:
-    """Expected and observed errors (root mean squares) in bins from the most certain on."""
-
-    expected: FloatArray
-    observed: FloatArray
-    counts: IntArray
-
-    @property
-    def gap(self) -> float:
-        """The mean distance of expected and observed errors, weighted by bin size."""
-        return float(np.average(np.abs(self.expected - self.observed), weights=self.counts))
-
-
-def calibrate_errors(
-    errors: ArrayLike, uncertainty: ArrayLike, *, bins: int = 10
-) -> ErrorCalibration:
-    """Compare the standard deviations that a metric predicts with its errors.
-
-    >>> calibration = calibrate_errors([1.0, -1.0, 3.0, -3.0], [1.0, 1.0, 2.0, 2.0], bins=2)
-    >>> calibration.expected.tolist(), calibration.observed.tolist(), calibration.gap
-    ([1.0, 2.0], [1.0, 3.0], 0.5)
-    """
-    observed, expected = _common_values(errors, uncertainty)
-    parts = [p for p in np.array_split(np.argsort(expected, kind="stable"), bins) if len(p)]
-    return ErrorCalibration(
-        expected=np.array([np.sqrt((expected[p] ** 2).mean()) for p in parts]),
-        observed=np.array([np.sqrt((observed[p] ** 2).mean()) for p in parts]),
-        counts=np.array([len(p) for p in parts]),
-    )
-
-
-def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
-    """Return the errors of a metric in human units by the best linear fit (NaN), and its slope."""
+def residuals(human: ArrayLike, metric: ArrayLike) -> FloatArray:
+    """Return the errors of a metric in human units by the best linear fit, or NaN."""
     human_scores = to_float_array(human, "human scores")
     scores = to_float_array(metric, "metric scores")
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if is_known.sum() < 2 or np.ptp(scores[is_known]) == 0:
         raise DataError("residuals need two translations with different metric scores")
     slope, shift = np.polyfit(scores[is_known], human_scores[is_known], 1)
-    return np.where(is_known, human_scores - slope * scores - shift, np.nan), float(slope)
+    return np.where(is_known, human_scores - slope * scores - shift, np.nan)
 
 
 def summarize_decisions(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:

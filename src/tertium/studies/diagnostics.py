@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -19,11 +19,11 @@ from tertium.core.arrays import FloatArray
 from tertium.core.charts import DotChart
 from tertium.core.errors import DataError, UsageError
 from tertium.core.resampling import percentile_interval
-from tertium.core.result import Column, Result, Section, Table, format_number
+from tertium.core.result import Column, Result, Section, Table, interval_columns
 from tertium.core.runtime import track_progress
 from tertium.evaluation.judged import JudgedSets
-from tertium.studies import score_checks, text_checks
-from tertium.studies.diagnostic_data import DiagnosticData, DiagnosticRow, average
+from tertium.studies import diagnostic_checks as checks
+from tertium.studies.diagnostic_checks import DiagnosticData, DiagnosticRow, average
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class DiagnosticCheck:
 
     `measure` returns rows of values. The sentence about a series is `reading`, a format of its
     `name`, and of its `first`, `last`, `low`est and `high`est value and their rows.
-    Charts mark the `reference_value` and show at least `axis_range`.
+    Charts mark the `reference_value`.
     """
 
     name: str
@@ -42,41 +42,37 @@ class DiagnosticCheck:
     reading: str
     note: str = ""
     reference_value: float = 0.0
-    axis_range: tuple[float, float] = (np.nan, np.nan)
 
 
-SHARES = (0.0, 1.0)
 CHECKS = (
     DiagnosticCheck(
         name="sentinels",
         question="Can human agreement be reached without comparing texts?",
         label="Pearson r with human scores",
-        measure=score_checks.check_sentinels,
+        measure=checks.check_sentinels,
         reading="{name}: {last_row} reaches r = {last:.3f}, {first_row} {first:.3f}",
         note="sentinels: ridge regressions on surface features, cross-fitted in "
-        f"{score_checks.FOLDS} folds",
+        f"{checks.FOLDS} folds",
     ),
     DiagnosticCheck(
         name="chance",
         question="How far is acc_eq* above chance?",
         label="acc_eq* by item",
-        measure=score_checks.check_chance,
+        measure=checks.check_chance,
         reading="{name} reaches {first:.3f}, its shuffled scores {last:.3f}",
-        axis_range=SHARES,
     ),
     DiagnosticCheck(
         name="bad outputs",
         question="Are outputs that are not translations scored low?",
         label="share of real translations that score lower",
-        measure=text_checks.check_bad_outputs,
+        measure=checks.check_bad_outputs,
         reading="{name} rates {high_row} above {high:.0%} of outputs",
-        axis_range=SHARES,
     ),
     DiagnosticCheck(
         name="references",
         question="How does it depend on the reference?",
         label="Pearson r with human scores",
-        measure=text_checks.check_references,
+        measure=checks.check_references,
         reading="{name} reaches r = {last:.3f} with another segment's reference instead of "
         "{first:.3f}",
         note="the same translations in every row",
@@ -85,38 +81,37 @@ CHECKS = (
         name="length",
         question="Does the score depend on text length?",
         label="change of the mean score, in standard deviations",
-        measure=text_checks.check_length,
+        measure=checks.check_length,
         reading="{name} changes by {last:+.2f} standard deviations with the longest texts",
-        note=f"joined texts are among the best {text_checks.GOOD_SHARE:.0%} by human score",
+        note=f"joined texts are among the best {checks.GOOD_SHARE:.0%} by human score",
     ),
     DiagnosticCheck(
         name="order",
         question="Does a score depend on the other segments of the batch?",
         label="largest change of a score",
-        measure=text_checks.check_order,
+        measure=checks.check_order,
         reading="{name} changes by at most {high:.3g}",
     ),
     DiagnosticCheck(
         name="domains",
         question="Is human agreement similar in all domains, documents or lengths?",
         label="Pearson r with human scores",
-        measure=score_checks.check_domains,
+        measure=checks.check_domains,
         reading="{name} agrees least on {low_row} ({low:.3f}), most on {high_row} ({high:.3f})",
     ),
     DiagnosticCheck(
         name="best systems",
         question="Are the best systems ordered correctly?",
         label="share of system pairs in human order",
-        measure=score_checks.check_best_systems,
+        measure=checks.check_best_systems,
         reading="{name} orders {first:.0%} of all pairs, {last:.0%} among the best",
         reference_value=0.5,
-        axis_range=SHARES,
     ),
     DiagnosticCheck(
         name="interference",
         question="Does it overrate the outputs it prefers?",
         label="gain of the chosen outputs, in standard deviations",
-        measure=score_checks.check_interference,
+        measure=checks.check_interference,
         reading="{name}: {last:+.2f} under human scores, up to {high:+.2f} {high_row}",
     ),
 )
@@ -168,46 +163,22 @@ class Diagnostic(DiagnosticCheck):
             high_row=names[high],
         )
 
-    def records(self) -> dict[str, Any]:
-        """Return all values as plain values, for JSON."""
-        rows = []
-        for name, values, bounds in zip(self.rows, self.values, self.intervals, strict=True):
-            own = dict(zip(self.series, values.tolist(), strict=True))
-            intervals = dict(zip(self.series, bounds.tolist(), strict=True))
-            rows.append({"row": name, **own, "intervals": intervals})
-        return {
-            "doubt": self.name,
-            "question": self.question,
-            "measure": self.label,
-            "reading": self.summary,
-            "rule": self.reference_value,
-            "rows": rows,
-            "notes": list(self.notes),
-        }
-
     def table(self) -> Table:
         """Return rows x series."""
         names = [*self.rows]
         columns = [Column("", names.__getitem__)]
-        columns += [self._series_column(n) for n in range(len(self.series))]
+        for n, series in enumerate(self.series):
+            columns += interval_columns(series, partial(self._figures, n), 2)
         between = ""
         if not np.isnan(self.intervals).all():
             between = "; in brackets 95 % bootstrap intervals over items"
         notes = [self.summary, f"values: {self.label}{between}", *self.notes]
         return Table(columns, range(len(names)), f"{self.name}: {self.question}", notes)
 
-    def _series_column(self, series: int) -> Column:
-        """Return values with their intervals, which have one decimal less."""
-        values, intervals = self.values[:, series].tolist(), self.intervals[:, series]
-
-        def text(row: int, decimals: int) -> str:
-            value, (low, high) = format_number(values[row], decimals), intervals[row]
-            if np.isnan(low):
-                return value
-            digits = max(decimals - 1, 0)
-            return f"{value} [{low:z.{digits}f}, {high:z.{digits}f}]"
-
-        return Column(self.series[series], values.__getitem__, 3, text=text, adjustable=True)
+    def _figures(self, series: int, row: int) -> tuple[float, float, float]:
+        """Return a value and its interval."""
+        low, high = self.intervals[row, series].tolist()
+        return float(self.values[row, series]), low, high
 
     def chart(self) -> DotChart:
         """Return rows x series with their intervals; a line marks the reference value."""
@@ -220,7 +191,6 @@ class Diagnostic(DiagnosticCheck):
             values=self.values,
             intervals=self.intervals,
             reference_value=self.reference_value,
-            axis_range=self.axis_range,
         )
 
 
@@ -230,11 +200,6 @@ class DiagnosticReport(Result):
 
     diagnostics: tuple[Diagnostic, ...]
     skipped: Mapping[str, str]
-
-    def records(self) -> dict[str, Any]:
-        """Return all diagnostics as plain values, for JSON."""
-        records = [diagnostic.records() for diagnostic in self.diagnostics]
-        return {"doubts": records, "not_asked": dict(self.skipped)}
 
     def tables(self) -> list[Table]:
         """Return one table per diagnostic."""
@@ -254,10 +219,10 @@ class DiagnosticReport(Result):
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per value."""
         rows = []
-        for diagnostic in self.diagnostics:
-            for record in diagnostic.records()["rows"]:
-                for series, (low, high) in record["intervals"].items():
-                    rows.append((diagnostic.name, record["row"], series, record[series], low, high))
+        for own in self.diagnostics:
+            for name, values, bounds in zip(own.rows, own.values, own.intervals, strict=True):
+                cells = zip(own.series, values.tolist(), bounds.tolist(), strict=True)
+                rows += [(own.name, name, series, value, *pair) for series, value, pair in cells]
         names = "diagnostic row series value low high".split()
         return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
 

@@ -22,7 +22,6 @@ from tertium.core.result import (
 from tertium.evaluation.judged import JudgedSets
 from tertium.meta.decisions import (
     acceptance_curve,
-    calibrate_errors,
     rerank_outputs,
     residuals,
     risk_coverage,
@@ -134,19 +133,14 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
     return Decisions(rows=rows, min_good_score=min_good_score)
 
 
-def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, Any]:
-    """Return risk and calibration of a metric that predicts its uncertainty."""
-    errors, slope = residuals(human, scores)
-    curve = risk_coverage(errors, deviation)
-    calibration = calibrate_errors(errors, abs(slope) * deviation)
+def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, float]:
+    """Return how well predicted uncertainty orders the errors of a metric."""
+    curve = risk_coverage(residuals(human, scores), deviation)
     return {
-        "area": curve.area,
-        "mean_error": curve.flat,
-        "ideal_area": curve.ideal,
         "skill": curve.skill,
-        "expected_error": calibration.expected.tolist(),
-        "observed_error": calibration.observed.tolist(),
-        "calibration_gap": calibration.gap,
+        "area": curve.area,
+        "ideal_area": curve.ideal,
+        "mean_error": curve.flat,
     }
 
 

@@ -26,7 +26,7 @@ from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import STATISTICS, Level, resolve_statistic, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.scorer import format_signature
-from tertium.studies.scatter_charts import check_panels, make_scatter_charts
+from tertium.studies.scatter_charts import make_scatter_charts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,33 +87,27 @@ class AgreementStudy(JudgedSets, Result):
 
         p-values and slices have a row for each value, too; `by` names the slices.
         """
-        is_single = len(self.results.by_statistic()) == 1
-        if is_single and not p_values and not self.slices:
+        if len(self.results.by_statistic()) == 1 and not p_values and not self.slices:
             return self.results.agreement_table(intervals=intervals)
-        names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
         rows = []
         for by, results in {"": self.results, **self.slices}.items():
             for task in results.tasks:
                 for record in task.records():
                     low, high = record["interval"]
                     row = {**record, "set": task.task.label, "low": low, "high": high, "by": by}
-                    rows.append(row)
+                    others = {name: p for name, p in row["p_better_than"].items() if p_values}
+                    others.pop(row["metric"], None)
+                    rows += [{**row, "other": name, "p": p} for name, p in others.items()]
+                    rows += [] if p_values else [row]
+        names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
         if p_values:
             names = ["metric", "other", "statistic", "set", "p"]
-            rows = [
-                {**row, "other": other, "p": p}
-                for row in rows
-                for other, p in row["p_better_than"].items()
-                if other != row["metric"]
-            ]
         names += ["by"] if self.slices else []
         return Table([Column(name, itemgetter(name)) for name in names], rows)
 
     def charts(self) -> list[ScatterChart]:
         """Return scatter plots of metric and human scores: a row per metric, a column per set."""
-        charts = make_scatter_charts(self.sets, level=self.level, negated=self.negated_metrics)
-        check_panels(charts)
-        return charts
+        return make_scatter_charts(self.sets, level=self.level, negated=self.negated_metrics)
 
     def warning_lines(self) -> list[str]:
         """Return why judgments or metric scores were not used."""

@@ -7,11 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tertium.core.charts import Axis, ScatterChart
-from tertium.core.errors import UsageError
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import describe_correlation
-
-MAX_PANELS = 120  # in one file
 
 
 def make_scatter_charts(
@@ -24,15 +21,6 @@ def make_scatter_charts(
         name = f"−{metric}" if metric in negated else metric
         charts += [_make_chart(dataset, metric, name, level, row) for dataset in sets]
     return charts
-
-
-def check_panels(charts: Sequence[ScatterChart]) -> None:
-    """Raise an error if there are too many plots for one file."""
-    if len(charts) > MAX_PANELS:
-        raise UsageError(
-            f"{len(charts)} panels: too many panels for one figure (at most {MAX_PANELS}); select "
-            "fewer metrics or datasets"
-        )
 
 
 def _make_chart(

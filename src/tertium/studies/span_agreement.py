@@ -7,7 +7,7 @@ annotations. If several raters annotated a translation, it is compared with each
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # system and item
 MAX_CATEGORIES = 12  # in tables
+SEVERITY, CATEGORY = "severity ", "category "  # kinds of rows
 NOTES = (
     "character level as in WMT25, half credit for a wrong severity; WMT23 F1: as in WMT23",
     "span F1: one-to-one matches by overlap, half credit for a wrong severity; "
@@ -60,13 +61,14 @@ NOTES = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanResult:
-    """One metric on one set: rows (credit, human, metric) of each method, severity and category."""
+    """One metric on one set: rows (credit, human, metric), a row for each translation and rater.
+
+    `rows` are by counting method, and characters by severity ("severity major") and category.
+    """
 
     metric: str
     set: str
     rows: Mapping[str, FloatArray]
-    severities: Mapping[str, FloatArray]
-    categories: Mapping[str, FloatArray]
     interval: Interval | None = None
 
     @property
@@ -94,24 +96,19 @@ class SpanResult:
             columns=COLUMNS,
         )
 
+    def kinds(self, prefix: str) -> list[str]:
+        """Return the severities or categories that human raters marked, most frequent first."""
+        names = [name for name in self.rows if name.startswith(prefix)]
+        return sorted(names, key=lambda name: -self.rows[name][:, 1].sum())
+
     def records(self) -> dict[str, Any]:
         """Return all values as plain values."""
         counted = {
             name: {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
             for name, rows in self.rows.items()
         }
-        return {
-            "metric": self.metric,
-            "set": self.set,
-            "rows": len(self.rows["characters"]),
-            **counted,
-            "f1_interval": self.f1_interval[1:],
-            "severities": {name: vars(micro(rows)) for name, rows in self.severities.items()},
-            "categories": {
-                name: {"recall": micro(rows).recall, "characters": float(rows[:, 1].sum())}
-                for name, rows in self.categories.items()
-            },
-        }
+        bounds = self.f1_interval[1:]
+        return {"metric": self.metric, "set": self.set, "f1_interval": bounds, **counted}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,13 +141,13 @@ class SpanStudy(Result):
             count = f"{len(results[0].rows['characters']):,} human annotations"
             notes = [*NOTES, *self._notes(name, results)]
             tables.append(Table(overall_columns(), results, f"Error spans, {name}: {count}", notes))
-            if severities := results[0].severities:
+            if severities := results[0].kinds(SEVERITY):
                 columns = [Column("metric")]
                 for severity in severities:
                     columns += _severity_columns(severity)
                 tables.append(Table(columns, results, f"By severity, {name}"))
-            if results[0].categories:
-                tables.append(_category_table(name, results))
+            if categories := results[0].kinds(CATEGORY):
+                tables.append(_category_table(name, categories, results))
         return tables
 
     def file_table(self, suffix: str = "") -> Table:
@@ -172,46 +169,51 @@ class SpanStudy(Result):
         return notes
 
 
-def _figure_column(name: str, get: Callable[[Any], float] | str, group: str = "") -> Column:
-    return Column(name, get, 3, group=group, adjustable=True)
+def figure_column(name: str, kind: str, figure: str, *, is_mean: bool = False) -> Column:
+    """Return precision, recall or F1 of a kind of rows: of their sum, or their mean."""
+
+    def value(row: SpanResult) -> float:
+        rows = row.rows[kind]
+        figures = macro(rows) if is_mean else micro(rows)
+        number: float = getattr(figures, figure)
+        return number
+
+    return Column(name, value, 3, adjustable=True)
 
 
 def overall_columns() -> list[Column]:
     """Return columns of overall results; rows are results of one metric on one set."""
     return [
         Column("metric"),
-        _figure_column("precision", "overall.precision"),
-        _figure_column("recall", "overall.recall"),
+        figure_column("precision", "characters", "precision"),
+        figure_column("recall", "characters", "recall"),
         *interval_columns("F1", lambda row: row.f1_interval, mark=lambda _: "best"),
-        _figure_column("macro F1", lambda row: macro(row.rows["characters"]).f1),
-        _figure_column("WMT23 F1", lambda row: micro(row.rows["characters-once"]).f1),
-        _figure_column("span F1", lambda row: micro(row.rows["spans"]).f1),
-        _figure_column("span macro F1", lambda row: macro(row.rows["spans"]).f1),
+        figure_column("macro F1", "characters", "f1", is_mean=True),
+        figure_column("WMT23 F1", "characters-once", "f1"),
+        figure_column("span F1", "spans", "f1"),
+        figure_column("span macro F1", "spans", "f1", is_mean=True),
     ]
 
 
-def _severity_columns(severity: str) -> list[Column]:
-    def column(heading: str, name: str) -> Column:
-        def figure(row: SpanResult) -> float:
-            value: float = getattr(micro(row.severities[severity]), name)
-            return value
-
-        return _figure_column(f"{severity} {heading}", figure, severity)
-
-    return [column("P", "precision"), column("R", "recall"), column("F1", "f1")]
+def _severity_columns(kind: str) -> list[Column]:
+    severity = kind.removeprefix(SEVERITY)
+    figures = {"P": "precision", "R": "recall", "F1": "f1"}
+    return [figure_column(f"{severity} {head}", kind, own) for head, own in figures.items()]
 
 
-def _category_table(name: str, results: Sequence[SpanResult]) -> Table:
-    """Return the recall of each category's characters, most frequent first."""
-    sizes = {c: float(rows[:, 1].sum()) for c, rows in results[0].categories.items()}
-    frequent = sorted(sizes, key=lambda category: -sizes[category])
-    columns = [Column("category", str), count_column("characters", lambda c: int(sizes[c]))]
+def _category_table(name: str, categories: Sequence[str], results: Sequence[SpanResult]) -> Table:
+    """Return the recall of each category's characters."""
+    sizes = {category: int(results[0].rows[category][:, 1].sum()) for category in categories}
+    columns = [
+        Column("category", lambda category: category.removeprefix(CATEGORY)),
+        count_column("characters", sizes.__getitem__),
+    ]
     for result in results:
-        recalls = {c: micro(rows).recall for c, rows in result.categories.items()}
-        columns.append(_figure_column(result.metric, recalls.__getitem__))
-    hidden = len(frequent) - MAX_CATEGORIES
+        recalls = {category: micro(result.rows[category]).recall for category in categories}
+        columns.append(Column(result.metric, recalls.__getitem__, 3, adjustable=True))
+    hidden = len(categories) - MAX_CATEGORIES
     notes = [f"{hidden} rarer categories are in the JSON output (-f json)"] if hidden > 0 else []
-    return Table(columns, frequent[:MAX_CATEGORIES], f"Recall by category, {name}", notes)
+    return Table(columns, categories[:MAX_CATEGORIES], f"Recall by category, {name}", notes)
 
 
 def compare_spans(
@@ -230,9 +232,8 @@ def compare_spans(
     """
     check_resamples(resamples, least=0)
     human_data = inputs.read()
-    inputs.check_excluded(
-        {n: [s for s, _ in own.error_annotations()] for n, own in human_data.items()}
-    )
+    annotated = {name: find_annotated(own) for name, own in human_data.items()}
+    inputs.check_excluded({name: [s for s, _ in own] for name, own in annotated.items()})
     loaded = load_metrics(metrics) if metrics else []
     files: dict[str, list[HumanData]] = {}
     for file in as_list(spans):
@@ -245,12 +246,15 @@ def compare_spans(
     p_values: dict[str, FloatArray] = {}
     excluded_counts: dict[str, int] = {}
     for name, entry in track_progress(list(human_data.items()), "comparing"):
-        annotated = AnnotatedSet.of(entry, inputs.exclude)
-        scorable = annotated.keep_scorable(loaded)
-        excluded_counts[name] = len(annotated.segments) - len(scorable.segments)
-        marked = {metric.spec: scorable.mark(metric) for metric in loaded}
-        marked |= {metric: scorable.find(metric, own) for metric, own in files.items()}
-        results = [scorable.count(metric, name, own) for metric, own in marked.items()]
+        texts = {key: s for key, s in annotated[name].items() if key[0] not in inputs.exclude}
+        scorable = compress(texts.items(), find_scorable_by_all([*texts.values()], loaded))
+        segments = dict(scorable) or texts
+        excluded_counts[name] = len(texts) - len(segments)
+        marked = {metric.spec: mark_spans(metric, name, segments) for metric in loaded}
+        for metric, entries in files.items():
+            matching = [own for own in entries if not (own.lp and entry.lp) or own.lp == entry.lp]
+            marked[metric] = find_spans(metric, matching, segments)
+        results = [count_spans(metric, name, entry, own) for metric, own in marked.items()]
         if resamples:
             scores = [result.scores for result in results]
             drawn = bootstrap(scores, resamples=resamples, seed=seed)
@@ -265,6 +269,18 @@ def compare_spans(
         p_values=p_values,
         excluded_counts=excluded_counts,
     )
+
+
+def find_annotated(entry: HumanData) -> dict[Key, Segment]:
+    """Return the translations whose errors human raters marked."""
+    texts = entry.texts()
+    annotated = {key: texts[key] for key in entry.error_annotations() if key in texts}
+    if not annotated:
+        raise DataError(
+            f"{entry.title}: no error annotations of known texts: give judgments "
+            "with spans (see docs/meta-evaluation/human-judgments.md)"
+        )
+    return annotated
 
 
 def read_spans(file: PathLike) -> list[HumanData]:
@@ -289,84 +305,56 @@ def read_spans(file: PathLike) -> list[HumanData]:
     return read_human_data(file)
 
 
-@dataclass(frozen=True)
-class AnnotatedSet:
-    """Translations with the spans that each rater marked."""
+def mark_spans(metric: Metric, name: str, segments: Mapping[Key, Segment]) -> dict[Key, Spans]:
+    """Return the spans that a metric marks; warn if it marks nothing and could mark more."""
+    marked: dict[Key, Spans] = dict(
+        zip(segments, metric.mark_errors([*segments.values()]), strict=True)
+    )
+    if (note := span_note(metric)) and not any(marked.values()):
+        logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, note)
+    return marked
 
-    title: str
-    lp: str
-    segments: Mapping[Key, Segment]
-    human: Mapping[Key, list[tuple[Any, ...]]]
 
-    @classmethod
-    def of(cls, entry: HumanData, exclude: Sequence[str]) -> AnnotatedSet:
-        """Return the annotated translations of systems that are not excluded."""
-        texts, marked = entry.texts(), entry.error_annotations()
-        human = {
-            k: split_by_rater(m) for k, m in marked.items() if k[0] not in exclude and k in texts
-        }
-        if not human:
-            raise DataError(
-                f"{entry.title}: no error annotations of known texts: give judgments "
-                "with spans (see docs/meta-evaluation/human-judgments.md)"
-            )
-        return cls(entry.title, entry.lp, {key: texts[key] for key in human}, human)
-
-    def keep_scorable(self, metrics: Sequence[Metric]) -> AnnotatedSet:
-        """Keep translations with the inputs of all metrics, or all if none has them."""
-        mask = find_scorable_by_all([*self.segments.values()], metrics)
-        segments = dict(compress(self.segments.items(), mask)) or self.segments
-        return replace(self, segments=segments)
-
-    def mark(self, metric: Metric) -> list[Spans]:
-        """Return the spans that a metric marks; warn if it marks nothing and could mark more."""
-        spans: list[Spans] = [*metric.mark_errors([*self.segments.values()])]
-        if (note := span_note(metric)) and not any(spans):
-            logger.warning("warning: %s: %s: no spans; %s", self.title, metric.spec, note)
-        return spans
-
-    def find(self, metric: str, entries: Sequence[HumanData]) -> list[Spans]:
-        """Return the spans that files of a metric have, in any language pairs."""
-        marked: dict[Key, Spans] = {}
-        texts: dict[Key, Segment] = {}
-        for entry in entries:
-            if entry.lp and self.lp and entry.lp != self.lp:
-                continue
-            for key, own in entry.error_annotations().items():
-                if key in marked:
-                    raise DataError(
-                        f"{metric}: item {key[1]} of system {key[0]!r} is marked twice: "
-                        "if these are two metrics, give the files different names"
-                    )
-                marked[key] = own.spans
-            texts |= entry.texts()
-        if missing := [key for key in self.segments if key not in marked]:
-            system, item = missing[0]
-            raise DataError(
-                f"{metric}: no spans for {len(missing)} of {len(self.segments)} translations "
-                f"judged in {self.title}, first item {item} of system {system!r}"
-            )
-        for key, segment in self.segments.items():
-            if key in texts and texts[key].hypothesis != segment.hypothesis:
+def find_spans(
+    metric: str, entries: Sequence[HumanData], segments: Mapping[Key, Segment]
+) -> dict[Key, Spans]:
+    """Return the spans of each translation in the files of a metric."""
+    marked: dict[Key, Spans] = {}
+    texts: dict[Key, Segment] = {}
+    for entry in entries:
+        for key, own in entry.error_annotations().items():
+            if key in marked:
                 raise DataError(
-                    f"{metric}: item {key[1]} of system {key[0]!r} differs from the judged text"
+                    f"{metric}: item {key[1]} of system {key[0]!r} is marked twice: "
+                    "if these are two metrics, give the files different names"
                 )
-        return [marked[key] for key in self.segments]
-
-    def count(self, metric: str, name: str, spans: Sequence[Spans]) -> SpanResult:
-        """Count agreeing errors: a row for each translation and rater."""
-        human: list[Spans] = []
-        marked: list[Spans] = []
-        lengths: list[int] = []
-        for (key, segment), own in zip(self.segments.items(), spans, strict=True):
-            for human_spans in self.human[key]:
-                human.append(human_spans)
-                marked.append(own)
-                lengths.append(len(segment.hypothesis))
-        return SpanResult(
-            metric=metric,
-            set=name,
-            rows={kind: count(human, marked, lengths) for kind, count in COUNTING_METHODS.items()},
-            severities=count_by_severity(human, marked, lengths, count_characters),
-            categories=count_by_category(human, marked, lengths, count_characters),
+            marked[key] = own.spans
+        texts |= entry.texts()
+    if missing := [key for key in segments if key not in marked]:
+        system, item = missing[0]
+        raise DataError(
+            f"{metric}: no spans for {len(missing)} of {len(segments)} judged translations, "
+            f"first item {item} of system {system!r}"
         )
+    for (system, item), segment in segments.items():
+        if texts.get((system, item), segment).hypothesis != segment.hypothesis:
+            raise DataError(
+                f"{metric}: item {item} of system {system!r} differs from the judged text"
+            )
+    return {key: marked[key] for key in segments}
+
+
+def count_spans(
+    metric: str, name: str, entry: HumanData, marked: Mapping[Key, Spans]
+) -> SpanResult:
+    """Count agreeing errors: a row for each translation and rater."""
+    annotations, texts = entry.error_annotations(), entry.texts()
+    pairs = [(key, spans) for key in marked for spans in split_by_rater(annotations[key])]
+    human = [spans for _, spans in pairs]
+    own = [marked[key] for key, _ in pairs]
+    lengths = [len(texts[key].hypothesis) for key, _ in pairs]
+    rows = {kind: count(human, own, lengths) for kind, count in COUNTING_METHODS.items()}
+    for prefix, count_by in ((SEVERITY, count_by_severity), (CATEGORY, count_by_category)):
+        counted = count_by(human, own, lengths, count_characters)
+        rows |= {f"{prefix}{kind}": values for kind, values in counted.items()}
+    return SpanResult(metric=metric, set=name, rows=rows)

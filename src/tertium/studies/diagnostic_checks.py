@@ -1,0 +1,477 @@
+"""What diagnostics measure: changes of scores, and agreement with human scores, with intervals.
+
+Sentinels are regressions that read only the source, only the translation or only the reference, so
+they cannot measure translation quality. If they agree with human scores, a metric may do so for the
+wrong reason (Perrella et al. 2024, "Guardians of the Machine Translation Meta-Evaluation: Sentinel
+Metrics Fall In!", ACL). Ours are ridge regressions on surface features (length, digits, capitals,
+punctuation, repeated words, hashed character trigrams), cross-fitted to human scores in five folds
+of the items.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
+from tertium.core.errors import DataError, TertiumError
+from tertium.core.resampling import draw_group_counts, make_rng, shuffle
+from tertium.core.segment import Segment
+from tertium.data.challenge_sets import wrong_language_sentence
+from tertium.data.human_data import HumanData, Texts
+from tertium.data.slices import slice_items
+from tertium.evaluation.rows import find_scorable_by_all
+from tertium.meta.agreement import Grouping
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.metric_agreement import MetaEvaluation
+from tertium.meta.tasks import Task
+from tertium.metrics.base.metric import Metric
+from tertium.models.ridge import fit_ridge_weights
+from tertium.text.language_identification import identify_language
+from tertium.text.scripts import is_unspaced_script
+
+SAMPLE = 200  # translations of a set that are changed and scored again
+RESAMPLES = 1000  # bootstrap samples of items
+
+Cell = tuple[str, str]  # system and item of a translation
+FOLDS, HASHES = 5, 256
+RIDGE = 10.0  # ridge strength, for standardized features
+MIN_TEXTS = 50
+SHUFFLES = 5  # shuffles of a metric's scores, averaged to the chance level
+MIN_SYSTEMS = 4
+MIN_JUDGED = 20  # translations of a slice
+MAX_SLICES = 40
+JOINED = (1, 2, 4, 8)  # numbers of joined segments
+GOOD_SHARE = 0.25  # share of translations, by human score, that count as good
+MAX_GOOD = 128
+MIN_REFERENCES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class DiagnosticRow:
+    """A row of a diagnostic: a value for each series, and values of bootstrap samples.
+
+    `draws` are (resamples, series); one draw of NaN if there is no sampling variation.
+    """
+
+    series: tuple[str, ...]
+    values: FloatArray
+    draws: FloatArray
+
+
+Rows = dict[str, DiagnosticRow]
+
+
+def average(parts: Sequence[DiagnosticRow]) -> DiagnosticRow:
+    """Return the mean of independent rows of the same series."""
+    values = nan_mean(np.stack([part.values for part in parts], axis=-1))
+    draws = nan_mean(np.stack([part.draws for part in parts], axis=-1))
+    return DiagnosticRow(parts[0].series, values, draws)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiagnosticData:
+    """Human and metric scores of one set; `metrics` are those that can score new texts."""
+
+    aligned: AlignedScores
+    human_data: HumanData
+    metrics: tuple[Metric, ...]
+    seed: int
+
+    @cached_property
+    def human(self) -> FloatArray:
+        """Human scores of each translation, (systems, items); win rates if humans compared."""
+        if self.aligned.comparisons is None:
+            return self.aligned.human
+        return self.human_data.segment_scores().values
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of the metrics that can score new texts."""
+        return tuple(metric.spec for metric in self.metrics)
+
+    @property
+    def score_tables(self) -> dict[str, FloatArray]:
+        """The scores of each metric, (systems, items)."""
+        return dict(zip(self.aligned.metrics, self.aligned.scores, strict=True))
+
+    @cached_property
+    def has_several_outputs(self) -> BoolArray:
+        """Mask of the items with two or more judged translations, (items,)."""
+        mask: BoolArray = (~np.isnan(self.human)).sum(axis=0) > 1
+        return mask
+
+    @cached_property
+    def positions(self) -> dict[Cell, tuple[int, int]]:
+        """The row and column of each judged translation."""
+        cells = np.argwhere(~np.isnan(self.human)).tolist()
+        return {(self.aligned.systems[r], self.aligned.items[c]): (r, c) for r, c in cells}
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The judged translations that all metrics can score, by a hash of their names."""
+        texts = {cell: s for cell, s in self.human_data.texts().items() if cell in self.positions}
+        scorable = compress(texts.items(), find_scorable_by_all([*texts.values()], self.metrics))
+        return dict(sorted(scorable, key=lambda entry: self.hash_names(*entry[0])))
+
+    def sample(self, count: int | None = SAMPLE) -> list[tuple[Cell, Segment]]:
+        """Sample translations to change and score again, independent of the order of files."""
+        if not self.metrics:
+            raise DataError("metrics must score texts: give them with -m")
+        if not self.texts:
+            raise DataError("the judgments have no texts")
+        return [*self.texts.items()][:count]
+
+    def hash_names(self, *names: str) -> int:
+        """Hash names together with the seed."""
+        return zlib.crc32("\t".join([str(self.seed), *names]).encode())
+
+    def score(self, segments: Sequence[Segment]) -> FloatArray:
+        """Score segments with each metric, oriented (higher is better), (metrics, segments)."""
+        return np.stack([metric.score(segments).oriented_segments for metric in self.metrics])
+
+    def make_tables(
+        self, cells: Sequence[Cell], values: Mapping[str, FloatArray]
+    ) -> dict[str, FloatArray]:
+        """Arrange values of cells (cells,) as systems x items; the others are NaN."""
+        rows, columns = np.array([self.positions[cell] for cell in cells]).T
+        tables = {}
+        for name, own in values.items():
+            tables[name] = np.full(self.human.shape, np.nan)
+            tables[name][rows, columns] = own
+        return tables
+
+    def agreement(
+        self, tables: Mapping[str, FloatArray], statistic: str, grouping: Grouping
+    ) -> DiagnosticRow:
+        """Measure the agreement of score tables with human scores, where there are scores."""
+        values = np.stack([*tables.values()])
+        human = np.where(np.isnan(values).all(axis=0), np.nan, self.human)
+        aligned = replace(
+            self.aligned,
+            metrics=tuple(tables),
+            human=human,
+            human_systems=nan_mean(human),
+            scores=values,
+            system_scores=nan_mean(values),
+            comparisons=None,
+        )
+        task = Task(
+            sets=(aligned.name,),
+            statistic=statistic,
+            grouping=grouping,
+            resamples=RESAMPLES,
+            test="none",
+        )
+        result = MetaEvaluation([aligned], seed=self.seed).run_task(task)
+        return DiagnosticRow(tuple(tables), result.values, result.replicates)
+
+    def means(
+        self, values: FloatArray, items: Sequence[str], series: Sequence[str] = ()
+    ) -> DiagnosticRow:
+        """Average values (series, units) that belong to items; series are by default metrics."""
+        draws = weighted_means(values, self.weights(items))
+        return DiagnosticRow(tuple(series) or self.metric_names, values.mean(axis=-1), draws)
+
+    def weights(self, items: Sequence[str]) -> FloatArray:
+        """Return how often bootstrap samples of items contain each unit, (resamples, units)."""
+        return draw_group_counts([*items], RESAMPLES, make_rng(self.seed))
+
+
+def weighted_means(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Average the known values (..., units) for each resample, (resamples, ...)."""
+    is_known = ~np.isnan(values)
+    total = np.moveaxis(np.where(is_known, values, 0.0) @ weights.T, -1, 0)
+    return divide(total, np.moveaxis(is_known @ weights.T, -1, 0))
+
+
+def check_sentinels(data: DiagnosticData) -> Rows:
+    """Measure Pearson's r of metrics and sentinels, over all translations and within items."""
+    if len(data.texts) < MIN_TEXTS:
+        raise DataError(f"sentinels need {MIN_TEXTS} judged texts, got {len(data.texts)}")
+    target = np.array([data.human[data.positions[cell]] for cell in data.texts])
+    folds = np.array([data.hash_names(item) % FOLDS for _, item in data.texts])
+    texts = {
+        "source only": [segment.source or "" for segment in data.texts.values()],
+        "reference only": ["".join(segment.references[:1]) for segment in data.texts.values()],
+        "translation only": [segment.hypothesis for segment in data.texts.values()],
+    }
+    sentinels = {name: cross_fit(own, target, folds) for name, own in texts.items() if any(own)}
+    tables = {**data.score_tables, **data.make_tables([*data.texts], sentinels)}
+    groupings: dict[str, Grouping] = {"all translations": "none"}
+    if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
+        groupings["within an item"] = "item"
+    agreements = [data.agreement(tables, "pearson", own) for own in groupings.values()]
+    values = np.stack([own.values for own in agreements], axis=-1)
+    draws = np.stack([own.draws for own in agreements], axis=-1)
+    return {
+        name: DiagnosticRow(tuple(groupings), values[n], draws[:, n])
+        for n, name in enumerate(tables)
+    }
+
+
+def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatArray:
+    """Predict each text by a ridge regression that was fitted on the other folds."""
+    distinct, row_of = np.unique(np.array(texts), return_inverse=True)
+    distinct_features = np.stack([surface_features(text) for text in distinct.tolist()])
+    features = distinct_features[row_of]
+    predicted = np.empty(len(texts))
+    for fold in np.unique(folds):
+        held_out = folds == fold
+        if held_out.all():
+            raise DataError("all translations are of one item")
+        middle, spread = features[~held_out].mean(axis=0), features[~held_out].std(axis=0)
+        standardized = (distinct_features - middle) / np.where(spread > 0, spread, 1.0)
+        training, mean = standardized[row_of[~held_out]], target[~held_out].mean()
+        [weights] = fit_ridge_weights(training, target[~held_out] - mean, [RIDGE / len(training)])
+        # predict distinct texts, so that equal texts have exactly equal predictions
+        predicted[held_out] = mean + (standardized @ weights)[row_of[held_out]]
+    return predicted
+
+
+def surface_features(text: str) -> FloatArray:
+    """Return the surface features of a text, (5 + HASHES,)."""
+    words, size = text.split(), max(len(text), 1)
+    plain = [
+        np.log1p(len(text)),
+        sum(map(str.isdecimal, text)) / size,
+        sum(map(str.isupper, text)) / size,
+        sum(not (c.isalnum() or c.isspace()) for c in text) / size,
+        len(set(words)) / max(len(words), 1),
+    ]
+    hashed = np.zeros(HASHES)
+    for n in range(len(text) - 2):
+        hashed[zlib.crc32(text[n : n + 3].lower().encode()) % HASHES] += 1
+    return np.concatenate([plain, np.sqrt(hashed / size)])
+
+
+def check_chance(data: DiagnosticData) -> Rows:
+    """Measure acc_eq* of a metric, of its scores shuffled within items, and of a constant score."""
+    _require_several_outputs(data)
+    rng = make_rng(data.seed)
+    is_judged = ~np.isnan(data.human)
+
+    def shuffle_outputs(table: FloatArray) -> FloatArray:
+        shuffled = table.copy()
+        for item in np.flatnonzero(data.has_several_outputs):
+            cells = is_judged[:, item], item
+            shuffled[cells] = shuffle(table[cells], rng)
+        return shuffled
+
+    tables = data.score_tables
+    shuffles = [
+        {name: shuffle_outputs(own) for name, own in tables.items()} for _ in range(SHUFFLES)
+    ]
+    constant = {name: np.where(is_judged, 0.0, np.nan) for name in tables}
+    return {
+        "the metric": data.agreement(tables, "acc-eq*", "item"),
+        "a constant score": data.agreement(constant, "acc-eq*", "item"),
+        "its shuffled scores": average([data.agreement(s, "acc-eq*", "item") for s in shuffles]),
+    }
+
+
+def _require_several_outputs(data: DiagnosticData) -> None:
+    if not data.has_several_outputs.any():
+        raise DataError("no item has two judged translations")
+
+
+def check_best_systems(data: DiagnosticData) -> Rows:
+    """Measure pairwise accuracy among all systems and among the best by human score."""
+    human = nan_mean(data.human)
+    count = int((~np.isnan(human)).sum())
+    if count < MIN_SYSTEMS:
+        raise DataError(f"needs {MIN_SYSTEMS} judged systems, got {count}")
+    weights = data.weights(data.aligned.items)
+    human_draws = weighted_means(data.human, weights)[:, None]  # (resamples, 1, systems)
+    # A resample changes system scores by as much as the means of segment scores.
+    changes = weighted_means(data.aligned.scores, weights) - nan_mean(data.aligned.scores)
+    score_draws = data.aligned.system_scores + np.nan_to_num(changes)
+    order = np.argsort(-human, kind="stable")  # unjudged systems are last
+    sizes = {"all systems": count, "the better half": count // 2, "the best 4": MIN_SYSTEMS}
+    rows = {}
+    for name, size in sizes.items():
+        best = order[: max(size, MIN_SYSTEMS)]
+        values = share_in_order(human[best], data.aligned.system_scores[:, best])
+        draws = share_in_order(human_draws[..., best], score_draws[..., best])
+        rows[name] = DiagnosticRow(data.aligned.metrics, values, draws)
+    return rows
+
+
+def share_in_order(human: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return the share of pairs (..., systems) in human order; human ties are left out."""
+    first, second = np.triu_indices(human.shape[-1], 1)
+    human_lead = np.sign(human[..., first] - human[..., second])
+    metric_lead = np.sign(scores[..., first] - scores[..., second])
+    is_counted = (human_lead != 0) & ~np.isnan(metric_lead)
+    return divide((is_counted & (human_lead == metric_lead)).sum(-1), is_counted.sum(-1))
+
+
+def check_domains(data: DiagnosticData) -> Rows:
+    """Measure Pearson's r by domain; by document or length if there are no usable domains."""
+    for column in ("domain", "document", "length"):
+        try:
+            slicing = slice_items(data.human_data, data.aligned.items, column)
+        except TertiumError:
+            continue
+        masks = {name: slicing.mask(name) for name in slicing.names}
+        large = {
+            n: mask
+            for n, mask in masks.items()
+            if np.isfinite(data.human[:, mask]).sum() >= MIN_JUDGED
+        }
+        if len(large) > 1 and len(masks) <= MAX_SLICES:
+            rows = {}
+            for name, mask in large.items():
+                tables = {n: np.where(mask, own, np.nan) for n, own in data.score_tables.items()}
+                rows[name] = data.agreement(tables, "pearson", "none")
+            return rows
+    raise DataError(f"no two domains, documents or lengths have {MIN_JUDGED} judged translations")
+
+
+def check_interference(data: DiagnosticData) -> Rows:
+    """Measure the gain of outputs that each metric prefers, under metrics and human scores."""
+    _require_several_outputs(data)
+    both = ~np.isnan(data.human) & ~np.isnan(data.aligned.scores).any(axis=0)
+    both &= both.sum(axis=0) > 1
+    if not both.any():
+        raise DataError("no item has two translations with a score of every metric")
+    scores = np.where(both, data.aligned.scores, np.nan)
+    best = scores == np.fmax.reduce(scores, axis=1)[:, None]  # ties share the choice
+    items = both.any(axis=0)
+    rows = {}
+    for name, table in {**data.score_tables, "human scores": data.human}.items():
+        centered = np.where(both, table, np.nan)
+        centered -= nan_mean(centered.T)
+        spread = float(np.nanstd(centered)) or 1.0
+        gains = np.where(best, centered / spread, np.nan)[..., items]
+        rows[f"under {name}"] = data.means(
+            nan_mean(np.swapaxes(gains, 1, 2)),
+            np.array(data.aligned.items)[items].tolist(),
+            [f"chosen by {metric}" for metric in data.aligned.metrics],
+        )
+    return rows
+
+
+def check_length(data: DiagnosticData) -> Rows:
+    """Measure the change of the mean score if good translations are joined."""
+    cells = data.sample(None)
+    least = np.quantile([data.human[data.positions[cell]] for cell, _ in cells], 1 - GOOD_SHARE)
+    good = [segment for cell, segment in cells if data.human[data.positions[cell]] >= least]
+    longest = max(JOINED)
+    segments = good[: min(len(good), MAX_GOOD) // longest * longest]
+    if len(segments) < 2 * longest:
+        raise DataError(f"fewer than {2 * longest} translations to join")
+    spread = data.score([segment for _, segment in data.sample()]).std(axis=1)
+    unit = np.where(spread > 0, spread, 1.0)[:, None]
+    means = []  # of the longest texts, (metrics, texts)
+    for size in JOINED:
+        joined = [join_segments(segments[n : n + size]) for n in range(0, len(segments), size)]
+        scores = data.score(joined) / unit
+        means.append(scores.reshape(len(scores), -1, longest // size).mean(axis=-1))
+    names = [str(n) for n in range(means[0].shape[1])]
+    return {
+        "one segment" if size == 1 else f"{size} segments joined": data.means(own - means[0], names)
+        for size, own in zip(JOINED, means, strict=True)
+    }
+
+
+def join_segments(segments: list[Segment]) -> Segment:
+    """Join hypotheses, sources, and as many references as all segments have."""
+
+    def join(texts: list[str]) -> str:
+        return ("" if is_unspaced_script(texts[0]) else " ").join(texts)
+
+    sources = [segment.source for segment in segments if segment.source is not None]
+    references = zip(*(segment.references for segment in segments), strict=False)
+    return Segment(
+        join([segment.hypothesis for segment in segments]),
+        join(sources) if len(sources) == len(segments) else None,
+        tuple(join([*texts]) for texts in references),
+    )
+
+
+def check_bad_outputs(data: DiagnosticData) -> Rows:
+    """Compare scores of outputs that are not translations with those of real ones."""
+    cells = data.sample()
+    segments = [segment for _, segment in cells]
+    sources = [segment.source or "" for segment in segments]
+    first_texts = [segment.hypothesis for segment in segments[:20]]
+    languages = [identify_language(" ".join(texts)) for texts in (sources[:20], first_texts)]
+    outputs = {
+        "empty": [""] * len(cells),
+        "fluent but unrelated": [_find_unrelated(cells, n) for n in range(len(cells))],
+        "source copied": sources,
+        "unrelated, in another language": [
+            wrong_language_sentence(n, languages) for n in range(len(cells))
+        ],
+    }
+    if not all(segment.source is not None for segment in segments):
+        del outputs["source copied"]
+    real = np.sort(data.score(segments), axis=1)
+    rows = {}
+    for name, texts in outputs.items():
+        changed = [replace(s, hypothesis=text) for s, text in zip(segments, texts, strict=True)]
+        pairs = zip(real, data.score(changed), strict=True)
+        below = np.array([np.searchsorted(own, new, "left") for own, new in pairs])
+        rows[name] = data.means(below / len(cells), [item for (_, item), _ in cells])
+    return rows
+
+
+def _find_unrelated(cells: list[tuple[Cell, Segment]], n: int) -> str:
+    """Return the next translation of another item."""
+    (_, item), segment = cells[n]
+    for (_, other_item), other in [*cells[n:], *cells[:n]]:
+        if other_item != item and other.hypothesis != segment.hypothesis:
+            return other.hypothesis
+    raise DataError("all translations are of one item")
+
+
+def check_references(data: DiagnosticData) -> Rows:
+    """Measure Pearson's r with human scores if another text replaces the reference."""
+    cells = dict(entry for entry in data.sample() if entry[1].references)
+    if len(cells) < MIN_REFERENCES:
+        raise DataError("there are no references")
+    text_systems = {system for system, _ in data.texts}
+    has_text = [system in text_systems for system in data.aligned.systems]
+    means = np.where(has_text, nan_mean(data.human), np.nan)
+    best = data.aligned.systems[int(np.nanargmax(means))]
+    best_outputs = {
+        item: s.hypothesis for (system, item), s in data.texts.items() if system == best
+    }
+    compared = {c: s for c, s in cells.items() if c[0] != best and c[1] in best_outputs} or cells
+    references = {"the reference": [s.references for s in compared.values()]}
+    for n in range(1, min(len(segment.references) for segment in cells.values())):
+        references[f"reference {n + 1} alone"] = [
+            s.references[n : n + 1] for s in compared.values()
+        ]
+    if compared is not cells:
+        references["the best system's output"] = [(best_outputs[c[1]],) for c in compared]
+    own, half = references["the reference"], len(compared) // 2
+    references["the reference of another segment"] = own[half:] + own[:half]
+    rows = {}
+    for name, texts in references.items():
+        changed = [
+            replace(s, references=own) for s, own in zip(compared.values(), texts, strict=True)
+        ]
+        scores = dict(zip(data.metric_names, data.score(changed), strict=True))
+        rows[name] = data.agreement(data.make_tables([*compared], scores), "pearson", "none")
+    return rows
+
+
+def check_order(data: DiagnosticData) -> Rows:
+    """Measure the largest change of a score in reverse order, and if scored one by one."""
+    segments = [segment for _, segment in data.sample(50)]
+    batch = data.score(segments)
+    backwards = data.score(segments[::-1])[:, ::-1]
+    alone = np.concatenate([data.score([segment]) for segment in segments[:10]], axis=1)
+    changes = {"in reverse order": batch - backwards, "one by one": batch[:, :10] - alone}
+    nothing = np.full((1, len(data.metrics)), np.nan)
+    return {
+        name: DiagnosticRow(data.metric_names, np.abs(own).max(axis=1), draws=nothing)
+        for name, own in changes.items()
+    }
