@@ -89,7 +89,7 @@ def test_named_rows_and_lower_is_better(human, capsys):
 
 def test_systems_without_row_scores_are_counted(human, capsys):
     assert main(["meta", "--human", human[0], "--resamples", "0"]) == 0
-    assert "judged system without a metric score" in capsys.readouterr().err
+    assert "judged system without a metric score" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,13 @@ from typing import Annotated, Any, Literal
 from tertium.core.errors import UsageError
 from tertium.core.options import (
     Compute,
-    Display,
     InFiles,
     Names,
     Option,
-    Output,
     Resampling,
     Significance,
 )
-from tertium.core.result import Result, View, field_values, make_page
+from tertium.core.result import field_values
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.evaluation.judged import HumanInputs, ScoredInputs, read_judged
 from tertium.evaluation.metric_choice import MetricOptions
@@ -101,14 +99,12 @@ def evaluate_metrics(
     inputs: ScoredInputs,
     metrics: JudgedMetrics,
     statistics: Statistics,
-    output: Output,
     compute: Compute,
     judge: JudgeConnection,
-    display: Display,
     *,
     confidence: Annotated[bool, Option(group="Statistics")] = False,
     pairs: Annotated[bool, Option(group="Output")] = False,
-) -> View:
+) -> AgreementStudy:
     """Measure how well metrics agree with human judgments, and whether they differ.
 
     Parameters
@@ -130,24 +126,12 @@ def evaluate_metrics(
     pair becomes a column. Scores are matched to language pairs by the file name, its folder or a
     column `lp`, and to judgments by system and segment. An .svg file has scatter plots.
     """
-    paths = output.paths(AgreementStudy)
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
     if pairs and statistics.test == "none":
         raise UsageError("--pairs needs a significance test, but --test none disables it")
     study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
-    view = View(
-        result=study,
-        printed=study.tables(intervals=confidence, p_values=pairs),
-        table=study.file_table(intervals=confidence, p_values=pairs),
-        warnings=() if display.format == "json" else None,
-        warns_aside=True,
-    )
-    files: list[tuple[Result, str]] = []
-    for path in paths:
-        content = make_page("agreement", study) if path.endswith(".html") else view
-        files.append((study if path.endswith(".svg") else content, path))
-    return replace(view, files=files)
+    return replace(study, intervals=confidence, p_values=pairs)
 
 
 def diagnose_metrics(

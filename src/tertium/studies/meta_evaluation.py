@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, get_args
 
+from tertium.core.atomic import PathLike
 from tertium.core.charts import ScatterChart
 from tertium.core.errors import UnknownNameError
-from tertium.core.result import Column, Result, Section, Table
+from tertium.core.result import Column, Result, Section, Table, make_page
 from tertium.core.specs import check_unique_names
 from tertium.evaluation.judged import (
     JudgedSets,
@@ -41,11 +43,15 @@ class AgreementStudy(JudgedSets, Result):
         The statistics that were computed.
     slices
         Results by slice, for each column that was sliced by.
+    intervals, p_values
+        Whether tables show confidence intervals, and p-values of all pairs of metrics.
     """
 
     results: Results = field(repr=False)
     statistics: tuple[str, ...]
     slices: Mapping[str, Results] = field(default_factory=dict, repr=False)
+    intervals: bool = False
+    p_values: bool = False
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
@@ -56,12 +62,24 @@ class AgreementStudy(JudgedSets, Result):
             **({"slices": sliced} if sliced else {}),
         }
 
-    def tables(self, *, intervals: bool = False, p_values: bool = False) -> list[Table]:
+    def tables(self) -> list[Table]:
         """Return tables of statistics and slices."""
-        tables = self.results.tables(intervals=intervals, p_values=p_values)
+        tables = self.results.tables(intervals=self.intervals, p_values=self.p_values)
         for by, results in self.slices.items():
-            tables += results.slice_tables(by, intervals=intervals)
+            tables += results.slice_tables(by, intervals=self.intervals)
         return tables
+
+    def contents(self) -> list[Any]:
+        """Return the tables, and what was not used."""
+        return [*self.tables(), *self.warning_lines()]
+
+    def write(self, *paths: PathLike) -> None:
+        """Write the study to files; pages have a browser of all segments."""
+        for path in paths:
+            if Path(path).suffix == ".html":
+                make_page("agreement", self).write(path)
+            else:
+                super().write(path)
 
     @property
     def page_title(self) -> str:
@@ -80,27 +98,25 @@ class AgreementStudy(JudgedSets, Result):
             sections.append(Section("Signatures", [[*dict.fromkeys(signatures)]]))
         return sections
 
-    def file_table(
-        self, suffix: str = "", *, intervals: bool = False, p_values: bool = False
-    ) -> Table:
+    def file_table(self, suffix: str = "") -> Table:
         """Return the table of one statistic, or a row for each value of several.
 
         p-values and slices have a row for each value, too; `by` names the slices.
         """
-        if len(self.results.by_statistic()) == 1 and not p_values and not self.slices:
-            return self.results.agreement_table(intervals=intervals)
+        if len(self.results.by_statistic()) == 1 and not self.p_values and not self.slices:
+            return self.results.agreement_table(intervals=self.intervals)
         rows = []
         for by, results in {"": self.results, **self.slices}.items():
             for task in results.tasks:
                 for record in task.records():
                     low, high = record["interval"]
                     row = {**record, "set": task.task.label, "low": low, "high": high, "by": by}
-                    others = {name: p for name, p in row["p_better_than"].items() if p_values}
-                    others.pop(row["metric"], None)
-                    rows += [{**row, "other": name, "p": p} for name, p in others.items()]
-                    rows += [] if p_values else [row]
+                    rivals = {name: p for name, p in row["p_better_than"].items() if self.p_values}
+                    rivals.pop(row["metric"], None)
+                    rows += [{**row, "other": name, "p": p} for name, p in rivals.items()]
+                    rows += [] if self.p_values else [row]
         names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
-        if p_values:
+        if self.p_values:
             names = ["metric", "other", "statistic", "set", "p"]
         names += ["by"] if self.slices else []
         return Table([Column(name, itemgetter(name)) for name in names], rows)
