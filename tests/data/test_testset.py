@@ -387,7 +387,7 @@ def test_system_or_document_may_be_named_0(tmp_path: Path) -> None:
         (
             '{"mt":"a","system":"x","id":0}\n{"mt":"b","system":"x","id":1}\n'
             '{"mt":"b","system":"y","id":1}\n{"mt":"a","system":"y","id":0}\n',
-            "segment 1 of system 'y' has id '1', that of 'x' has '0'; sort the rows",
+            "the rows of system 'y' have another id than those of 'x'; sort the rows",
         ),
         ("\n", "contains no segments"),
     ],
@@ -447,15 +447,19 @@ def test_segment_rejects_values_that_are_not_texts(parts: tuple[Any, ...], messa
 
 
 def test_single_file_instead_of_a_list_raises() -> None:
-    with pytest.raises(UsageError, match=r"^translations: a.txt is a single file; give a list"):
+    with pytest.raises(UsageError, match=r"^translations: expected a list of files, .*got 'a.txt'"):
         TestSet.read("a.txt")
-    with pytest.raises(UsageError, match=r"^references: r.txt is a single file; give a list"):
+    with pytest.raises(UsageError, match=r"^references: expected a list of files, .*r.txt"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^translations: expected a list of files, got {'a': 'a"):
+    with pytest.raises(
+        UsageError, match=r"^translations: expected a list of files, .*got {'a': 'a"
+    ):
         TestSet.read({"a": "a.txt"})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^references: expected a list of files, got <list_iter"):
+    with pytest.raises(
+        UsageError, match=r"^references: expected a list of files, .*got <list_iter"
+    ):
         TestSet.read(["a.txt"], iter(["r.txt"]))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^sources: expected one file, got \['s.txt'\]"):
+    with pytest.raises(UsageError, match=r"^sources_and_documents: \['s.txt'\] is not a path"):
         TestSet.read(["a.txt"], sources=["s.txt"])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^names: 'ours' is a single name; give a list"):
         TestSet.read(["a.txt"], names="ours")

@@ -53,6 +53,6 @@ def test_damaged_workbooks(tmp_path: Path) -> None:
         start = info.header_offset + 30 + len(member)
         for place in (start, start + info.compress_size // 2):
             path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
-            with pytest.raises(DataError, match=r"a.xlsx: (not an|damaged) Excel workbook"):
+            with pytest.raises(DataError, match=r"a.xlsx: not an Excel workbook, or a damaged one"):
                 [*read_workbook(path)]
         path.write_bytes(data)

@@ -16,6 +16,8 @@ from tertium.data.record_files import JSON_SUFFIXES
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
 from tertium.data.text_files import STDIN, decode_path, display_name
 
+Row = tuple[Segment, str, Mapping[str, str]]  # with its document and labels
+
 
 def check_system_name(name: Any) -> None:
     """Raise an error unless a system name is a printable text."""
@@ -116,78 +118,52 @@ def distinct_names(files: Sequence[PathLike]) -> list[str]:
     return paths
 
 
-def check_same_segments(
-    path: str, first: str, expected: Sequence[Segment], system: str, segments: Sequence[Segment]
+def check_same_rows(
+    path: str, first: str, expected: Sequence[Row], system: str, rows: Sequence[Row]
 ) -> None:
-    """Raise an error if two systems differ in their sources or references."""
-    if len(segments) != len(expected):
+    """Raise an error if two systems differ in sources, references, documents or item names."""
+    if len(rows) != len(expected):
         raise LengthError(
-            f"{path}: system {system!r} has {len(segments)} segments, {first!r} has "
+            f"{path}: system {system!r} has {len(rows)} segments, {first!r} has "
             f"{len(expected)}; every system must have the same segments in the same order"
         )
-    for number, (a, b) in enumerate(zip(expected, segments, strict=True), start=1):
-        if (a.source, a.references) == (b.source, b.references):
-            continue
-        difference = "another source or other references than"
-        remedy = "sort the rows of all systems alike"
-        if a.source is not None and a.source == b.source:  # the same segment
-            difference = "other references than" if b.references else "no reference, unlike"
-            remedy = "give a segment the same references for all systems"
-        raise DataError(
-            f"{path}: segment {number} of system {system!r} has {difference} that of {first!r}; "
-            f"{remedy}"
-        )
-
-
-def check_same_documents(
-    path: str, first: str, expected: Sequence[str], system: str, documents: Sequence[str]
-) -> None:
-    """Raise an error if two systems differ in the document of a segment."""
-    for number, (a, b) in enumerate(zip(expected, documents, strict=True), start=1):
-        if a != b:
+    for number, ((a, document, _), (b, other_document, _)) in enumerate(
+        zip(expected, rows, strict=True), start=1
+    ):
+        if (a.source, a.references) != (b.source, b.references):
+            difference = "another source or other references than"
+            remedy = "sort the rows of all systems alike"
+            if a.source is not None and a.source == b.source:  # the same segment
+                difference = "other references than" if b.references else "no reference, unlike"
+                remedy = "give a segment the same references for all systems"
             raise DataError(
-                f"{path}: segment {number} is in document {a!r} for system {first!r}, but in {b!r} "
-                f"for {system!r}; every system must have the same segments in the same order"
+                f"{path}: segment {number} of system {system!r} has {difference} that of "
+                f"{first!r}; {remedy}"
             )
-
-
-def check_same_item_names(
-    path: str,
-    first: str,
-    expected: Sequence[Mapping[str, str]],
-    system: str,
-    rows: Sequence[Mapping[str, str]],
-) -> None:
-    """Raise an error if systems have the same item names (over half in a column) in other order."""
+        if document != other_document:
+            raise DataError(
+                f"{path}: segment {number} is in document {document!r} for system {first!r}, but "
+                f"in {other_document!r} for {system!r}; every system must have the same segments "
+                "in the same order"
+            )
     for column in ITEM_NAMES:
-        names, other_names = ([row.get(column, "") for row in table] for table in (expected, rows))
-        if 2 * len({*names} & {*other_names} - {""}) <= len({*names}):
-            continue
-        for number, (a, b) in enumerate(zip(names, other_names, strict=True), start=1):
-            if a != b:
-                raise DataError(
-                    f"{path}: segment {number} of system {system!r} has {column} {b!r}, that of "
-                    f"{first!r} has {a!r}; sort the rows of all systems alike"
-                )
+        names, other_names = ([row[2].get(column, "") for row in own] for own in (expected, rows))
+        shared = {*names} & {*other_names} - {""}
+        if names != other_names and 2 * len(shared) > len({*names}):
+            raise DataError(
+                f"{path}: the rows of system {system!r} have another {column} than those of "
+                f"{first!r}; sort the rows of all systems alike"
+            )
 
 
 def check_path_lists(**lists: object) -> None:
     """Raise an error if an argument, given by its name, is not a list of paths."""
     for label, paths in lists.items():
-        if isinstance(paths, str | Path):
-            raise UsageError(f"{label}: {paths} is a single file; give a list of files, [...]")
-        if not isinstance(paths, Sequence):
-            raise UsageError(f"{label}: expected a list of files, got {short_repr(paths)}")
+        if isinstance(paths, str | os.PathLike) or not isinstance(paths, Sequence):
+            raise UsageError(f"{label}: expected a list of files, [...], got {short_repr(paths)}")
         for path in paths:
             if not isinstance(path, str | os.PathLike):
                 raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
-
-
-def check_optional_paths(**paths: object) -> None:
-    """Raise an error if an argument, given by its name, is neither a path nor None."""
-    for label, path in paths.items():
-        if not isinstance(path, str | os.PathLike | None):
-            raise UsageError(f"{label}: expected one file, got {short_repr(path)}")
 
 
 def collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from tertium.data.formats.mt_metrics_eval import find_eval_sets
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.text_files import read_lines
-from tertium.data.win_rates import annotator_agreement
 
 Record = dict[str, Any]
 
@@ -112,7 +111,7 @@ def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
 
 
 def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Record:
-    """Return the statistics of scores or comparisons, with annotator agreement if it is known."""
+    """Return the statistics of scores or comparisons."""
     systems = len(entry.systems) if any(entry.systems) else math.nan
     record: Record = {"lp": entry.lp, **({"part": part} if part else {}), "rows": len(entry)}
     record |= {"segments": len(entry.items), "systems": systems}
@@ -122,10 +121,7 @@ def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Recor
         record["mean"] = float(entry.scores.mean())
         record["highest"] = float(entry.scores.max())
     else:
-        agreements = annotator_agreement(entry) if entry.judges else ()
-        inter, intra = [agreement.kappa for agreement in agreements] or [math.nan] * 2
         record |= {"ties": entry.ties, "judges": len(entry.judges)}
-        record |= {"kappa": inter, "own kappa": intra}
     return record | {"left out": sum(entry.excluded_counts.values())}
 
 

@@ -12,7 +12,8 @@ import io
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,12 +40,10 @@ Columns = Mapping[str, Sequence[Any]]
 BYTE_ORDER_MARK = "\ufeff"
 MAX_EXCEL_ROWS = 1_048_576  # with the header
 MAX_EXCEL_CELL_LENGTH = 32_767  # characters
-NUMBER_COLUMN_WIDTH, TEXT_COLUMN_WIDTH = 14, 60  # in characters of the default font
+COLUMN_WIDTH = 60  # at most, in characters of the default font
 MARK_COLOR = "C00000"
 XLSX = ".xlsx"
 PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
-
-RowFallback = Callable[[list[str], DataError], dict[str, str] | None]
 
 logger = logging.getLogger(__name__)
 csv.field_size_limit(1 << 24)
@@ -132,7 +131,8 @@ def write_xlsx(columns: Columns, path: PathLike) -> None:
     sheet = workbook.create_sheet("tertium")
     sheet.freeze_panes = "A2"
     for place, (name, values) in enumerate(columns.items(), start=1):
-        sheet.column_dimensions[get_column_letter(place)].width = _column_width(name, values)
+        width = 4 + max(len(str(value)) for value in (name, *values))  # with the filter button
+        sheet.column_dimensions[get_column_letter(place)].width = min(width, COLUMN_WIDTH)
     sheet.append([_make_cell(sheet, name, Font(bold=True)) for name in columns])
     count = 1
     for row in _rows(columns):
@@ -164,13 +164,6 @@ def _check_excel_limits(columns: Columns, path: PathLike) -> None:
                     f"{path}, row {number}: text of {len(value):,} characters; an Excel cell holds "
                     f"{MAX_EXCEL_CELL_LENGTH:,}: write .csv"
                 )
-
-
-def _column_width(name: str, values: Sequence[Any]) -> int:
-    has_text = any(isinstance(value, str) for value in values)
-    limit = TEXT_COLUMN_WIDTH if has_text else NUMBER_COLUMN_WIDTH
-    header_width = len(name) + 4  # with the filter button
-    return min(limit, max(header_width, len(name) + 2, *(len(str(v)) + 2 for v in values)))
 
 
 def _make_cell(sheet: WriteOnlyWorksheet, value: Any, font: Font | None = None) -> WriteOnlyCell:
@@ -209,19 +202,16 @@ def read_table(
     fields: Sequence[str] | None = None,
     *,
     delimiter: str | None = None,
-    fallback: RowFallback | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a TSV or CSV file as dictionaries, each with its location.
 
     The first row is the header unless `fields` names the columns. The delimiter follows the suffix:
     comma for `.csv`, otherwise tab. CSV fields may be quoted. TSV fields are literal; a warning
     reports those that look quoted, because the quotes would be scored as text. If the last column
-    name starts with `#` and a row lacks that column, the name is a comment. `fallback` is called
-    with a row that has another number of fields: it returns a record, or None to skip the row.
-    """
+    name starts with `#` and a row lacks that column, the name is a comment."""
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    return parse_table(read_text(path), display_name(path), fields, delimiter, fallback)
+    return parse_table(read_text(path), display_name(path), fields, delimiter)
 
 
 def parse_table(
@@ -229,7 +219,6 @@ def parse_table(
     name: str,
     fields: Sequence[str] | None,
     delimiter: str,
-    fallback: RowFallback | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     rows = parse_rows(text, delimiter, name)
     quoted = 0
@@ -247,15 +236,10 @@ def parse_table(
             reject_header_row(row, header, name)
         has_comment = header[-1].startswith("#") and len(row) == len(header) - 1
         if len(row) != len(header) and not has_comment:
-            error = DataError(
+            raise DataError(
                 f"{where}: {len(row)} fields, but the header has {len(header)} "
                 f"({', '.join(header)})"
             )
-            if fallback is None:
-                raise error
-            if (record := fallback(row, error)) is not None:
-                yield where, record
-            continue
         quoted += sum(map(is_csv_quoted, row)) if delimiter == "\t" else 0
         yield where, dict(zip(header, row, strict=not has_comment))
     warn_about_csv_quotes(name, quoted)
@@ -364,35 +348,24 @@ def read_workbook(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
         import openpyxl
     try:
         workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = workbook.worksheets[0].iter_rows(values_only=True)
+        header, *rows = [list(map(_cell_text, row)) for row in sheet] or [[]]
+        workbook.close()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except Exception as error:  # openpyxl, zipfile, zlib and XML parsers have no common base
-        raise DataError(f"{path}: not an Excel workbook ({error})") from None
-    try:
-        rows = _workbook_rows(workbook, path)
-        header = [_cell_text(value) for value in next(rows, ())]
-        while header and not header[-1]:
-            header.pop()
-        if not header or not all(header):
-            raise DataError(f"{path}: the first row has to name every column, such as source, mt")
-        check_unique_columns(header, path)
-        for number, row in enumerate(rows, start=2):
-            cells = [_cell_text(value) for value in row[: len(header)]]
-            if any(cells):
-                where = f"{path}, row {number}"
-                cells += [""] * (len(header) - len(cells))
-                record = dict(zip(header, cells, strict=True))
-                check_record(record, where)
-                yield where, record
-    finally:
-        workbook.close()
-
-
-def _workbook_rows(workbook: Any, path: PathLike) -> Iterator[tuple[Any, ...]]:
-    try:
-        yield from workbook.worksheets[0].iter_rows(values_only=True)
-    except Exception as error:
-        raise DataError(f"{path}: damaged Excel workbook ({error})") from None
+        raise DataError(f"{path}: not an Excel workbook, or a damaged one ({error})") from None
+    while header and not header[-1]:
+        header.pop()
+    if not header or not all(header):
+        raise DataError(f"{path}: the first row has to name every column, such as source, mt")
+    check_unique_columns(header, path)
+    for number, row in enumerate(rows, start=2):
+        if any(row):
+            where = f"{path}, row {number}"
+            record = dict(zip_longest(header, row[: len(header)], fillvalue=""))
+            check_record(record, where)
+            yield where, record
 
 
 def _cell_text(value: Any) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import lzma
-import shutil
 import tarfile
 import tempfile
 import zlib
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from tertium.core.atomic import PathLike, open_atomic
+from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -78,26 +78,19 @@ def unpack(archive: Path, target: Path) -> Path:
 
 
 def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
-    total_bytes = 0
-    for number, member in enumerate(tar):
-        if number == MAX_FILES:
-            raise DataError(f"{archive}: more than {MAX_FILES:,} files; the archive may be damaged")
+    members = list(islice(tar, MAX_FILES + 1))
+    if len(members) > MAX_FILES or sum(member.size for member in members) > MAX_UNPACKED_BYTES:
+        raise DataError(
+            f"{archive}: more than {MAX_FILES:,} files or {MAX_UNPACKED_BYTES >> 30} GiB unpacked; "
+            "is it damaged?"
+        )
+    for member in members:
         name = PurePosixPath(member.name)
         if name.is_absolute() or ".." in name.parts or "\\" in member.name:
             raise DataError(
                 f"{archive}: member {member.name!r} would be written outside the folder"
             )
-        if not member.isfile():
-            if not member.isdir():
-                logger.warning("%s: skipped %s: neither a file nor a folder", archive, member.name)
-            continue
-        total_bytes += member.size
-        if total_bytes > MAX_UNPACKED_BYTES:
-            raise DataError(
-                f"{archive}: more than {MAX_UNPACKED_BYTES >> 30} GiB unpacked; is it damaged?"
-            )
-        file = target.joinpath(*name.parts)
-        content = tar.extractfile(member)
-        assert content is not None
-        with content, open_atomic(file, make_folder=True, durable=False) as copy:
-            shutil.copyfileobj(content, copy)
+        if member.isfile() or member.isdir():
+            tar.extract(member, target, filter="data")
+        else:
+            logger.warning("%s: skipped %s: neither a file nor a folder", archive, member.name)

@@ -226,40 +226,32 @@ class TestSet:
         """
         origin = str(path) if isinstance(path, str | os.PathLike) else "the table"
         default = record_files.default_name(path) or "system"
-        rows: dict[str, list[Segment]] = {}
-        documents: dict[str, list[str]] = {}
-        labels: dict[str, list[dict[str, str]]] = {}
+        rows: dict[str, list[consistency.Row]] = {}
         for where, raw_record in record_files.read_records(path, fields):
             record = records.lowercase_known_columns(raw_record)
             system = records.read_name(record, records.SYSTEM_NAMES, where) or default
             segment = records.segment_from_record(record, where, is_checked=True)
-            rows.setdefault(system, []).append(segment)
-            documents.setdefault(system, []).append(
-                records.read_name(record, records.DOCUMENT_NAMES, where)
-            )
-            labels.setdefault(system, []).append(records.read_labels(record))
+            document = records.read_name(record, records.DOCUMENT_NAMES, where)
+            rows.setdefault(system, []).append((segment, document, records.read_labels(record)))
         if not rows:
             raise DataError(f"{origin} contains no segments")
         first = next(iter(rows))
-        for system, segments in rows.items():
-            consistency.check_same_segments(origin, first, rows[first], system, segments)
-            consistency.check_same_documents(
-                origin, first, documents[first], system, documents[system]
-            )
-            consistency.check_same_item_names(origin, first, labels[first], system, labels[system])
-        for system in rows:
+        for system, own in rows.items():
+            consistency.check_same_rows(origin, first, rows[first], system, own)
             consistency.check_system_name(system)
-        references = tuple(s.references for s in rows[first])
+        segments = {system: [segment for segment, _, _ in own] for system, own in rows.items()}
+        references = tuple(s.references for s in segments[first])
+        documents = tuple(document for _, document, _ in rows[first])
         testset = cls._from_checked(
-            systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
+            systems={name: tuple(s.hypothesis for s in own) for name, own in segments.items()},
             references=references if any(references) else (),
-            sources=consistency.collect_sources(rows[first], origin),
-            documents=tuple(documents[first]) if any(documents[first]) else (),
-            columns=records.shared_columns(list(labels.values())),
+            sources=consistency.collect_sources(segments[first], origin),
+            documents=documents if any(documents) else (),
+            columns=records.shared_columns([[row[2] for row in own] for own in rows.values()]),
         )
         testset._check_documents()
-        for system, segments in rows.items():
-            testset._keep_segments(system, segments)
+        for system, own_segments in segments.items():
+            testset._keep_segments(system, own_segments)
         return testset
 
     @classmethod
@@ -293,10 +285,11 @@ class TestSet:
         >>> TestSet.read(["examples/system-good.en.txt"], ["examples/reference-a.en.txt"])
         <TestSet of 48 segments: system-good.en.txt>
         """
-        consistency.check_path_lists(translations=translations, references=references)
-        consistency.check_optional_paths(sources=sources, documents=documents)
-        systems = consistency.name_systems(translations, names)
         optional = [file for file in (sources, documents) if file is not None]
+        consistency.check_path_lists(
+            translations=translations, references=references, sources_and_documents=optional
+        )
+        systems = consistency.name_systems(translations, names)
         files = [*translations, *references, *optional]
         for file in files:
             consistency.check_plain_text(file)

@@ -1,4 +1,4 @@
-"""Turn pairwise comparisons into system scores and annotator agreement.
+"""Turn pairwise comparisons into system scores.
 
 All statistics are computed from two tables, the wins and ties between each pair of systems, so the
 order of the comparisons does not matter.
@@ -12,7 +12,6 @@ from typing import Literal, Self
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide, nan_mean
-from tertium.core.errors import DataError
 from tertium.data.rankings import RankingSet
 
 
@@ -75,50 +74,3 @@ def expected_wins(rankings: RankingSet) -> FloatArray:
     mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
     """
     return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnnotatorAgreement:
-    """Agreement beyond chance: kappa = (P(A) - P(E)) / (1 - P(E)).
-
-    `observed` is P(A), the proportion of `pairs` of judgments of the same comparison with the same
-    verdict. `expected` is P(E) = t^2 + 2 ((1 - t) / 2)^2, where t is the observed proportion of
-    ties. WMT has used this definition since 2011; left and right are interchangeable.
-    """
-
-    kappa: float
-    observed: float
-    expected: float
-    pairs: int
-
-
-def annotator_agreement(rankings: RankingSet) -> tuple[AnnotatorAgreement, AnnotatorAgreement]:
-    """Return inter- and intra-annotator agreement on repeated comparisons; NaN without any."""
-    has_judge = rankings.judge_indices >= 0
-    if not has_judge.any():
-        raise DataError(f"{rankings.name}: agreement cannot be computed: no annotators are named")
-    left, right = rankings.left[has_judge], rankings.right[has_judge]
-    verdicts = np.where(
-        left < right, rankings.verdicts[has_judge], 1 - rankings.verdicts[has_judge]
-    )
-    pair = np.minimum(left, right) * len(rankings.segments) + np.maximum(left, right)
-    verdict_codes = (verdicts * 2).astype(np.int64)  # 0, 1, 2
-    judge = rankings.judge_indices[has_judge]
-    tie_rate = float((verdicts == 0.5).mean())
-    expected = tie_rate**2 + 2 * ((1 - tie_rate) / 2) ** 2
-    all_pairs, all_same = _count_equal_pairs(pair), _count_equal_pairs(pair, verdict_codes)
-    intra_pairs = _count_equal_pairs(pair, judge)
-    intra_same = _count_equal_pairs(pair, judge, verdict_codes)
-    inter = _kappa(all_same - intra_same, all_pairs - intra_pairs, expected)
-    return inter, _kappa(intra_same, intra_pairs, expected)
-
-
-def _kappa(same: int, pairs: int, expected: float) -> AnnotatorAgreement:
-    observed = same / pairs if pairs else float("nan")
-    kappa = (observed - expected) / (1 - expected) if expected < 1 else float("nan")
-    return AnnotatorAgreement(kappa=kappa, observed=observed, expected=expected, pairs=pairs)
-
-
-def _count_equal_pairs(*keys: IntArray) -> int:
-    _, counts = np.unique(np.stack(keys), axis=1, return_counts=True)
-    return int((counts * (counts - 1) // 2).sum())
