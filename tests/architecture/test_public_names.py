@@ -132,9 +132,9 @@ def test_importing_tertium_loads_no_heavy_library() -> None:
 def test_the_command_line_parser_loads_no_heavy_library() -> None:
     statement = (
         "from tertium.cli import COMMANDS, load_command; "
-        "from tertium.cli.arguments import list_arguments, parameter_types; "
-        "functions = [load_command(name) for name in COMMANDS]; "
-        "[list_arguments(function, parameter_types(function)) for function in functions]"
+        "from tertium.cli.arguments import make_parser, parameter_types; "
+        "functions = {name: load_command(name) for name in COMMANDS}; "
+        "[make_parser(name, own, parameter_types(own)) for name, own in functions.items()]"
     )
     assert not modules_loaded_by(statement) & set(HEAVY)
 

@@ -142,11 +142,7 @@ def test_invalid_cache_size_is_an_error(
         ("score -t a --to_json=x.json", "--to-json was removed: use -o FILE.json"),
         ("score -t a --report x.html", "--report was removed: use -o FILE.html"),
         ("compare -t a b --report x.html", "--report was removed: use -o FILE.html"),
-        ("gate --baseline a --candidate b calibrate", "write `tertium gate calibrate` first"),
-        ("gate calibrate --margin chrf=1", "--margin chrf=1; it is an option of `tertium gate`"),
         ("gate calibrate --report x.html", "--report was removed: use -o FILE.html"),
-        ("route fit -t a", "-t a; it is an option of `tertium route apply`"),
-        ("route apply route.json -m chrf", "-m chrf; it is an option of `tertium route fit`"),
         ("meta --human a --plot x.svg", "--plot was removed: use -o FILE.svg"),
     ],
 )

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
 from tertium.cli.argument_parser import GROUPS, CommandParser
-from tertium.cli.arguments import describe_command, list_arguments, parameter_types
-from tertium.cli.runner import make_parser
+from tertium.cli.arguments import make_parser, parameter_types
 from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -47,9 +46,7 @@ def command_parsers() -> dict[str, CommandParser]:
 def find_parser(name: str, words: Sequence[str] = ()) -> CommandParser:
     """Return the parser of a command, given the words after it."""
     function = load_command(name)
-    types = parameter_types(function, words)
-    docstring, arguments = describe_command(function, types), list_arguments(function, types)
-    return make_parser(name, docstring, arguments, related_commands(name))
+    return make_parser(name, function, parameter_types(function, words), related_commands(name))
 
 
 def make_page() -> str:

@@ -22,7 +22,7 @@ from tests.docs.cli_reference import find_parser
 from tests.docs.pages import ROOT
 
 from tertium.cli import find_command, load_command, main
-from tertium.cli.arguments import build_values, list_arguments, parameter_types
+from tertium.cli.arguments import build_values, parameter_types
 from tertium.core.errors import UsageError
 from tertium.metrics.judge import judge_run
 
@@ -167,7 +167,7 @@ def parse_arguments(words: list[str]) -> None:
     function = load_command(name)
     types = parameter_types(function, arguments)
     parsed = find_parser(name, arguments).parse_args(arguments)
-    build_values(types, list_arguments(function, types), parsed)
+    build_values(types, parsed)
 
 
 def check_other(words: list[str]) -> None:

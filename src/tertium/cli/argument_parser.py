@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, NoReturn
@@ -93,14 +93,13 @@ class CommandParser(OneLineErrorParser):
 
     Every command has the option groups `GROUPS`. Options may be written with underscores
     (`--batch_size`), may not be given twice, and may not be empty (an unset shell variable).
-    `describe_unknown` returns a hint for a word that related commands know, otherwise nothing.
+    `files` says how the files of each option are used ("read", "write", "folder").
     """
-
-    describe_unknown: Callable[[str], str] | None = None
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.stored_values: dict[str, Any] = {}
+        self.files: dict[str, str] = {}
         self.groups = {title: self.add_argument_group(title) for title in GROUPS}
         for action in (None, "store"):
             self.register("action", action, StoreOnce)
@@ -127,8 +126,6 @@ class CommandParser(OneLineErrorParser):
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""
-        if self.describe_unknown is not None and (hint := self.describe_unknown(word)):
-            return hint
         if close := get_close_matches(word, self._option_string_actions, n=2):
             return f"; did you mean {' or '.join(close)}?"
         if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number

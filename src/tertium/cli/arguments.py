@@ -6,13 +6,13 @@ import argparse
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli.argument_parser import COMMAND_GROUP, CommandParser
+from tertium.cli import format_command
+from tertium.cli.argument_parser import COMMAND_GROUP, CommandParser, HelpFormatter
 from tertium.core.options import Display, LateOptions, Option, Output
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
@@ -22,65 +22,51 @@ Command = Callable[..., Any]
 Sections = dict[str, str]  # of a docstring, by title
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An option or a positional argument of a command.
+def make_parser(
+    name: str, function: Command, types: Mapping[str, Any], forms: Sequence[str] = ()
+) -> CommandParser:
+    """Build the parser of a command whose parameters have these types.
 
-    `owner` is the parameter, `name` the field of its dataclass or the parameter itself. `names` are
-    the option strings; a positional argument has none. `file` says how files are used.
+    `forms` are other commands with the same first word.
     """
-
-    owner: str
-    name: str
-    names: Sequence[str]
-    group: str
-    file: str
-    is_list: bool
-    settings: Mapping[str, Any]
-
-    @property
-    def dest(self) -> str:
-        """The key of the value in the parsed arguments."""
-        return f"{self.owner}.{self.name}"
-
-    @property
-    def usage(self) -> str:
-        """How a positional argument is written in the usage line."""
-        name = self.settings["metavar"] + " ..." * self.is_list
-        return f"[{name}]" if "default" in self.settings else name
-
-    def add_to(self, parser: CommandParser) -> None:
-        """Add the argument to a parser."""
-        group = parser.groups[self.group]
-        if self.names:
-            group.add_argument(*self.names, dest=self.dest, **self.settings)
-        else:
-            group.add_argument(self.dest, **self.settings)
-
-
-def list_arguments(function: Command, types: Mapping[str, Any]) -> list[Argument]:
-    """Return the arguments of a command whose parameters have these types."""
+    sections = describe_command(function, types)
+    parser = CommandParser(
+        prog=f"tertium {name}",
+        description=sections[""],
+        epilog=_make_epilog(name, sections, forms),
+        formatter_class=HelpFormatter,
+    )
     texts = read_entries(function)
     parameters = inspect.signature(function).parameters
-    arguments: list[Argument] = []
-    for name, hint in types.items():
+    for owner, hint in types.items():
         if dataclasses.is_dataclass(hint):
-            arguments += _list_fields(name, hint)  # type: ignore[arg-type]
+            _add_fields(parser, owner, hint)  # type: ignore[arg-type]
             continue
-        parameter = parameters[name]
-        is_positional = parameter.kind is parameter.POSITIONAL_ONLY
-        arguments.append(
-            _make_argument(
-                name,
-                name,
-                hint,
-                parameter.default,
-                texts.get(name, ""),
-                group=COMMAND_GROUP,
-                is_positional=is_positional,
-            )
-        )
-    return arguments
+        parameter = parameters[owner]
+        group = "" if parameter.kind is parameter.POSITIONAL_ONLY else COMMAND_GROUP
+        _add_argument(parser, owner, hint, parameter.default, texts.get(owner, ""), group)
+    positional = map(_describe_positional, parser._get_positional_actions())
+    parser.usage = " ".join([parser.prog, *positional, "[OPTIONS]"])
+    return parser
+
+
+def _make_epilog(name: str, sections: Sections, forms: Sequence[str]) -> str:
+    """Return the end of the help: examples, notes, and commands that begin with this one."""
+    blocks = []
+    if "Examples" in sections:
+        blocks.append("examples:\n" + indent(sections["Examples"], "  "))
+    if "Notes" in sections:
+        blocks.append(sections["Notes"])
+    longer = [format_command(form) for form in forms if form.startswith(f"{name} ")]
+    if longer:
+        blocks.append("\n".join(["more commands:", *longer]))
+    return "\n\n".join(blocks)
+
+
+def _describe_positional(action: argparse.Action) -> str:
+    """Return how a positional argument is written in the usage line."""
+    ellipsis = " ..." if action.nargs in ("+", "*") else ""
+    return f"{action.metavar}{ellipsis}" if action.required else f"[{action.metavar}{ellipsis}]"
 
 
 def parameter_types(function: Command, words: Sequence[str] = ()) -> dict[str, Any]:
@@ -97,36 +83,32 @@ def parameter_types(function: Command, words: Sequence[str] = ()) -> dict[str, A
     return {**hints, **{name: kind for name, kind in ADDED.items() if name not in hints}}
 
 
-def _list_fields(owner: str, kind: type[Any]) -> Iterator[Argument]:
+def _add_fields(parser: CommandParser, owner: str, kind: type[Any]) -> None:
+    """Add the options of a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         texts |= read_entries(base)
-    for own_field in dataclasses.fields(kind):
-        default = EMPTY if own_field.default is dataclasses.MISSING else own_field.default
-        name = own_field.name
-        text = texts.get(name, "")
-        yield _make_argument(owner, name, hints[name], default, text, group=kind.group)
+    for own in dataclasses.fields(kind):
+        default = EMPTY if own.default is dataclasses.MISSING else own.default
+        dest, text = f"{owner}.{own.name}", texts.get(own.name, "")
+        _add_argument(parser, dest, hints[own.name], default, text, kind.group)
 
 
-def _make_argument(
-    owner: str,
-    name: str,
-    hint: Any,
-    default: Any,
-    text: str,
-    *,
-    group: str,
-    is_positional: bool = False,
-) -> Argument:
+def _add_argument(
+    parser: CommandParser, dest: str, hint: Any, default: Any, text: str, group: str
+) -> None:
+    """Add an option to a group; without a group, a positional argument."""
     kind, values = _unwrap(hint)
     is_list = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_list:
         kind, inner_values = _unwrap(get_args(kind)[0])
         values = inner_values | values
-    option = f"--{'no-' * (default is True)}{name.replace('_', '-')}"
-    names = values.pop("names", [option])
-    group, file = values.pop("group", group), values.pop("file", "")
+    name = dest.rpartition(".")[2]
+    prefix = "--no-" if default is True else "--"
+    names = values.pop("names", [prefix + name.replace("_", "-")])
+    chosen_group = values.pop("group", group)
+    parser.files[dest] = values.pop("file", "")
     settings: dict[str, Any] = {}
     if kind is bool:
         settings["action"] = "store_false" if default is True else "store_true"
@@ -136,15 +118,17 @@ def _make_argument(
         settings |= {"metavar": METAVARS.get(kind, "VALUE"), "type": kind}
     if default is not EMPTY and kind is not bool:
         settings["default"] = [*default] if is_list and default is not None else default
-    if is_positional:
-        names, group = (), "Input"
+    settings["help"] = _describe(text, settings.get("default"))
+    if group:
+        settings["required"] = default is EMPTY
+        settings["dest"] = dest
+        if is_list:
+            settings |= {"nargs": "+", "action": "extend"}
+        parser.groups[chosen_group].add_argument(*names, **settings | values)
+    else:
         many, one = ("+", None) if default is EMPTY else ("*", "?")
         settings |= {"metavar": name.upper(), "nargs": many if is_list else one}
-    else:
-        settings["required"] = default is EMPTY
-        settings |= {"nargs": "+", "action": "extend"} if is_list else {}
-    settings["help"] = _describe(text, settings.get("default"))
-    return Argument(owner, name, names, group, file, is_list, settings | values)
+        parser.groups["Input"].add_argument(dest, **settings | values)
 
 
 def _describe(text: str, default: Any) -> str:
@@ -191,8 +175,10 @@ def describe_command(function: Command, types: Mapping[str, Any]) -> Sections:
     for kind in filter(dataclasses.is_dataclass, types.values()):
         more = read_docstring(kind)
         notes = [part["Notes"] for part in (more, sections) if "Notes" in part]
-        sections |= {"Notes": "\n\n".join(notes)}
-        sections |= {"Examples": more["Examples"]} if "Examples" in more else {}
+        if notes:
+            sections["Notes"] = "\n\n".join(notes)
+        if "Examples" in more:
+            sections["Examples"] = more["Examples"]
     return sections
 
 
@@ -202,25 +188,17 @@ def _to_help(text: str) -> str:
     return line[0].lower() + line[1:] if line[1:2].islower() or line[1:2] == " " else line
 
 
-def make_epilog(sections: Sections) -> str:
-    """Return the end of the help: examples and notes."""
-    blocks = []
-    if "Examples" in sections:
-        blocks.append("examples:\n" + indent(sections["Examples"], "  "))
-    return "\n\n".join([*blocks, *filter(None, [sections.get("Notes")])])
-
-
-def build_values(
-    types: Mapping[str, Any], arguments: Iterable[Argument], parsed: argparse.Namespace
-) -> dict[str, Any]:
+def build_values(types: Mapping[str, Any], parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the values of parameters of these types, with dataclasses of options."""
-    fields: dict[str, dict[str, Any]] = {}
-    for argument in arguments:
-        value = getattr(parsed, argument.dest)
-        if argument.is_list and value is not None:
-            value = tuple(value)
-        fields.setdefault(argument.owner, {})[argument.name] = value
+    values: dict[str, Any] = {}
+    for dest, value in vars(parsed).items():
+        owner, _, name = dest.partition(".")
+        plain = tuple(value) if isinstance(value, list) else value
+        if name:
+            values.setdefault(owner, {})[name] = plain
+        else:
+            values[owner] = plain
     return {
-        owner: types[owner](**values) if dataclasses.is_dataclass(types[owner]) else values[owner]
-        for owner, values in fields.items()
+        owner: types[owner](**value) if dataclasses.is_dataclass(types[owner]) else value
+        for owner, value in values.items()
     }

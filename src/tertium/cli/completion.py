@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tertium.cli import COMMANDS, FIRST_WORDS, load_command
-from tertium.cli.arguments import list_arguments, parameter_types
+from tertium.cli.arguments import make_parser, parameter_types
 from tertium.core.result import Column, Listing, Table, View
 from tertium.evaluation.training import trainable_classes
 
@@ -55,9 +55,10 @@ def list_next_words() -> dict[str, list[str]]:
             words += f" {word}"
         completions = next_words.setdefault(words, [])
         function = load_command("train" if name in trainings else name)
-        for argument in list_arguments(function, parameter_types(function, name.split()[1:])):
-            choices = [str(choice) for choice in argument.settings.get("choices", ())]
-            completions += argument.names or choices
+        types = parameter_types(function, name.split()[1:])
+        for action in make_parser(name, function, types)._actions:
+            choices = [str(choice) for choice in action.choices or ()]
+            completions += action.option_strings or choices
             if choices:
-                next_words |= {f"{words} {option}": choices for option in argument.names}
+                next_words |= {f"{words} {option}": choices for option in action.option_strings}
     return next_words

@@ -12,22 +12,11 @@ import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from tertium.cli import format_command, load_command
-from tertium.cli.argument_parser import CommandParser, HelpFormatter
-from tertium.cli.arguments import (
-    Argument,
-    Command,
-    Sections,
-    build_values,
-    describe_command,
-    list_arguments,
-    make_epilog,
-    parameter_types,
-)
+from tertium.cli.argument_parser import CommandParser
+from tertium.cli.arguments import Command, build_values, make_parser, parameter_types
 from tertium.cli.progress import progress_bars
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
@@ -41,56 +30,21 @@ from tertium.text.control_characters import replace_control_characters
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed to stderr
 
 
-def make_parser(
-    name: str, sections: Sections, arguments: Sequence[Argument], forms: Sequence[str] = ()
-) -> CommandParser:
-    """Build the parser of a command; `forms` are other commands with the same first word."""
-    positional = [argument.usage for argument in arguments if not argument.names]
-    epilog = make_epilog(sections)
-    longer = [form for form in forms if form.startswith(f"{name} ")]
-    if longer:
-        epilog += "\n\nmore commands:\n" + "\n".join(map(format_command, longer))
-    parser = CommandParser(
-        prog=f"tertium {name}",
-        usage=" ".join([f"tertium {name}", *positional, "[OPTIONS]"]),
-        description=sections[""],
-        epilog=epilog,
-        formatter_class=HelpFormatter,
-    )
-    parser.describe_unknown = partial(describe_owner, forms=forms)
-    for argument in sorted(arguments, key=lambda argument: bool(argument.names)):
-        argument.add_to(parser)
-    return parser
-
-
-def describe_owner(word: str, forms: Sequence[str]) -> str:
-    """Return a hint if a word is an option, or the second word, of one of these commands."""
-    for form in forms:
-        if word == form.split()[-1]:
-            return f"; write `tertium {form}` first"
-        function = load_command(form)
-        arguments = list_arguments(function, parameter_types(function, ()))
-        if any(word in argument.names for argument in arguments):
-            return f"; it is an option of `tertium {form}`"
-    return ""
-
-
 def run_command(
     name: str, function: Command, words: Sequence[str], forms: Sequence[str] = ()
 ) -> int:
     """Run a command with the words of the command line, and return its exit code."""
     types = parameter_types(function, words)
-    arguments = list_arguments(function, types)
-    parser = make_parser(name, describe_command(function, types), arguments, forms)
+    parser = make_parser(name, function, types, forms)
     parsed = parser.parse_args(words)
-    values = build_values(types, arguments, parsed)
+    values = build_values(types, parsed)
     display: Display = values["display"]
     logging.basicConfig(
         level=logging.ERROR if display.quiet else logging.WARNING,
         format="tertium: %(message)s",
         stream=sys.stderr,
     )
-    check_files(arguments, parsed)
+    check_files(parser, parsed)
     parameters = inspect.signature(function).parameters
     paths: list[str] = []
     returned = get_type_hints(function, include_extras=True)["return"]
@@ -158,34 +112,29 @@ def _adapt(part: Any, display: Display, hidden: Collection[str]) -> Any:
     return replace(table, cautions=(), notes=notes)
 
 
-def check_files(arguments: Sequence[Argument], parsed: argparse.Namespace) -> None:
+def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
     """Check before the work that output files can be written and replace no other file."""
     inputs: list[str] = []
     outputs: list[tuple[str, str]] = []
-    for argument in arguments:
-        value = getattr(parsed, argument.dest) if argument.file else ()
+    for action in parser._actions:
+        role = parser.files.get(action.dest)
+        value = getattr(parsed, action.dest) if role else ()
         for path in [value] if isinstance(value, str) else value or ():
-            if argument.file == "read":
+            if role == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
-            else:
-                outputs.append((argument.names[0], _check_output(argument, path)))
+                continue
+            option, file = action.option_strings[0], split_kind(path)[1]
+            if path == "-":
+                raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
+            if role != "folder" or not Path(file).is_dir():
+                check_writable(file)
+            outputs.append((option, file))
     for n, (option, path) in enumerate(outputs):
         for other_option, other_path in outputs[n + 1 :]:
             if _is_same_file(path, other_path):
                 raise UsageError(f"{option} and {other_option} both write {path}: give two files")
         if any(_is_same_file(path, name) for name in inputs if name):
             raise UsageError(f"{option} {path} is also an input file: give another name")
-
-
-def _check_output(argument: Argument, path: str) -> str:
-    """Return the file that an option writes, without its kind, if it can be written."""
-    if path == "-":
-        option = argument.names[0]
-        raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
-    file = split_kind(path)[1]
-    if argument.file != "folder" or not Path(file).is_dir():
-        check_writable(file)
-    return file
 
 
 def _is_same_file(first: str, second: str) -> bool:
