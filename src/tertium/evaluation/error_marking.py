@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import inf, isfinite
-from operator import itemgetter
 from typing import Any
 
 from tertium.core.result import (
@@ -119,31 +118,6 @@ class MarkedTranslations:
         notes = [self.note] if self.note else []
         return Section(self.label, [summary, *notes, *([table] if worst else [])])
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return one record for each translation."""
-        return [
-            {
-                "metric": self.metric,
-                "system": entry.system,
-                "segment": entry.item,
-                **record_from_segment(entry.segment),
-                "score": entry.score,
-                "spans": [span.as_dict() for span in entry.spans],
-                **({"missing": [asdict(e) for e in entry.missing]} if entry.missing else {}),
-            }
-            for entry in self.translations
-        ]
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield a row of `ERROR_COLUMNS` for each error; None for an unknown probability."""
-        for entry in self.translations:
-            for span in entry.spans:
-                text = entry.segment.hypothesis
-                marked = span.of(text if span.side == "hypothesis" else entry.segment.source or "")
-                place = (span.side, span.start, span.end)
-                kind = (span.severity, span.category, span.chance)
-                yield (entry.system, entry.item, *place, *kind, marked)
-
 
 class MarkedErrors(Result, list[MarkedTranslations]):
     """The error spans of several metrics."""
@@ -152,22 +126,38 @@ class MarkedErrors(Result, list[MarkedTranslations]):
         """Return the number of errors by metric and severity."""
         rows = [{"metric": own.metric, **dict.fromkeys(WEIGHTS, 0), **own.counts()} for own in self]
         severities = [name for name in WEIGHTS if any(row[name] for row in rows)]
-        columns = [count_column(name, itemgetter(name)) for name in severities]
-        return [Table([Column("metric", itemgetter("metric")), *columns], rows, "Marked errors")]
+        return [Table([Column("metric"), *map(count_column, severities)], rows, "Marked errors")]
 
     def sections(self) -> list[Section]:
         """Return the worst translations of each metric with marked errors."""
         return [Section("Error spans", [entry.section() for entry in self])]
 
     def file_table(self, suffix: str = "") -> Table:
-        """Return one row for each error."""
-        names = ("metric", *ERROR_COLUMNS)
-        rows = [(entry.metric, *row) for entry in self for row in entry.rows()]
-        return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
+        """Return one row for each error; an unknown probability is blank."""
+        rows = []
+        for own in self:
+            for entry in own.translations:
+                texts = {"hypothesis": entry.segment.hypothesis, "source": entry.segment.source}
+                for span in entry.spans:
+                    about = {"metric": own.metric, "system": entry.system, "segment": entry.item}
+                    rows.append(about | asdict(span) | {"text": span.of(texts[span.side] or "")})
+        return Table([*map(Column, ("metric", *ERROR_COLUMNS))], rows)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record for each translation, in a layout that readers of judgments accept."""
-        return [record for entry in self for record in entry.records()]
+        return [
+            {
+                "metric": own.metric,
+                "system": entry.system,
+                "segment": entry.item,
+                **record_from_segment(entry.segment),
+                "score": entry.score,
+                "spans": [span.as_dict() for span in entry.spans],
+                **({"missing": [asdict(e) for e in entry.missing]} if entry.missing else {}),
+            }
+            for own in self
+            for entry in own.translations
+        ]
 
     def lines(self) -> list[dict[str, Any]]:
         return self.records()
@@ -226,27 +216,24 @@ def human_marked_errors(testset: TestSet, human_data: HumanData) -> MarkedErrors
     annotations, scores = human_data.error_annotations(), human_data.segment_scores().cells()
     documents = human_data.labels().get("document")
     items = testset.match_item_names({item for _, item in scores}, documents)  # annotated or not
-    marked_translations = []
+    marked = []
     for system in testset.systems:
-        rows = zip(items, testset.items, testset.segments(system), strict=True)
-        for name, item, segment in rows:
+        for name, item, segment in zip(items, testset.items, testset.segments(system), strict=True):
             key = (system, name)
             if key not in annotations or key not in scores:
                 continue
-            spans, missing = annotations[key].spans, annotations[key].missing
+            spans = annotations[key].spans
             where = f"{human_data.title}, item {name} of {system!r}"
             check_span_bounds(spans, segment.hypothesis, "hypothesis", where)
             check_span_bounds(spans, segment.source or "", "source", where)
-            marked_translations.append(
-                MarkedTranslation(
-                    system=system,
-                    item=item,
-                    segment=segment,
-                    score=scores[key],
-                    spans=spans,
-                    missing=missing,
-                )
+            translation = MarkedTranslation(
+                system=system,
+                item=item,
+                segment=segment,
+                score=scores[key],
+                spans=spans,
+                missing=annotations[key].missing,
             )
-    translations = tuple(marked_translations)
-    marked = MarkedTranslations(metric="people", label="Human", translations=translations)
-    return MarkedErrors([marked] if translations else [])
+            marked.append(translation)
+    people = MarkedTranslations(metric="people", label="Human", translations=tuple(marked))
+    return MarkedErrors([people] if marked else [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -55,23 +56,23 @@ class Slices(Result):
                 records.append({**about, **record})
         return records
 
+    @property
+    def first(self) -> Evaluation:
+        """The first slice; all have the same systems and metrics."""
+        return next(iter(self.parts.values()))
+
     def tables(self) -> list[Table]:
         """Return slices and systems x metrics, with adjusted p-values for a comparison."""
-        first = next(iter(self.parts.values()))
-        rows = [(name, system) for name in self.parts for system in first.systems]
+        group = "system" if self.adjusted else ""
         columns = [
             Column(self.by, itemgetter(0)),
             Column("system", itemgetter(1), group="system"),
-            Column(
-                "segments",
-                lambda row: len(self.parts[row[0]].testset),
-                0,
-                group="system" if self.adjusted else "",
-            ),
+            Column("segments", lambda row: len(self.parts[row[0]].testset), 0, group=group),
         ]
-        for metric in first.metrics:
-            columns += self._metric_columns(first, metric)
-        return [Table(columns, rows, title=f"by {self.by}", notes=self._notes(first))]
+        for metric in self.first.metrics:
+            columns += self._metric_columns(metric)
+        rows = [*product(self.parts, self.first.systems)]
+        return [Table(columns, rows, title=f"by {self.by}", notes=self._notes())]
 
     @property
     def page_title(self) -> str:
@@ -80,47 +81,45 @@ class Slices(Result):
 
     def charts(self) -> list[DotChart]:
         """Return the scores of the systems on each slice, one chart for each metric."""
-        first = next(iter(self.parts.values()))
-        return [self._metric_chart(first, metric) for metric in first.metrics]
+        return [self._metric_chart(metric) for metric in self.first.metrics]
 
-    def _metric_chart(self, first: Evaluation, metric: str) -> DotChart:
+    def _metric_chart(self, metric: str) -> DotChart:
         names = [*self.parts][:MAX_CHART_SLICES]
         scores = [self.parts[name].metric_scores(metric) for name in names]
-        title = f"{first.names[metric]} by {self.by}"
+        title = f"{self.first.names[metric]} by {self.by}"
         return DotChart(
             title=title,
             caption=title,
             label=describe_direction(scores[0][0].higher_is_better),
             rows=names,
-            series=first.systems,
+            series=self.first.systems,
             values=np.array([[own.system for own in row] for row in scores]),
             decimals=scores[0][0].decimals,
         )
 
-    def _metric_columns(self, first: Evaluation, metric: str) -> list[Column]:
+    def _metric_columns(self, metric: str) -> list[Column]:
         """Return the scores of a metric, and their p-values if systems were compared."""
-        column = first.score_columns(metric)[0]
+        first, places = self.first, [*self.parts]
         score = replace(
-            column,
+            first.score_columns(metric)[0],
             get=lambda row: self.parts[row[0]].scores[row[1]][metric].system,
             mark=lambda row: "best" if self.parts[row[0]].is_best(row[1], metric) else "",
             text=None,
         )
         if not isinstance(first, Comparison):
             return [score]
-        place_of = {name: place for place, name in enumerate(self.parts)}
 
         def p_value(row: tuple[str, str]) -> float | None:
-            name, system = row
-            number = first.systems.index(system)
-            return float(self.adjusted[metric][place_of[name], number]) if number else None
+            place = places.index(row[0]), first.systems.index(row[1])
+            return float(self.adjusted[metric][place]) if place[1] else None
 
         def difference(row: tuple[str, str]) -> float:
             return self.parts[row[0]].difference(metric, row[1])
 
         return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
 
-    def _notes(self, first: Evaluation) -> list[str]:
+    def _notes(self) -> list[str]:
+        first = self.first
         if not isinstance(first, Comparison):
             return []
         tests = len(self.parts) * (len(first.systems) - 1)
@@ -147,33 +146,36 @@ def slice_results(
     """
     slicing = slice_testset(results.testset, by)
     parts = {name: slice_evaluation(results, slicing, name) for name in slicing.names}
-    if isinstance(results, Comparison):
-        choices: dict[str, Any] = {"seed": results.seed, "alpha": results.alpha}
-        choices |= {"test": test, "resamples": resamples, "baseline_only": True}
-        parts = {name: compare_evaluation(part, **choices) for name, part in parts.items()}
-    compared = [part for part in parts.values() if isinstance(part, Comparison)]
-    adjusted = {m: _adjust(compared, m) for m in results.metrics} if compared else {}
-    return Slices(by=by, parts=parts, adjusted=MetricDict(adjusted))
+    if not isinstance(results, Comparison):
+        return Slices(by=by, parts=parts, adjusted=MetricDict())
+    compared = {
+        name: compare_evaluation(
+            part,
+            test=test,
+            resamples=resamples,
+            seed=results.seed,
+            alpha=results.alpha,
+            baseline_only=True,
+        )
+        for name, part in parts.items()
+    }
+    adjusted = MetricDict[FloatArray]()
+    for metric in results.metrics:
+        p_values = np.array([part.p_values[metric][0] for part in compared.values()])
+        p_values[:, 0] = np.nan  # the baseline against itself
+        adjusted[metric] = holm(p_values)  # (slices, systems)
+    return Slices(by=by, parts=compared, adjusted=adjusted)
 
 
 def slice_evaluation(evaluation: Evaluation, slicing: Slicing, name: str) -> Evaluation:
     """Return the evaluation of the segments of one slice."""
     rows = slicing.rows[name]
-    return Evaluation(
-        evaluation.testset.subset(rows.tolist()),
-        evaluation.systems,
-        evaluation.metrics,
-        {
-            s: {m: evaluation.scores[s][m].subset(rows) for m in evaluation.metrics}
-            for s in evaluation.systems
-        },
-    )
-
-
-def _adjust(slices: Sequence[Comparison], metric: str) -> FloatArray:
-    p_values = np.array([part.p_values[metric][0] for part in slices])  # (slices, systems)
-    p_values[:, 0] = np.nan  # the baseline against itself
-    return holm(p_values)
+    scores = {
+        system: {metric: own.subset(rows) for metric, own in by_metric.items()}
+        for system, by_metric in evaluation.scores.items()
+    }
+    testset = evaluation.testset.subset(rows.tolist())
+    return Evaluation(testset, evaluation.systems, evaluation.metrics, scores)
 
 
 def slice_agreement(

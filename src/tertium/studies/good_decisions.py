@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
 from tertium.core.result import (
     Column,
     Emphasis,
@@ -20,13 +19,7 @@ from tertium.core.result import (
     percent_column,
 )
 from tertium.evaluation.judged import JudgedSets
-from tertium.meta.decisions import (
-    acceptance_curve,
-    rerank_outputs,
-    residuals,
-    risk_coverage,
-    summarize_decisions,
-)
+from tertium.meta.decisions import accept_translations, measure_uncertainty, rerank_outputs
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.metrics.base.capabilities import find_inputs, predict_uncertainty
@@ -55,7 +48,7 @@ NOTES = (
 class Decisions(Result):
     """Decisions by each metric on each set, where human scores of `min_good_score` are good.
 
-    A row has the values of `tertium.meta.decisions.summarize_decisions`, a `curve` of threshold,
+    A row has the values of `tertium.meta.decisions`, a `curve` of threshold,
     precision and recall, and the `uncertainty` of metrics that predict it. Thresholds are on the
     metric's own scale: scores above are accepted, or below if lower is better.
     """
@@ -112,12 +105,11 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
         human = aligned.human
         segments = [segment for _, _, segment in judged_sets.human_data[aligned.name].rows()[:1]]
         for name, scores in zip(aligned.metrics, aligned.scores, strict=True):
-            curve = acceptance_curve(human, scores, min_good_score)
-            values = dict(summarize_decisions(curve, rerank_outputs(human, scores)))
+            values, curve = accept_translations(human, scores, min_good_score)
             is_negated = name in judged_sets.negated_metrics
-            sign = -1.0 if is_negated else 1.0  # aligned scores are oriented: higher is better
-            values["threshold"] *= sign
-            points = np.stack([sign * curve.thresholds, curve.precision, curve.recall], axis=1)
+            if is_negated:  # aligned scores are oriented: higher is better
+                values["threshold"] *= -1
+                curve[:, 0] *= -1
             labels = ("threshold", "precision", "recall")
             scorer = scorers.get(name)
             deviation = predict_uncertainty(scorer, scores, segments) if scorer else None
@@ -126,22 +118,14 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
                 "metric": name,
                 "higher_is_better": not is_negated,
                 **values,
-                "curve": [dict(zip(labels, point, strict=True)) for point in points.tolist()],
-                "uncertainty": {} if deviation is None else _risk(human, scores, deviation),
+                **rerank_outputs(human, scores),
+                "curve": [dict(zip(labels, point, strict=True)) for point in curve.tolist()],
+                "uncertainty": {}
+                if deviation is None
+                else measure_uncertainty(human, scores, deviation),
             }
             rows.append(row)
     return Decisions(rows=rows, min_good_score=min_good_score)
-
-
-def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, float]:
-    """Return how well predicted uncertainty orders the errors of a metric."""
-    curve = risk_coverage(residuals(human, scores), deviation)
-    return {
-        "skill": curve.skill,
-        "area": curve.area,
-        "ideal_area": curve.ideal,
-        "mean_error": curve.flat,
-    }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
