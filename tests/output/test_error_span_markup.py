@@ -226,7 +226,8 @@ def test_errors_without_a_position_are_counted_and_shown(tmp_path: Path) -> None
     html = render_marked([marked])
     assert "1 major, 1 minor in 2 translations." in html
     assert "errors without a position: major: Omission; minor:" in html
-    file.write_text("".join(json.dumps(row) + "\n" for row in marked.records()), encoding="utf-8")
+    records = MarkedErrors([marked]).records()
+    file.write_text("".join(json.dumps(row) + "\n" for row in records), encoding="utf-8")
     assert read_human_data(file)[0].error_annotations()["A", "1"].missing == (
         UnlocatedError("major", "Omission"),
         UnlocatedError("minor"),
@@ -364,9 +365,10 @@ def test_marks_without_a_score_are_written_and_shown(
 def test_marks_name_segments_as_their_file_does() -> None:
     ids = {"id": ("talk-7", "talk-9")}
     testset = tertium.TestSet(systems={"A": ("a dog", "a cat")}, columns=ids)
-    [marked] = mark_errors(tertium.score(testset, [Suspicious()]), [Suspicious()])
-    assert [record["segment"] for record in marked.records()] == ["talk-7", "talk-9"]
-    assert [row[1] for row in marked.rows()] == ["talk-9"]
+    results = mark_errors(tertium.score(testset, [Suspicious()]), [Suspicious()])
+    assert [record["segment"] for record in results.records()] == ["talk-7", "talk-9"]
+    assert results.file_table().values()["segment"] == ["talk-9"]
+    [marked] = results
     assert '<th scope="row"><bdi>talk-9</bdi></th>' in render_marked([marked])
     for item in ("talk-9", "2"):  # annotations may number the segments
         judgment = Judgment(
