@@ -110,8 +110,8 @@ def measure_uncertainty(
     return {
         "skill": (mean_error - area) / (mean_error - ideal) if mean_error > ideal else np.nan,
         "area": area,
-        "mean_error": mean_error,
         "ideal_area": ideal,
+        "mean_error": mean_error,
     }
 
 
