@@ -119,6 +119,20 @@ def test_families_import_base_and_never_each_other(path: Path) -> None:
     assert not forbidden, f"{name_module(path)} must not import {sorted(forbidden)}"
 
 
+def test_nothing_outside_metrics_imports_a_family() -> None:
+    """Metrics are loaded by name. The server of judges is an option of commands."""
+    imports = {
+        (name_module(path), name)
+        for path in MODULES
+        if package_of(path) != "metrics"
+        for name in modules_imported_by(path)
+        if name.startswith("tertium.metrics.")
+        and name.count(".") >= 3
+        and name.split(".")[2] in FAMILIES | {"linguistics"}
+    }
+    assert not imports
+
+
 def module_graph() -> dict[str, set[str]]:
     """Return the modules that each module imports anywhere."""
     paths = {

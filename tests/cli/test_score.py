@@ -14,8 +14,8 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.evaluation.metric_choice import MetricOptions
+from tertium.metrics.base.word_tokenizers import TOKENIZERS_BY_LANGUAGE
 from tertium.metrics.lexical import sacrebleu_adapter
-from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cache
-from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.runtime import runtime
-from tertium.core.segment import Segment, check_texts
-from tertium.core.specs import format_spec
-from tertium.encoders.encoder import ENCODERS, Encoder, EncoderName
+from tertium.core.segment import check_texts
+from tertium.encoders.encoder import ENCODERS, EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.base.compatibility_calls import References, Texts, make_segments
-from tertium.metrics.base.loading import load_metric
-from tertium.metrics.embedding.bertscore import BERTScore, DocumentFrequencies
+from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.text.language_codes import check_language_code
 
 if TYPE_CHECKING:
@@ -70,34 +68,6 @@ DEFAULT_MODELS: Mapping[str, str] = {
 MULTILINGUAL_MODEL = "bert-base-multilingual-cased"
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BERTScoreOfTexts(BERTScore):
-    """BERTScore with IDF weights that were counted before, over other texts than the scored ones.
-
-    `texts_hash` is the sha256 of a file with these texts as its lines.
-    """
-
-    frequencies: DocumentFrequencies
-    texts_hash: str
-
-    @property
-    def reads_corpus(self) -> bool:
-        return False
-
-    @property
-    def spec(self) -> str:
-        settings = {field.name: getattr(self, field.name) for field in fields(BERTScore)}
-        return format_spec(self.name, BERTScore(**settings))
-
-    def document_frequencies(
-        self, encoder: Encoder, segments: Sequence[Segment]
-    ) -> DocumentFrequencies:
-        return self.frequencies
-
-    def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        return {**super().own_signature_fields(segments), "idf": self.texts_hash[:8]}
 
 
 def score(
@@ -186,13 +156,10 @@ class BERTScorer:
         if not len(sents):
             raise UsageError("bertscore: idf_sents: expected at least one text, got none")
         if self.idf:
-            plain = BERTScore(encoder=self.encoder, idf=True, rescale=self.rescale_with_baseline)
-            settings = {field.name: getattr(plain, field.name) for field in fields(plain)}
-            self.metric = BERTScoreOfTexts(
-                **settings,
-                frequencies=DocumentFrequencies.count(plain.encoder_of("reference"), sents),
-                texts_hash=sha256("".join(f"{text}\n" for text in sents).encode()).hexdigest(),
-            )
+            self._folder = TemporaryDirectory(prefix="tertium-idf-")  # as long as this scorer
+            file = Path(self._folder.name, "idf_texts.txt")
+            file.write_text("".join(f"{' '.join(text.split())}\n" for text in sents), "utf-8")
+            self.metric = replace_fields(self.metric, {"idf_texts": str(file)})
 
     def score(
         self,

@@ -17,7 +17,7 @@ from tertium.files.text_inputs import InputTexts
 from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
-from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
+from tertium.metrics.base.word_tokenizers import describe_tokenizer, tokenizer_for
 from tertium.text.language_identification import main_language, seem_english
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import describe_tokenizers
 from tertium.evaluation.paired_tests import Interval
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
+from tertium.metrics.base.word_tokenizers import UNSEGMENTED
 
 Value = TypeVar("Value")
 NOTE = "note:"

@@ -22,9 +22,9 @@ from tertium.core.specs import Range
 from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
+from tertium.metrics.base.word_tokenizers import adjust_flags
 from tertium.metrics.lexical.sacrebleu_adapter import (
     MAX_NGRAM_ORDER,
-    adjust_flags,
     load_sacrebleu_bleu,
     sacrebleu_signature,
     sacrebleu_statistics,

@@ -15,11 +15,8 @@ from tertium.core.specs import Range
 from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
-from tertium.metrics.lexical.sacrebleu_adapter import (
-    adjust_flags,
-    load_sacrebleu_bleu,
-    sacrebleu_signature,
-)
+from tertium.metrics.base.word_tokenizers import adjust_flags
+from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_signature
 from tertium.text.ngram_index import NgramIndex, NgramPositions, clipped_matches
 
 MAX_ORDER = 10

@@ -14,7 +14,8 @@ from tertium.core.runtime import track_progress
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
-from tertium.metrics.lexical.sacrebleu_adapter import flag_unsegmented, sacrebleu_signature
+from tertium.metrics.base.word_tokenizers import flag_unsegmented
+from tertium.metrics.lexical.sacrebleu_adapter import sacrebleu_signature
 from tertium.text.ter_edits import count_edits
 
 

@@ -19,7 +19,7 @@ from tertium.metrics.base.compatibility_calls import as_text_list, make_segment,
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric as TertiumMetric
 from tertium.metrics.base.metric import compute_statistics
-from tertium.metrics.lexical.sacrebleu_adapter import explain_tokenizer
+from tertium.metrics.base.word_tokenizers import explain_tokenizer
 from tertium.version import __version__
 
 __all__ = ["CountingMetric", "Metric", "Score", "Signature", "Streams"]
