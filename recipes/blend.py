@@ -40,13 +40,9 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
-from tertium.metrics.regression.blend import (
-    CONSTANTS,
-    Blend,
-    BlendModel,
-    fit_blend,
-    known_scores,
-)
+from tertium.metrics.base.part_scores import known_scores
+from tertium.metrics.blend.blend_metric import CONSTANTS, Blend
+from tertium.models.blend_model import BlendModel, fit_blend
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.output.render import render_table
 

@@ -115,7 +115,7 @@ def iter_sets(collection: DatasetFolder) -> Iterator[ModernSet | TaskSet]:
             for path in sorted((collection.root / "modern" / part / name).glob("*.jsonl.gz")):
                 yield ModernSet(path)
         for task in [collection.metrics_task(name) for name in TASKS if part == "dev"]:
-            yield from (TaskSet(task, lp) for lp in task.with_outputs if lp in task.system_level)
+            yield from (TaskSet(task, lp) for lp in task.with_outputs if lp in task.system_rows)
 
 
 def is_allowed(metric: Metric, dataset: ModernSet | TaskSet) -> bool:

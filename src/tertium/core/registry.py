@@ -49,7 +49,7 @@ METRICS = NameTable(
         "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
         "bilstm": "tertium.metrics.heads.head_metric:BiLSTM",
         "bilstm-attention": "tertium.metrics.heads.head_metric:BiLSTMAttention",
-        "blend": "tertium.metrics.regression.blend:Blend",
+        "blend": "tertium.metrics.blend.blend_metric:Blend",
         "bleu": "tertium.metrics.lexical.bleu_metric:BLEU",
         "bleu-r": "tertium.metrics.regression.regression_metrics:BLEUR",
         "checks": "tertium.metrics.lexical.checks:Checks",

@@ -23,17 +23,13 @@ from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Test, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.regression.blend import (
-    STRENGTHS,
-    BlendModel,
-    Normalization,
+from tertium.metrics.base.part_scores import (
     collect_judgments,
-    fit_blend,
     known_scores,
-    normalize,
     number_documents,
     orientation,
 )
+from tertium.models.blend_model import STRENGTHS, BlendModel, Normalization, fit_blend, normalize
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out

@@ -295,7 +295,7 @@ def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
 def _score_sets(files: TrainingFiles, settings: Mapping[str, Any]) -> list[JudgmentSet]:
     """Read the judgments of --train, and score them with the metrics of a blend."""
     from tertium.evaluation.blending import attach_scores
-    from tertium.metrics.regression.blend import HOW_TO_CHOOSE
+    from tertium.metrics.base.part_scores import HOW_TO_CHOOSE
 
     if not settings.get("metrics"):
         raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")

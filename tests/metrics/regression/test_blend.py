@@ -20,16 +20,11 @@ from tertium.evaluation.blending import attach_scores, cross_validate, cross_val
 from tertium.evaluation.training import train
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.blend.blend_metric import Blend, read_constants
 from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
-from tertium.metrics.regression.blend import (
-    Blend,
-    BlendModel,
-    _ranks,
-    fit_blend,
-    read_constants,
-)
-from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
+from tertium.models.blend_model import BlendModel, _ranks, fit_blend
 from tertium.models.checkpoint import write_checkpoint
+from tertium.models.ridge_regression import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.explained_segments import render_explanation
 from tertium.testing import check_metric

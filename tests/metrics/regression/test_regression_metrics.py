@@ -25,11 +25,11 @@ from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.meteor_metric import METEOR
-from tertium.metrics.regression import ridge_regression
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER, TERR
-from tertium.metrics.regression.ridge_regression import LinearModel
+from tertium.models import ridge_regression
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.ridge_regression import LinearModel
 from tertium.models.trained_model import load_checkpoint
 
 KIDNAPPED = "Three aid workers were kidnapped."

@@ -8,7 +8,8 @@ from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 from tertium.core.errors import DataError, LengthError
-from tertium.metrics.regression.ridge_regression import (
+from tertium.models.ridge import minimize_quadratic
+from tertium.models.ridge_regression import (
     MAX_Z_SCORE,
     LinearModel,
     Prior,
@@ -17,7 +18,6 @@ from tertium.metrics.regression.ridge_regression import (
     fit_ridge,
     non_median_shares,
 )
-from tertium.models.ridge import minimize_quadratic
 
 
 def make_data(n: int = 80, k: int = 6, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:

@@ -23,16 +23,16 @@ from tertium.metrics.base.feature_extractor import FeatureExtractor, split_refer
 from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.parallel_extraction import extract_features
-from tertium.metrics.regression.ridge_regression import (
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
+from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.ridge_regression import (
     NO_PRIOR,
     STRENGTHS,
     LinearModel,
     Prior,
     fit_ridge,
 )
-from tertium.models.array_checks import ArraySpec, check_arrays
-from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob

@@ -1,11 +1,6 @@
 """Blend: a weighted sum of the scores of other metrics, trained on human scores or given weights.
 
-    score = bias + factor sum_i weight_i (n_i(x_i) - mean_i) / deviation_i + sum_j b_j
-
-x_i is the score of metric i, oriented so that higher is better, and weight_i >= 0. n_i is the
-identity (`z`), or maps a score to its rank among the scores in training, 0 to 1 (`rank`). The
-metrics i have a score for the segment, the metrics j have none, such as a judge without a valid
-answer. The factor is 1 if there is no such j. The weights are fitted on segments with all scores.
+`models.blend_model` has the formula.
 """
 
 from __future__ import annotations
@@ -14,22 +9,19 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
-from tertium.core.errors import DataError, ModelError, UsageError
-from tertium.core.resampling import FOLDS, number_folds
+from tertium.core.arrays import FloatArray, divide
+from tertium.core.errors import ModelError, UsageError
 from tertium.core.scores import Scores
-from tertium.core.segment import Judgment, Segment
+from tertium.core.segment import Segment
 from tertium.core.specs import Range
-from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder
 from tertium.metrics.base.capabilities import Explains, ReadsEmbeddings, reads_context, scale_spec
 from tertium.metrics.base.explanation import (
@@ -39,160 +31,28 @@ from tertium.metrics.base.explanation import (
     FeatureAttribution,
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, score_segments, share_encoding
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.part_scores import (
+    HOW_TO_CHOOSE,
+    collect_judgments,
+    known_scores,
+    number_documents,
+    orientation,
+    score_parts,
+)
 from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags, merge_flags
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.regression.ridge_regression import (
-    MAX_Z_SCORE,
-    LinearModel,
-    Prior,
-    fit_ridge,
-)
 from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.blend_model import QUANTILES, STRENGTHS, BlendModel, Normalization, fit_blend
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.ridge import minimize_quadratic
+from tertium.models.ridge_regression import MAX_Z_SCORE
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
 
-Normalization = Literal["z", "rank"]
-STRENGTHS = (0.001, 0.01, 0.1)  # stronger ones shrink the scores towards their mean
-QUANTILES = 101  # of the scores in training, for ranks
-MISSING_PRIOR_ROWS = 10  # the bias of a missing score is shrunk as by so many rows without bias
 CONSTANTS = "blend_constants.json"  # mean and deviation of scores, for blends without training
-HOW_TO_CHOOSE = (
-    "give them with -m (tertium train blend -m chrf tertium-multi ...), or in the spec, "
-    "blend:metrics=[chrf]+[tertium-multi]"
-)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BlendModel(LinearModel):
-    """A linear model of normalized scores, with a bias for each score that is missing.
-
-    `missing_biases` (metrics,) are added for missing scores. `covariances` (metrics, metrics) are
-    those of the contributions of the metrics in training. `quantiles` (metrics, QUANTILES) of the
-    scores in training turn scores into ranks; without them, scores are used as they are.
-    """
-
-    missing_biases: FloatArray
-    covariances: FloatArray
-    quantiles: FloatArray | None = field(default=None, repr=False)
-
-    def contributions(self, features: FloatArray) -> FloatArray:
-        """Compute the contribution of each metric, (n, metrics).
-
-        A missing score (NaN) contributes its bias, and the others are multiplied by a factor. All
-        contributions to a row without any score are NaN.
-        """
-        parts = super().contributions(normalize(features, self.quantiles))
-        is_present = ~np.isnan(features)
-        for pattern in np.unique(is_present, axis=0):
-            if pattern.any() and not pattern.all():
-                rows = (is_present == pattern).all(axis=1)
-                scaled = self.factor_for(pattern) * parts[rows]
-                parts[rows] = np.where(pattern, scaled, self.missing_biases)
-        return parts
-
-    def factor_for(self, is_present: BoolArray) -> float:
-        """Return the factor of the present metrics (metrics,) that predicts the full sum best."""
-        variance = self.covariances[np.ix_(is_present, is_present)].sum()
-        covariance = self.covariances[is_present].sum()
-        return max(0.0, float(covariance / variance)) if variance > 0 else 1.0
-
-    @property
-    def arrays(self) -> Mapping[str, FloatArray]:
-        """All numbers, for storage."""
-        arrays = {"missing_biases": self.missing_biases, "covariances": self.covariances}
-        if self.quantiles is not None:
-            arrays["quantiles"] = self.quantiles
-        return {**super().arrays, **arrays}
-
-    @classmethod
-    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, FloatArray]) -> BlendModel:
-        """Restore a model from its `arrays`."""
-        return cls(
-            **vars(LinearModel.from_arrays(names, arrays)),
-            missing_biases=arrays["missing_biases"],
-            covariances=arrays["covariances"],
-            quantiles=arrays.get("quantiles"),
-        )
-
-
-def normalize(values: FloatArray, quantiles: FloatArray | None) -> FloatArray:
-    """Turn scores (n, metrics) into ranks, if there are quantiles; NaN stays NaN."""
-    if quantiles is None:
-        return values
-    columns = zip(values.T, quantiles, strict=True)
-    return np.column_stack([_ranks(column, own) for column, own in columns])
-
-
-def _ranks(values: FloatArray, quantiles: FloatArray) -> FloatArray:
-    """Return the rank of values among quantiles, 0 to 1; equal quantiles share their mean rank."""
-    knots, members, counts = np.unique(quantiles, return_inverse=True, return_counts=True)
-    grid = np.linspace(0.0, 1.0, len(quantiles))
-    ranks = np.bincount(members, weights=grid) / counts
-    return np.where(np.isnan(values), np.nan, np.interp(values, knots, ranks))
-
-
-def fit_blend(
-    names: Sequence[str],
-    values: FloatArray,
-    targets: FloatArray,
-    groups: IntArray,
-    *,
-    normalization: Normalization = "z",
-    strengths: Sequence[float] = STRENGTHS,
-    dev: tuple[FloatArray, FloatArray] | None = None,
-) -> BlendModel:
-    """Fit human scores (n,) on metric scores (n, metrics).
-
-    `groups` (n,) numbers the documents, which are held out as a whole to choose the ridge strength;
-    with `dev` values and targets it is chosen on these. Weights are fitted on the rows with all
-    scores, and the biases of missing scores on the other rows.
-    """
-    quantiles = None
-    if normalization == "rank":
-        quantiles = np.nanquantile(values, np.linspace(0, 1, QUANTILES), axis=0).T
-    is_complete = ~np.isnan(values).any(axis=1)
-    if is_complete.sum() < 2 * FOLDS:
-        raise DataError(
-            f"only {int(is_complete.sum())} of {len(values)} judgments have scores of all of "
-            f"{', '.join(names)}: give at least {2 * FOLDS}"
-        )
-    rows = normalize(values[is_complete], quantiles)
-    if dev is not None:
-        has_scores = ~np.isnan(dev[0]).any(axis=1)
-        dev = normalize(dev[0][has_scores], quantiles), dev[1][has_scores]
-    linear = fit_ridge(
-        names,
-        rows,
-        targets[is_complete],
-        number_folds(groups, FOLDS)[is_complete].tolist(),
-        strengths,
-        Prior(signs=(1,) * len(names)),
-        dev,
-    )
-    parts = linear.contributions(rows)
-    model = BlendModel(
-        **vars(linear),
-        missing_biases=np.zeros(len(names)),
-        covariances=parts.T @ parts / len(parts),  # their means are 0
-        quantiles=quantiles,
-    )
-    return replace(model, missing_biases=_fit_missing_biases(model, values, targets))
-
-
-def _fit_missing_biases(model: BlendModel, values: FloatArray, targets: FloatArray) -> FloatArray:
-    """Fit the errors of a model without biases to which scores are missing, (metrics,)."""
-    is_missing = np.isnan(values)
-    used = is_missing.any(axis=1) & ~is_missing.all(axis=1)
-    errors = targets[used] - model.predict(values[used])
-    missing = is_missing[used].astype(np.float64)
-    counts = missing.T @ missing + MISSING_PRIOR_ROWS * np.eye(len(model.names))
-    return minimize_quadratic(counts, missing.T @ errors, np.zeros(len(model.names)))
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
@@ -543,50 +403,10 @@ def _load_blend(checkpoint: Checkpoint, location: str) -> BlendModel:
     return BlendModel.from_arrays(config.metrics, checkpoint.arrays)
 
 
-def orientation(parts: Sequence[Metric]) -> FloatArray:
-    """Return 1 for metrics whose higher scores are better, and -1 for the others, (metrics,)."""
-    return np.array([1.0 if part.higher_is_better else -1.0 for part in parts])
-
-
-def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatArray:
-    """Return the oriented scores of metrics, (n, metrics); NaN for a missing score."""
-    with share_encoding(parts, segments):
-        columns = [score_segments(part, segments) for part in parts]
-    return np.column_stack(columns) * orientation(parts)
-
-
-def collect_judgments(sets: Sequence[JudgmentSet]) -> list[Judgment]:
-    """List the judgments of all sets."""
-    return [judgment for judgment_set in sets for judgment in judgment_set.judgments]
-
-
-def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatArray:
-    """Return the oriented scores of metrics for all judgments, (n, metrics).
-
-    Scores that the judgments of a set contain are used; the others are computed.
-    """
-    rows = []
-    for judgment_set in sets:
-        scores = judgment_set.metric_scores()
-        for part in parts:
-            if part.spec not in scores:
-                part.check(judgment_set.segments)
-                scores[part.spec] = score_segments(part, judgment_set.segments)
-        rows.append(np.column_stack([scores[part.spec] for part in parts]))
-    return np.concatenate(rows) * orientation(parts)
-
-
-def number_documents(data: Sequence[Judgment]) -> IntArray:
-    """Number the document of each judgment, (n,); without one, segments that share a text."""
-    shared = number_shared_texts([judgment.segment for judgment in data]).tolist()
-    names = [one.document or f"#{number}" for one, number in zip(data, shared, strict=True)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
 @lru_cache(maxsize=1)
 def read_constants() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
     """Return mean and deviation of oriented scores by spec, and of judges by label."""
-    content = files("tertium.metrics.regression").joinpath(CONSTANTS).read_text(encoding="utf-8")
+    content = files("tertium.metrics.blend").joinpath(CONSTANTS).read_text(encoding="utf-8")
     constants: Mapping[str, Mapping[str, Mapping[str, float]]] = json.loads(content)
     return constants
 

@@ -1,0 +1,1 @@
+"""Blends: weighted sums of the scores of other metrics."""
