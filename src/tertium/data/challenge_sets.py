@@ -18,7 +18,7 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice, product
@@ -30,6 +30,7 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError, short_r
 from tertium.core.resampling import make_rng
 from tertium.core.segment import Segment, check_texts
 from tertium.data.formats.wmt_rankings import LANGUAGES
+from tertium.data.human_data import reasons
 from tertium.data.record_files import parse_json, read_records
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
@@ -64,8 +65,7 @@ class ChallengeSet:
 
     def __post_init__(self) -> None:
         if not self.contrasts:
-            counts = "; ".join(f"{why}: {count}" for why, count in self.excluded_counts.items())
-            raise DataError(f"{self.name}: no usable pair" + (f" ({counts})" if counts else ""))
+            raise DataError(f"{self.name}: no usable pair{reasons(self.excluded_counts)}")
 
     def __len__(self) -> int:
         return len(self.contrasts)
@@ -97,8 +97,8 @@ class ChallengeSet:
             return is_kind and (not lps or contrast.lp in lps)
 
         contrasts = tuple(filter(is_selected, self.contrasts))
-        unused = tuple((contrast, why) for contrast, why in self.unused if is_selected(contrast))
-        return ChallengeSet(name=self.name, contrasts=contrasts, unused=unused)
+        unused = tuple(entry for entry in self.unused if is_selected(entry[0]))
+        return replace(self, contrasts=contrasts, unused=unused)
 
     def testset(self) -> TestSet:
         """Return the better translations as a test set of one system."""

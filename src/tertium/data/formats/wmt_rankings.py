@@ -26,17 +26,14 @@ from tertium.data.record_files import default_name
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_integer
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
-from tertium.text.language_codes import CODE_ALIASES
+from tertium.text.language_codes import CODE_ALIASES, LANGUAGE_NAMES
 
 NOT_RANKED = "rank missing"
 
 LANGUAGES = {  # English names and three-letter codes, including those that only WMT uses
     **{code: language for code, language in CODE_ALIASES.items() if len(code) == 3},
-    "basque": "eu", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "dutch": "nl",
-    "english": "en", "esn": "es", "finnish": "fi", "french": "fr", "german": "de",
-    "haitian creole": "ht", "hat": "ht", "hindi": "hi", "hungarian": "hu", "italian": "it",
-    "japanese": "ja", "latvian": "lv", "polish": "pl", "portuguese": "pt", "ptb": "pt",
-    "romanian": "ro", "russian": "ru", "spanish": "es", "turkish": "tr", "urdu": "ur",
+    **{name.lower(): code for code, name in LANGUAGE_NAMES.items()},
+    "esn": "es", "hat": "ht", "ptb": "pt",
 }  # fmt: skip
 
 _RANK = re.compile(r"system(\d+)rank")
