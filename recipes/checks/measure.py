@@ -281,7 +281,7 @@ def count_findings(
     """Count the segments with findings of each check by language pair, and all segments."""
     alarms: dict[str, Counter[str]] = {check.id: Counter() for check in CHECKS}
     sizes: Counter[str] = Counter()
-    for pair, spans in zip(pairs, CheckRunner(CHECKS).run(pairs), strict=True):
+    for pair, spans in zip(pairs, map(CheckRunner(CHECKS), pairs), strict=True):
         languages = f"{pair.source_language}-{pair.target_language}"
         sizes[languages] += 1
         for kind in {span.category for span in spans}:
@@ -298,7 +298,7 @@ def measure_speed(pairs: Sequence[TranslationPair]) -> float:
     runner, seconds = CheckRunner(CHECKS), math.inf
     for _ in range(5):
         start = time.process_time()
-        deque(runner.run(TranslationPair(*text) for text in texts), maxlen=0)
+        deque(map(runner, (TranslationPair(*text) for text in texts)), maxlen=0)
         seconds = min(seconds, time.process_time() - start)
     return len(texts) / seconds
 

@@ -6,7 +6,6 @@ import pytest
 
 from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
 from tertium.checks.check import (
-    BATCH_SIZE,
     Check,
     CheckRunner,
     PairSettings,
@@ -28,12 +27,12 @@ def messages(check: str, source: str, hypothesis: str, languages: str = "en-de")
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_right_example_has_no_finding(check: Check) -> None:
     """Nor of any other check."""
-    assert CheckRunner(CHECKS)(check.right.pair) == ()
+    assert CheckRunner(CHECKS)(check.example(check.right)) == ()
 
 
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_wrong_example_has_a_valid_finding(check: Check) -> None:
-    pair = check.wrong.pair
+    pair = check.example(check.wrong)
     spans = [span for span in CheckRunner(CHECKS)(pair) if span.category == check.id]
     assert spans
     for span in spans:
@@ -60,8 +59,8 @@ def test_unusual_texts_are_no_problem(check: Check, text: str) -> None:
 
 def test_ids_and_sentences_are_unique() -> None:
     assert len(CHECKS_BY_ID) == len(CHECKS)
-    assert len({check.sentence for check in CHECKS}) == len(CHECKS)
-    assert all(check.sentence.endswith(".") for check in CHECKS)
+    assert len({check.rule.sentence for check in CHECKS}) == len(CHECKS)
+    assert all(check.rule.sentence.endswith(".") for check in CHECKS)
 
 
 def test_checks_are_selected_by_id() -> None:
@@ -255,18 +254,10 @@ def test_findings_of_one_check_are_limited() -> None:
     assert len(spans) == 20
 
 
-def test_batches_give_the_findings_of_single_pairs() -> None:
-    runner = CheckRunner(CHECKS)
-    pairs = [example for check in CHECKS for example in (check.right.pair, check.wrong.pair)] * 5
-    assert [*runner.run(pairs)] == [runner(pair) for pair in pairs]
-    assert len(pairs) > BATCH_SIZE
-    assert [*runner.run([])] == []
-
-
 def test_checks_without_their_characters_have_no_finding() -> None:
     for check in CHECKS:
         own = frozenset(check.characters)
-        assert not own or not own.isdisjoint(check.wrong.source + check.wrong.hypothesis)
+        assert not own or not own.isdisjoint(check.source + check.wrong)
 
 
 def test_double_blanks_are_usual_in_some_languages() -> None:
@@ -281,7 +272,7 @@ def test_quotations_in_japanese_end_without_a_full_stop() -> None:
 
 def test_added_sentences_are_marked_without_the_translation() -> None:
     check = CHECKS_BY_ID["added-text"]
-    ((side, start, end, message),) = check.find(check.wrong.pair)
-    text = check.wrong.hypothesis
+    ((side, start, end, message),) = check.find(check.example(check.wrong))
+    text = check.wrong
     assert text[:start] == "Die Tür ist jetzt offen. "
     assert (side, end, message) == ("hypothesis", len(text), "text is added: 3 sentences for 1")

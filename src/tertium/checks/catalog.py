@@ -12,16 +12,11 @@ from tertium.checks import (
     quantities,
     terminology,
 )
+from tertium.checks.check import Check
 
-CHECKS = (
-    *placeholders.CHECKS,
-    *markup.CHECKS,
-    *numbers.CHECKS,
-    *quantities.CHECKS,
-    *language.CHECKS,
-    *length.CHECKS,
-    *punctuation.CHECKS,
-    *terminology.CHECKS,
+_MODULES = placeholders, markup, numbers, quantities, language, length, punctuation, terminology
+CHECKS = tuple(
+    value for module in _MODULES for value in vars(module).values() if isinstance(value, Check)
 )
 CHECKS_BY_ID = {check.id: check for check in CHECKS}
 RULES = (*(check.rule for check in CHECKS), terminology.CONSISTENCY_RULE)

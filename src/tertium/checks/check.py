@@ -1,8 +1,8 @@
 """A check: a function from two texts to findings, with its id, description and examples.
 
-A check returns findings `(side, start, end, message)`; a `CheckRunner` turns them into `Span`s
-whose category is the id of the check. Most translations have no finding. A check with `characters`
-runs only if one of them is in one of the texts; others test first if there is anything to read.
+A check yields findings `(side, start, end, message)`; a `CheckRunner` turns them into `Span`s whose
+category is the id of the check. Most translations have no finding. A check with `characters` runs
+only if one of them is in one of the texts; others test first if there is anything to read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from tertium.core.errors import UnknownNameError
@@ -17,9 +18,7 @@ from tertium.core.findings import FindingRule
 from tertium.core.spans import Severity, Side, Span
 
 Finding = tuple[Side, int, int, str]
-NO_FINDINGS: tuple[Finding, ...] = ()
 EMPTY = "empty"  # id of the check of empty translations
-BATCH_SIZE = 256  # pairs that one check reads before the next
 MAX_FINDINGS = 20  # per check and segment; a broken file repeats the same error
 
 
@@ -44,92 +43,69 @@ class PairSettings:
 NO_SETTINGS = PairSettings()
 
 
+@dataclass(eq=False)
 class TranslationPair:
-    """The texts that a check reads, with their languages (empty if unknown) and settings.
-
-    `words`, `lowercase` and `repeated_words` (their number) are of the translation.
-    """
-
-    __slots__ = (
-        "hypothesis",
-        "lowercase",
-        "repeated_words",
-        "settings",
-        "source",
-        "source_language",
-        "source_words",
-        "target_language",
-        "words",
-    )
-
-    def __init__(
-        self,
-        source: str,
-        hypothesis: str,
-        source_language: str = "",
-        target_language: str = "",
-        settings: PairSettings = NO_SETTINGS,
-    ) -> None:
-        self.source, self.hypothesis = source, hypothesis
-        self.source_language, self.target_language = source_language, target_language
-        self.settings = settings
-        self.source_words, self.words = source.split(), hypothesis.split()
-        self.lowercase = hypothesis.lower()
-        self.repeated_words = len(self.words) - len({*self.words})
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A pair of texts and the languages that a check needs to read them."""
+    """The texts that a check reads, with their languages (empty if unknown) and settings."""
 
     source: str
     hypothesis: str
-    languages: str = "en-de"
+    source_language: str = ""
+    target_language: str = ""
     settings: PairSettings = NO_SETTINGS
 
-    @property
-    def pair(self) -> TranslationPair:
-        """The example as the input of a check."""
-        source, _, target = self.languages.partition("-")
-        return TranslationPair(self.source, self.hypothesis, source, target, self.settings)
+    @cached_property
+    def source_words(self) -> list[str]:
+        """The words of the source."""
+        return self.source.split()
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of the translation."""
+        return self.hypothesis.split()
+
+    @cached_property
+    def repeated_words(self) -> int:
+        """The number of words of the translation that it has before."""
+        return len(self.words) - len({*self.words})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One kind of error that can be found without a model.
 
-    `characters`: a finding needs one of them in one of the texts; empty if it does not.
-    `phrases`: a finding needs one of them in the translation in lower case; empty if it does not.
+    `@partial(Check, id, severity, source, right, wrong)` makes a check of a function. The first
+    line of its docstring says what is right; `right` and `wrong` are translations of `source`, as
+    examples in the languages of `pair`.
     """
 
     id: str
-    sentence: str
     severity: Severity
-    right: Example
-    wrong: Example
+    source: str
+    right: str
+    wrong: str
     find: Callable[[TranslationPair], Iterable[Finding]]
+    pair: str = "en-de"
+    settings: PairSettings = NO_SETTINGS
     languages: str = "all"
     reads_source: bool = True
-    characters: str = ""
-    phrases: tuple[str, ...] = ()
+    characters: str = ""  # a finding needs one of them in one of the texts; empty if it does not
+
+    def example(self, hypothesis: str) -> TranslationPair:
+        """Return the right or wrong example as the input of the check."""
+        source, _, target = self.pair.partition("-")
+        return TranslationPair(self.source, hypothesis, source, target, self.settings)
 
     @property
     def rule(self) -> FindingRule:
         """The check without its function, with both examples as help."""
-        right, wrong = self.right, self.wrong
         return FindingRule(
             id=self.id,
-            sentence=self.sentence,
+            sentence=(self.find.__doc__ or "").partition("\n")[0],
             severity=self.severity,
             languages=self.languages,
-            help=f"Right: {right.source!r} as {right.hypothesis!r}. "
-            f"Wrong: {wrong.source!r} as {wrong.hypothesis!r}.",
+            help=f"Right: {self.source!r} as {self.right!r}. Wrong: {self.source!r} as "
+            f"{self.wrong!r}.",
         )
-
-
-def mark_all(side: Side, text: str, message: str) -> tuple[Finding, ...]:
-    """Return a finding that covers a text, or nothing if the text is empty."""
-    return ((side, 0, len(text), message),) if text else NO_FINDINGS
 
 
 def select_checks(
@@ -162,56 +138,22 @@ class CheckRunner:
         severities: Mapping[str, Severity] | None = None,
     ) -> None:
         self._checks = [check for check in checks if has_source or not check.reads_source]
+        self._needed = [frozenset(check.characters) for check in self._checks]
         self._severities = severities or {}
-        characters = "".join(sorted({c for check in self._checks for c in check.characters}))
-        self._find_characters = re.compile(f"[{re.escape(characters)}]" if characters else "(?!)")
+        characters = "".join(frozenset().union(*self._needed))
+        self._characters = re.compile(rf"[\0{re.escape(characters)}]")
 
     def __call__(self, pair: TranslationPair) -> tuple[Span, ...]:
         """Return the findings in one pair."""
-        return next(self.run([pair]))
+        return tuple(self._run(pair))
 
-    def run(self, pairs: Iterable[TranslationPair]) -> Iterator[tuple[Span, ...]]:
-        """Yield the findings in each pair.
-
-        One check after the other reads a batch of pairs, which is faster than all checks per pair.
-        """
-        rest = iter(pairs)
-        while batch := [*islice(rest, BATCH_SIZE)]:
-            yield from self._run_batch(batch)
-
-    def _run_batch(self, pairs: Sequence[TranslationPair]) -> Iterator[tuple[Span, ...]]:
-        findall = self._find_characters.findall
-        everything = range(len(pairs))
-        texts = [n for n in everything if pairs[n].words]
-        triggers = [{*findall(pair.source), *findall(pair.hypothesis)} for pair in pairs]
-        marked = [n for n in texts if triggers[n]]
-        spans: dict[int, list[Span]] = {}
-        for check in self._checks:
-            chosen: Sequence[int] = everything if check.id == EMPTY else texts
-            if check.characters:
-                own = frozenset(check.characters)
-                chosen = [n for n in marked if not own.isdisjoint(triggers[n])]
-            elif check.phrases:
-                chosen = _find_phrases(check.phrases, pairs, texts)
-            severity = self._severities.get(check.id, check.severity)
-            results = map(check.find, map(pairs.__getitem__, chosen))
-            for n, findings in zip(chosen, results, strict=True):
-                if findings:
-                    spans.setdefault(n, []).extend(
-                        Span(start, end, side, severity, check.id, message=message)
-                        for side, start, end, message in [*findings][:MAX_FINDINGS]
-                    )
-        return (tuple(spans.get(n, ())) for n in everything)
-
-
-def _find_phrases(
-    phrases: Sequence[str], pairs: Sequence[TranslationPair], chosen: Sequence[int]
-) -> list[int]:
-    """Return the numbers of the pairs whose translation has one of the phrases.
-
-    Most phrases are in no text of a batch, which one search in all of them tells.
-    """
-    everything = "\n".join(pairs[n].lowercase for n in chosen)
-    if not (present := [phrase for phrase in phrases if phrase in everything]):
-        return []
-    return [n for n in chosen if any(map(pairs[n].lowercase.__contains__, present))]
+    def _run(self, pair: TranslationPair) -> Iterator[Span]:
+        characters = {*self._characters.findall(pair.source + pair.hypothesis)}
+        has_words = bool(pair.words)
+        for check, needed in zip(self._checks, self._needed, strict=True):
+            if needed and needed.isdisjoint(characters):
+                continue
+            if has_words or check.id == EMPTY:
+                for side, start, end, message in islice(check.find(pair), MAX_FINDINGS):
+                    severity = self._severities.get(check.id, check.severity)
+                    yield Span(start, end, side, severity, check.id, message=message)

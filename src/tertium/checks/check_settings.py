@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import PairSettings, Term
@@ -19,11 +18,10 @@ from tertium.core.spans import SEVERITIES, Severity
 from tertium.data.tables import read_table
 from tertium.data.text_files import read_lines
 from tertium.data.toml_tables import read_toml
+from tertium.files.xml_elements import XML_LANGUAGE, Element, XmlFile
 from tertium.text.language_codes import check_language_code
 
 CHECK_IDS = (*CHECKS_BY_ID, CONSISTENCY)
-XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-MAX_TBX_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,43 +119,25 @@ def read_terms(path: str | Path, source: str = "", target: str = "") -> tuple[Te
 
 
 def _read_tbx(path: Path, source: str, target: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
-    if len(content) > MAX_TBX_BYTES:
-        raise DataError(f"{path}: larger than {MAX_TBX_BYTES:,} bytes: split the glossary")
-    if b"<!ENTITY" in content or b"\0" in content:
-        raise DataError(f"{path}: declares entities or is not UTF-8: convert it without entities")
-    try:
-        root = ElementTree.fromstring(content)
-    except ElementTree.ParseError as error:
-        raise DataError(f"{path}: not well-formed XML: {error}") from None
-    for entry in root.iter():
-        if _local_name(entry) not in ("termEntry", "conceptEntry"):
-            continue
+    for entry in XmlFile(str(path), ("termEntry", "conceptEntry")).units():
         terms: dict[str, list[list[str]]] = {source: [[], []], target: [[], []]}
-        for section in entry:
-            language = section.get(XML_LANGUAGE, section.get("lang", "")).lower()
-            code = re.split("[-_]", language)[0]
-            for group in section.iter() if code in terms else ():
-                if _local_name(group) in ("tig", "ntig", "termSec"):
+        for section in entry.elements():
+            language = section.get(XML_LANGUAGE) or section.get("lang")
+            code = re.split("[-_]", language.lower())[0]
+            for group in section.descendants() if code in terms else ():
+                if group.local in ("tig", "ntig", "termSec"):
                     text, is_deprecated = _read_term(group)
                     terms[code][is_deprecated] += [text] if text else []
         for term in terms[source][0]:
             yield term, terms[target][0], terms[target][1]
 
 
-def _read_term(group: ElementTree.Element) -> tuple[str, bool]:
-    term = next(
-        ("".join(e.itertext()).strip() for e in group.iter() if _local_name(e) == "term"), ""
-    )
-    notes = [(e.text or "").strip() for e in group.iter() if _local_name(e) == "termNote"]
-    return term, any(note.startswith(("deprecated", "superseded")) for note in notes)
-
-
-def _local_name(element: ElementTree.Element) -> str:
-    return str(element.tag).rpartition("}")[2]
+def _read_term(group: Element) -> tuple[str, bool]:
+    texts: dict[str, list[str]] = {"term": [""], "termNote": []}
+    for element in group.descendants():
+        texts.setdefault(element.local, []).append(element.text().strip())
+    notes = texts["termNote"]
+    return texts["term"][:2][-1], any(n.startswith(("deprecated", "superseded")) for n in notes)
 
 
 def _split_terms(cell: str) -> list[str]:

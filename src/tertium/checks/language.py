@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 
 from tertium.checks.check import (
     EMPTY,
-    NO_FINDINGS,
     Check,
-    Example,
     Finding,
     TranslationPair,
-    mark_all,
 )
 from tertium.text.language_codes import language_family
 from tertium.text.language_identification import (
@@ -73,65 +71,88 @@ MIN_LOWER_WORDS = 4  # of a copied run; names and titles are often copied
 MIN_WORDS_TO_COMPARE = 3
 
 
-def find_chatter(pair: TranslationPair) -> tuple[Finding, ...] | list[Finding]:
-    """Report phrases around a translation that a language model adds."""
-    if any(map(pair.source.lower().__contains__, CHATTER_WORDS)):
-        return NO_FINDINGS
-    matches = CHATTER.finditer(pair.hypothesis)
-    text = "a phrase of the model, not part of the translation"
-    return [("hypothesis", *_trim(match), text) for match in matches]
-
-
-def _trim(match: re.Match[str]) -> tuple[int, int]:
-    blanks = len(match[0]) - len(match[0].lstrip())
-    return match.start() + blanks, match.end()
-
-
-def find_empty(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report a blank translation of a text that is not blank."""
+@partial(
+    Check,
+    EMPTY,
+    "critical",
+    "Yes.",
+    "Ja.",
+    " ",
+)
+def find_empty(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation of a text is not empty."""
     if len(pair.hypothesis) > 20 or not is_blank(pair.hypothesis) or is_blank(pair.source):
-        return NO_FINDINGS
-    return mark_all("source", pair.source, "the translation is empty")
+        return
+    yield "source", 0, len(pair.source), "the translation is empty"
 
 
-def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report a translation that equals its source, or copies a long run of its words."""
+@partial(
+    Check,
+    "chatter",
+    "critical",
+    "Good morning!",
+    "Guten Morgen!",
+    "Here is the translation: Guten Morgen!",
+)
+def find_chatter(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation has no phrases of a language model: introductions, notes, refusals."""
+    target = pair.hypothesis.lower()
+    if not any(map(target.__contains__, CHATTER_WORDS)):
+        return
+    if any(map(pair.source.lower().__contains__, CHATTER_WORDS)):
+        return
+    for match in CHATTER.finditer(pair.hypothesis):
+        start = match.end() - len(match[0].lstrip())
+        yield "hypothesis", start, match.end(), "a phrase of the model, not part of the translation"
+
+
+@partial(
+    Check,
+    "untranslated",
+    "critical",
+    "The train leaves at seven.",
+    "Der Zug fährt um sieben ab.",
+    "The train leaves at seven.",
+)
+def find_untranslated(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation does not repeat the source or a long run of its words."""
     source, target = pair.source, pair.hypothesis
     if pair.source_language and pair.source_language == pair.target_language:
-        return NO_FINDINGS
+        return
     has_same_size = len(pair.source_words) == len(pair.words)
     if has_same_size and source.strip().casefold() == target.strip().casefold():
         words = WORD.findall(source) if has_translatable_words(source) else []
         lower = sum(word[0].islower() or not word[0].isupper() for word in words)
         if len(words) < MIN_WORDS_TO_COMPARE or lower < 2:
-            return NO_FINDINGS
-        return mark_all("hypothesis", target, "the translation equals the source")
-    return _find_copied_run(pair)
+            return
+        yield "hypothesis", 0, len(target), "the translation equals the source"
+        return
+    yield from _find_copied_run(pair)
 
 
-def _find_copied_run(pair: TranslationPair) -> tuple[Finding, ...]:
+def _find_copied_run(pair: TranslationPair) -> Iterator[Finding]:
     source_words, target_words = pair.source_words, pair.words
     if len(source_words) < MIN_COPIED_WORDS or len(target_words) < MIN_COPIED_WORDS:
-        return NO_FINDINGS
+        return
     known_words = {*source_words}
     if known_words.isdisjoint(target_words[MIN_COPIED_WORDS - 1 :: MIN_COPIED_WORDS]):
-        return NO_FINDINGS  # a run has one of these words
+        return  # a run has one of these words
     if len(known_words.intersection(target_words)) < MIN_COPIED_WORDS:
-        return NO_FINDINGS
+        return
     family = language_family(pair.source_language)
     if family and family == language_family(pair.target_language):
-        return NO_FINDINGS  # close languages share words and phrases
+        return  # close languages share words and phrases
     runs = _find_runs(source_words, target_words)
     length, start = max(runs, default=(0, 0))
     run = target_words[start : start + length]
     if length < MIN_COPIED_WORDS or sum(w[0].islower() for w in run) < MIN_LOWER_WORDS:
-        return NO_FINDINGS
+        return
     words = [*re.finditer(r"\S+", pair.hypothesis)]
     place = words[start].start(), words[start + length - 1].end()
     marked = pair.hypothesis[place[0] - 2 : place[1] + 2]
     if re.search(r"[\"“”«»„‘`<>]", marked):
-        return NO_FINDINGS  # a quotation
-    return (("hypothesis", *place, f"{length} words are copied from the source"),)
+        return  # a quotation
+    yield "hypothesis", *place, f"{length} words are copied from the source"
 
 
 def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
@@ -150,14 +171,24 @@ def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
     return runs
 
 
-def find_wrong_language(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report a translation that is clearly in another language than requested."""
+@partial(
+    Check,
+    "wrong-language",
+    "critical",
+    "The train to Hamburg leaves at seven o'clock.",
+    "Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.",
+    "Le train pour Hambourg ne part aujourd'hui qu'à sept heures.",
+    languages="83 languages",
+    reads_source=False,
+)
+def find_wrong_language(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation is in the target language."""
     language, text = pair.target_language, pair.hypothesis
     if language not in supported_languages() or _has_own_words(pair):
-        return NO_FINDINGS
+        return
     if text == pair.source or not is_in_other_language(text, language):
-        return NO_FINDINGS  # copies are found by another check
-    return mark_all("hypothesis", text, f"the translation is not in the language {language}")
+        return  # copies are found by another check
+    yield "hypothesis", 0, len(text), f"the translation is not in the language {language}"
 
 
 def _has_own_words(pair: TranslationPair) -> bool:
@@ -179,27 +210,32 @@ def _own_letters(language: str) -> re.Pattern[str] | None:
     return re.compile(f"(?:[{letters}][^{letters}]{{0,6}}){{8}}")
 
 
-def find_mixed_scripts(pair: TranslationPair) -> list[Finding]:
-    """Report letters of scripts that neither language uses, and words that mix two alphabets."""
+@partial(
+    Check,
+    "mixed-scripts",
+    "major",
+    "The code is open.",
+    "Код открыт.",
+    "Kод 打开.",
+    pair="en-ru",
+    reads_source=False,
+)
+def find_mixed_scripts(pair: TranslationPair) -> Iterator[Finding]:
+    """Words do not mix alphabets, and all letters belong to the script of the language."""
     text = pair.hypothesis
-    findings: list[Finding] = []
     if text.isascii():
-        return findings
-    if CYRILLIC_LETTER.search(text) is not None and LATIN_LETTER.search(text) is not None:
-        for match in MIXED_WORD.finditer(text):
-            if match[0] not in pair.source:
-                word = f"{match[0]} mixes Latin and Cyrillic letters"
-                findings.append(("hypothesis", *match.span(), word))
-    if findings or not pair.target_language:
-        return findings
+        return
+    has_both = CYRILLIC_LETTER.search(text) is not None and LATIN_LETTER.search(text) is not None
+    words = [m for m in MIXED_WORD.finditer(text) if m[0] not in pair.source] if has_both else []
+    for match in words:
+        yield "hypothesis", *match.span(), f"{match[0]} mixes Latin and Cyrillic letters"
+    if words or not pair.target_language:
+        return
     foreign = _foreign_characters(pair.target_language).findall(text)
-    foreign_letters = {c for c in foreign if c.isalpha() and c not in pair.source}
-    if not foreign_letters:
-        return findings
-    return [
-        ("hypothesis", *match.span(), f"{script_of(match[0][0])} letters in the translation")
-        for match in re.finditer(f"[{re.escape(''.join(sorted(foreign_letters)))}]+", text)
-    ]
+    if letters := {c for c in foreign if c.isalpha() and c not in pair.source}:
+        for match in re.finditer(f"[{re.escape(''.join(sorted(letters)))}]+", text):
+            script = script_of(match[0][0])
+            yield "hypothesis", *match.span(), f"{script} letters in the translation"
 
 
 @cache
@@ -209,94 +245,37 @@ def _foreign_characters(language: str) -> re.Pattern[str]:
     return re.compile(f"[{''.join(BLOCKS[script] for script in BLOCKS if script not in expected)}]")
 
 
-def find_mojibake(pair: TranslationPair) -> list[Finding]:
-    """Report characters of a text that was decoded with the wrong encoding."""
-    return [
-        ("hypothesis", *match.span(), f"{match[0]} is a sign of a wrong encoding")
-        for match in MOJIBAKE.finditer(pair.hypothesis)
-        if match[0] not in pair.source
-    ]
-
-
-def find_control_characters(pair: TranslationPair) -> list[Finding]:
-    """Report control characters and private characters that are not in the source."""
-    if pair.hypothesis.isprintable():
-        return []
-    return [
-        ("hypothesis", *match.span(), f"control character U+{ord(match[0]):04X}")
-        for match in CONTROL.finditer(pair.hypothesis)
-        if match[0] not in pair.source
-    ]
-
-
-CHECKS = (
-    Check(
-        EMPTY,
-        "The translation of a text is not empty.",
-        "critical",
-        Example("Yes.", "Ja."),
-        Example("Yes.", " "),
-        find_empty,
-    ),
-    Check(
-        "chatter",
-        "The translation has no phrases of a language model: introductions, notes, refusals.",
-        "critical",
-        Example("Good morning!", "Guten Morgen!"),
-        Example("Good morning!", "Here is the translation: Guten Morgen!"),
-        find_chatter,
-        phrases=CHATTER_WORDS,
-    ),
-    Check(
-        "untranslated",
-        "The translation does not repeat the source or a long run of its words.",
-        "critical",
-        Example("The train leaves at seven.", "Der Zug fährt um sieben ab."),
-        Example("The train leaves at seven.", "The train leaves at seven."),
-        find_untranslated,
-    ),
-    Check(
-        "wrong-language",
-        "The translation is in the target language.",
-        "critical",
-        Example(
-            "The train to Hamburg leaves at seven o'clock.",
-            "Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.",
-        ),
-        Example(
-            "The train to Hamburg leaves at seven o'clock.",
-            "Le train pour Hambourg ne part aujourd'hui qu'à sept heures.",
-        ),
-        find_wrong_language,
-        languages="83 languages",
-        reads_source=False,
-    ),
-    Check(
-        "mixed-scripts",
-        "Words do not mix alphabets, and all letters belong to the script of the language.",
-        "major",
-        Example("The code is open.", "Код открыт.", "en-ru"),
-        Example("The code is open.", "Kод 打开.", "en-ru"),
-        find_mixed_scripts,
-        reads_source=False,
-    ),
-    Check(
-        "mojibake",
-        "The text was decoded with the right encoding.",
-        "major",
-        Example("coffee", "café", "en-fr"),
-        Example("coffee", "cafÃ©", "en-fr"),
-        find_mojibake,
-        reads_source=False,
-        characters="\ufffdÃÂâïÐÑØÙã",
-    ),
-    Check(
-        "control-characters",
-        "The translation has no control or private characters that the source lacks.",
-        "major",
-        Example("one\ttwo", "eins\tzwei"),
-        Example("one two", "eins\x02zwei"),
-        find_control_characters,
-        reads_source=False,
-    ),
+@partial(
+    Check,
+    "mojibake",
+    "major",
+    "coffee",
+    "café",
+    "cafÃ©",
+    pair="en-fr",
+    reads_source=False,
+    characters="\ufffdÃÂâïÐÑØÙã",
 )
+def find_mojibake(pair: TranslationPair) -> Iterator[Finding]:
+    """The text was decoded with the right encoding."""
+    for match in MOJIBAKE.finditer(pair.hypothesis):
+        if match[0] not in pair.source:
+            yield "hypothesis", *match.span(), f"{match[0]} is a sign of a wrong encoding"
+
+
+@partial(
+    Check,
+    "control-characters",
+    "major",
+    "one\ttwo",
+    "eins\tzwei",
+    "eins\x02zwei",
+    reads_source=False,
+)
+def find_control_characters(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation has no control or private characters that the source lacks."""
+    if pair.hypothesis.isprintable():
+        return
+    for match in CONTROL.finditer(pair.hypothesis):
+        if match[0] not in pair.source:
+            yield "hypothesis", *match.span(), f"control character U+{ord(match[0]):04X}"

@@ -10,20 +10,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from importlib.resources import files
 from itertools import compress
 from operator import eq
 
 from tertium.checks.check import (
-    NO_FINDINGS,
     Check,
-    Example,
     Finding,
     PairSettings,
     TranslationPair,
-    mark_all,
 )
 
 MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
@@ -85,44 +82,22 @@ def usual_ratios(
     return math.exp(mean + lowest * deviation), math.exp(mean + highest * deviation)
 
 
-def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report a translation that is far shorter or longer than its source suggests."""
-    low, high = usual_ratios(pair.source_language, pair.target_language)
-    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
-        return NO_FINDINGS
-    deviations = length_deviations(pair)
-    if MIN_DEVIATIONS < deviations < MAX_DEVIATIONS:
-        return NO_FINDINGS
-    kind = "short" if deviations < 0 else "long"
-    lengths = f"{len(pair.hypothesis)} characters for {len(pair.source)}"
-    return mark_all("hypothesis", pair.hypothesis, f"the translation is too {kind}: {lengths}")
-
-
-def find_added_text(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report sentences after the end of the translation, if it is far too long."""
-    languages = pair.source_language, pair.target_language
-    _, high = usual_ratios(*languages, 0.0, MIN_TAIL_DEVIATIONS)
-    if len(pair.hypothesis) < high * len(pair.source):
-        return NO_FINDINGS
-    if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
-        return NO_FINDINGS
-    sentences = max(1, len(SENTENCE.findall(pair.source)))
-    ends = [match.end() for match in SENTENCE.finditer(pair.hypothesis)]
-    if len(ends) <= sentences or not pair.hypothesis[ends[sentences - 1] :].strip():
-        return NO_FINDINGS
-    start = ends[sentences - 1]
-    start += len(pair.hypothesis[start:]) - len(pair.hypothesis[start:].lstrip())
-    count = f"{len(ends)} sentences for {sentences}"
-    return (("hypothesis", start, len(pair.hypothesis), f"text is added: {count}"),)
-
-
-def find_truncation(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report a translation that ends in the middle of a sentence."""
+@partial(
+    Check,
+    "truncation",
+    "major",
+    "He came home, but nobody was there.",
+    "Er kam heim, aber niemand war da.",
+    "Er kam heim,",
+    languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
+)
+def find_truncation(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation does not end in the middle of a sentence."""
     source, target = pair.source.rstrip(), pair.hypothesis.rstrip()
     if not target or target.endswith(SENTENCE_ENDS):
-        return NO_FINDINGS
+        return
     if pair.target_language in UNMARKED_LANGUAGES:
-        return NO_FINDINGS
+        return
     if target.endswith(OPEN_ENDS):
         is_cut = not source.endswith(OPEN_ENDS)
     elif target.rstrip(CLOSING).endswith(SENTENCE_ENDS):
@@ -130,25 +105,35 @@ def find_truncation(pair: TranslationPair) -> tuple[Finding, ...]:
     else:
         is_cut = source.rstrip(CLOSING).endswith(SENTENCE_ENDS) and length_deviations(pair) < -2
     if not is_cut:
-        return NO_FINDINGS
+        return
     start = len(target) - len(pair.words[-1])
-    return (("hypothesis", start, len(target), "the translation seems to be cut"),)
+    yield "hypothesis", start, len(target), "the translation seems to be cut"
 
 
-def find_loops(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report words or characters that are repeated again and again."""
+@partial(
+    Check,
+    "repetition",
+    "major",
+    "It is very, very big.",
+    "Es ist sehr, sehr groß.",
+    "Es ist sehr sehr sehr sehr sehr sehr groß.",
+    reads_source=False,
+)
+def find_loops(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation does not repeat the same words again and again."""
     text, words = pair.hypothesis, pair.words
     may_loop = pair.repeated_words > 1 and _repeats_evenly(words)
     if not may_loop and max(map(len, words), default=0) < MIN_LOOP_CHARACTERS:
-        return NO_FINDINGS
+        return
     for start in range(0, len(text) - PROBE, 2 * PROBE):
         if text.count(text[start : start + PROBE]) > 2:
             loop = _read_loop(text, max(0, start - 60))
             if loop is None or _has_loop(pair.source):
                 continue
             unit = text[loop[0] : loop[1]][:30].strip()
-            return (("hypothesis", *loop, f"{unit!r} repeats the same text"),)
-    return NO_FINDINGS
+            yield "hypothesis", *loop, f"{unit!r} repeats the same text"
+            return
+    return
 
 
 def _repeats_evenly(words: list[str]) -> bool:
@@ -173,70 +158,72 @@ def _has_loop(text: str) -> bool:
     return any(len(m[1] + m[2]) >= MIN_LOOP_CHARACTERS for m in LOOP.finditer(text))
 
 
-def find_excess_length(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Report characters beyond the limit of the settings."""
+@partial(
+    Check,
+    "length-ratio",
+    "major",
+    "The parliament rejected the budget on Tuesday after a long debate about the costs of "
+    "new schools, roads and hospitals in the poorest regions of the country.",
+    "Das Parlament lehnte den Haushalt am Dienstag nach langer Debatte über die Kosten neuer "
+    "Schulen, Straßen und Krankenhäuser in den ärmsten Regionen des Landes ab.",
+    "Das Parlament tagte.",
+    languages="59 languages",
+)
+def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation is not far shorter or longer than is usual for the two languages."""
+    low, high = usual_ratios(pair.source_language, pair.target_language)
+    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
+        return
+    deviations = length_deviations(pair)
+    if MIN_DEVIATIONS < deviations < MAX_DEVIATIONS:
+        return
+    kind = "short" if deviations < 0 else "long"
+    lengths = f"{len(pair.hypothesis)} characters for {len(pair.source)}"
+    yield "hypothesis", 0, len(pair.hypothesis), f"the translation is too {kind}: {lengths}"
+
+
+@partial(
+    Check,
+    "added-text",
+    "major",
+    "The door is open now.",
+    "Die Tür ist jetzt offen.",
+    "Die Tür ist jetzt offen. Der Vater kam gestern Abend sehr spät nach Hause und fand "
+    "niemanden mehr. Am nächsten Morgen war alles anders.",
+    languages="59 languages",
+)
+def find_added_text(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation has no sentences after the end of the source."""
+    languages = pair.source_language, pair.target_language
+    _, high = usual_ratios(*languages, 0.0, MIN_TAIL_DEVIATIONS)
+    if len(pair.hypothesis) < high * len(pair.source):
+        return
+    if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
+        return
+    sentences = max(1, len(SENTENCE.findall(pair.source)))
+    ends = [match.end() for match in SENTENCE.finditer(pair.hypothesis)]
+    if len(ends) <= sentences or not pair.hypothesis[ends[sentences - 1] :].strip():
+        return
+    start = ends[sentences - 1]
+    start += len(pair.hypothesis[start:]) - len(pair.hypothesis[start:].lstrip())
+    count = f"{len(ends)} sentences for {sentences}"
+    yield "hypothesis", start, len(pair.hypothesis), f"text is added: {count}"
+
+
+@partial(
+    Check,
+    "max-length",
+    "major",
+    "Save",
+    "Sichern",
+    "Speichern unter",
+    reads_source=False,
+    settings=PairSettings(max_length=8),
+)
+def find_excess_length(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation has at most as many characters as the settings allow (max_length)."""
     limit, text = pair.settings.max_length, pair.hypothesis
     if not limit or len(text) <= limit:
-        return NO_FINDINGS
+        return
     message = f"{len(text)} characters: at most {limit} are allowed"
-    return (("hypothesis", limit, len(text), message),)
-
-
-CHECKS = (
-    Check(
-        "truncation",
-        "The translation does not end in the middle of a sentence.",
-        "major",
-        Example("He came home, but nobody was there.", "Er kam heim, aber niemand war da."),
-        Example("He came home, but nobody was there.", "Er kam heim,"),
-        find_truncation,
-        languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
-    ),
-    Check(
-        "repetition",
-        "The translation does not repeat the same words again and again.",
-        "major",
-        Example("It is very, very big.", "Es ist sehr, sehr groß."),
-        Example("It is very big.", "Es ist sehr sehr sehr sehr sehr sehr groß."),
-        find_loops,
-        reads_source=False,
-    ),
-    Check(
-        "length-ratio",
-        "The translation is not far shorter or longer than is usual for the two languages.",
-        "major",
-        Example(
-            "The parliament rejected the budget on Tuesday after a long debate.",
-            "Das Parlament lehnte den Haushalt am Dienstag nach langer Debatte ab.",
-        ),
-        Example(
-            "The parliament rejected the budget on Tuesday after a long debate about the costs of "
-            "new schools, roads and hospitals in the poorest regions of the country.",
-            "Das Parlament tagte.",
-        ),
-        find_length_error,
-        languages="59 languages",
-    ),
-    Check(
-        "added-text",
-        "The translation has no sentences after the end of the source.",
-        "major",
-        Example("The door is open now.", "Die Tür ist jetzt offen."),
-        Example(
-            "The door is open now.",
-            "Die Tür ist jetzt offen. Der Vater kam gestern Abend sehr spät nach Hause und fand "
-            "niemanden mehr. Am nächsten Morgen war alles anders.",
-        ),
-        find_added_text,
-        languages="59 languages",
-    ),
-    Check(
-        "max-length",
-        "The translation has at most as many characters as the settings allow (max_length).",
-        "major",
-        Example("Save", "Sichern", settings=PairSettings(max_length=8)),
-        Example("Save", "Speichern unter", settings=PairSettings(max_length=8)),
-        find_excess_length,
-        reads_source=False,
-    ),
-)
+    yield "hypothesis", limit, len(text), message

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
-from tertium.checks.check import Check, Example, Finding, TranslationPair
+from tertium.checks.check import Check, Finding, TranslationPair
 from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_spelled_out
 
 # digits with separators between them; a comma or blank between two numbers needs groups of three
@@ -34,14 +37,19 @@ YEARS = range(1000, 2700)
 YEARS_OF_CENTURIES = range(100, 2100)
 
 
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number in a text with its possible values: 1.234 is 1234 or 1.234."""
 
-    __slots__ = ("end", "start", "text", "values")
+    text: str
+    start: int
+    end: int
+    values: tuple[float, ...]
 
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self.text, self.start, self.end = text, start, end
-        self.values = read_values(text)
+    @classmethod
+    def of(cls, match: re.Match[str]) -> Self:
+        """Read a match of `NUMBER`."""
+        return cls(match[0], *match.span(), read_values(match[0]))
 
 
 def read_values(text: str) -> tuple[float, ...]:
@@ -67,7 +75,7 @@ def read_values(text: str) -> tuple[float, ...]:
 
 def read_numbers(text: str) -> list[Number]:
     """Return the numbers of a text."""
-    return [Number(match[0], *match.span()) for match in find_numbers(text)]
+    return [*map(Number.of, find_numbers(text))]
 
 
 def find_numbers(text: str) -> Iterator[re.Match[str]]:
@@ -81,34 +89,55 @@ def find_numbers(text: str) -> Iterator[re.Match[str]]:
         end = match.end()
 
 
-def find_number_errors(pair: TranslationPair) -> list[Finding]:
-    """Report numbers without a counterpart in the other text."""
+@partial(
+    Check,
+    "numbers",
+    "major",
+    "It costs 1,234.50 euros at 5:30 p.m.",
+    "Es kostet um 17:30 Uhr 1.234,50 Euro.",
+    "Es kostet um 17:30 Uhr 1.243,50 Euro.",
+    characters=ALL_DIGITS,
+)
+def find_number_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Numbers of the source have the same value in the translation, in any notation."""
     digits = DIGITS.findall(pair.source)
     if not digits or digits == DIGITS.findall(pair.hypothesis):
-        return []
-    sides = [*find_numbers(pair.source)], [*find_numbers(pair.hypothesis)]
-    source_texts, target_texts = ([match[0] for match in side] for side in sides)
-    if sorted(source_texts) == sorted(target_texts):
-        return []
-    if DIGITS.findall(" ".join(source_texts)) == DIGITS.findall(" ".join(target_texts)):
-        return []
-    numbers, candidates = ([Number(match[0], *match.span()) for match in side] for side in sides)
+        return
+    numbers, candidates = read_numbers(pair.source), read_numbers(pair.hypothesis)
+    texts = (" ".join(number.text for number in side) for side in (numbers, candidates))
+    source_digits, target_digits = map(DIGITS.findall, texts)
+    if source_digits == target_digits:
+        return
     missing, extra = match_numbers(numbers, candidates)
     if not missing:
-        return []
-    missing, extra = explain_differences(missing, extra, pair)
+        return
+    missing, extra = explain_differences(missing, extra, candidates, pair)
     missing, extra = _match_units(missing, extra, numbers, pair)
-    findings: list[Finding] = []
     for number in missing:
         if extra:
             other = min(extra, key=lambda o: _distance(number, o))
             extra.remove(other)
             text = f"{number.text} in the source, {other.text} in the translation"
-            findings.append(("hypothesis", other.start, other.end, text))
+            yield "hypothesis", other.start, other.end, text
         elif not may_be_spelled_out(number) and not _is_written_as_words(number, pair):
             text = f"{number.text} is missing in the translation"
-            findings.append(("source", number.start, number.end, text))
-    return findings
+            yield "source", number.start, number.end, text
+
+
+def _find_partners(
+    missing: Sequence[Number],
+    extra: Sequence[Number],
+    is_partner: Callable[[Number, Number], bool],
+) -> tuple[list[Number], list[Number]]:
+    """Give each number another one as its partner; return the numbers without one."""
+    unpaired, left = [], [*extra]
+    for number in missing:
+        partner = next((other for other in left if is_partner(number, other)), None)
+        if partner is None:
+            unpaired.append(number)
+        else:
+            left.remove(partner)
+    return unpaired, left
 
 
 def _match_units(
@@ -118,20 +147,20 @@ def _match_units(
     pair: TranslationPair,
 ) -> tuple[list[Number], list[Number]]:
     """Drop quantities in other units: 6 inches and 15 cm, or 140 miles of 220 km (140 miles)."""
-    left, unexplained = [*extra], []
-    may_be_dropped = not extra and pair.source.count("(") > pair.hypothesis.count("(")
-    for number in missing:
-        value, rest = number.values[0], pair.source[number.end : number.end + MAX_UNIT]
+
+    def is_same_quantity(number: Number, other: Number) -> bool:
+        rest = pair.source[number.end : number.end + MAX_UNIT]
+        return is_converted(number.values[0], other.values[0], rest)
+
+    def is_in_other_unit(number: Number, other: Number) -> bool:
         unit = _read_unit(pair.source, number)
-        converted = (o for o in left if is_converted(value, o.values[0], rest))
-        partner = next(
-            (o for o in converted if not unit or _read_unit(pair.hypothesis, o) != unit), None
-        )
-        kept_values = (o.values[0] for o in numbers if o not in missing)
-        if partner is not None:
-            left.remove(partner)
-        elif not may_be_dropped or not any(is_converted(value, o, rest) for o in kept_values):
-            unexplained.append(number)
+        is_other = not unit or _read_unit(pair.hypothesis, other) != unit
+        return is_other and is_same_quantity(number, other)
+
+    unexplained, left = _find_partners(missing, extra, is_in_other_unit)
+    if not extra and pair.source.count("(") > pair.hypothesis.count("("):
+        kept = [number for number in numbers if number not in missing]
+        unexplained = [n for n in unexplained if not any(is_same_quantity(n, o) for o in kept)]
     return unexplained, left
 
 
@@ -156,20 +185,18 @@ def match_numbers(
     source: Sequence[Number], target: Sequence[Number]
 ) -> tuple[list[Number], list[Number]]:
     """Match numbers of equal value; return those of the source and the target that are left."""
-    extra = [*target]
-    missing = []
-    for number in source:
-        for other in extra:
-            if number.text == other.text or {*number.values} & {*other.values}:
-                extra.remove(other)
-                break
-        else:
-            missing.append(number)
-    return missing, extra
+    return _find_partners(source, target, _are_equal)
+
+
+def _are_equal(number: Number, other: Number) -> bool:
+    return number.text == other.text or not {*number.values}.isdisjoint(other.values)
 
 
 def explain_differences(
-    missing: Sequence[Number], extra: Sequence[Number], pair: TranslationPair
+    missing: Sequence[Number],
+    extra: Sequence[Number],
+    candidates: Sequence[Number],
+    pair: TranslationPair,
 ) -> tuple[list[Number], list[Number]]:
     """Drop differences that a correct translation may have; return the others."""
     is_clock = CLOCK.search(pair.source) is not None or CLOCK.search(pair.hypothesis) is not None
@@ -178,19 +205,17 @@ def explain_differences(
         *(-offset for offset in CALENDAR_OFFSETS.get(pair.source_language, ())),
     ]
     has_decades = not {"lt", "lv"}.isdisjoint((pair.source_language, pair.target_language))
-    values = {value for number in read_numbers(pair.hypothesis) for value in number.values}
-    unexplained, left = [], [*extra]
-    for number in missing:
-        partner = next((o for o in left if _are_equivalent(number, o, is_clock, offsets)), None)
-        if partner is None and has_decades:
-            partner = next((o for o in left if _is_decade_number(number, o)), None)
-        if partner is not None:
-            left.remove(partner)
-        else:
-            unexplained.append(number)
+
+    def are_equivalent(number: Number, other: Number) -> bool:
+        return _are_equivalent(number, other, is_clock, offsets)
+
+    unexplained, left = _find_partners(missing, extra, are_equivalent)
+    if has_decades:
+        unexplained, left = _find_partners(unexplained, left, _is_decade_number)
     unexplained, left = _match_parts(unexplained, left, is_clock)
     if not left:  # the same number twice may be written once
-        unexplained = [number for number in unexplained if not {*number.values} & values]
+        values = {value for number in candidates for value in number.values}
+        unexplained = [number for number in unexplained if values.isdisjoint(number.values)]
     return unexplained, left
 
 
@@ -264,16 +289,3 @@ def may_be_spelled_out(number: Number) -> bool:
     if value % 0.5:
         return False
     return value <= MAX_SPELLED or value % 100 == 0 or len(number.text.strip("0.,")) <= 1
-
-
-CHECKS = (
-    Check(
-        "numbers",
-        "Numbers of the source have the same value in the translation, in any notation.",
-        "major",
-        Example("It costs 1,234.50 euros at 5:30 p.m.", "Es kostet um 17:30 Uhr 1.234,50 Euro."),
-        Example("It costs 1,234.50 euros.", "Es kostet 1.243,50 Euro."),
-        find_number_errors,
-        characters=ALL_DIGITS,
-    ),
-)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from operator import itemgetter
 
-from tertium.checks.check import Check, Example, Finding, TranslationPair
+from tertium.checks.check import Check, Finding, TranslationPair
 from tertium.checks.markup import Tokens, compare_tokens
 
 _STAR = r"\*(?:\d+\$)?"  # a width or a precision that is an argument of its own
@@ -27,26 +29,33 @@ ICU_BRANCH = re.compile(r"\s*(?:offset:\d+\s+)?([\w=.-]+)\s*\{")
 PLURAL_CATEGORIES = frozenset("zero one two few many other".split())
 
 
-def find_placeholder_errors(pair: TranslationPair) -> list[Finding]:
-    """Compare the placeholders of both texts; ICU messages are compared branch by branch."""
+@partial(
+    Check,
+    "placeholders",
+    "critical",
+    "%d files in {folder}",
+    "%d Dateien in {folder}",
+    "Dateien in {Ordner}",
+    characters="{%",
+)
+def find_placeholder_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Every placeholder of the source is in the translation, and no other."""
     texts = pair.source, pair.hypothesis
-    findings: list[Finding] = []
-    source, target = (read_placeholders(text) for text in texts)
-    messages = [[*read_icu_messages(text)] for text in texts]
-    if messages[0] or messages[1]:
-        findings += _compare_icu(messages[0], messages[1], texts)
-    is_numbered = "$" in texts[0] + texts[1] and (
-        _has_argument(source, texts[0], numbered=True)
-        or _has_argument(target, texts[1], numbered=True)
-    )
+    source, target = map(read_placeholders, texts)
+    messages, translations = map(read_icu_messages, texts)
+    findings = [*_compare_icu([*messages], [*translations], pair.hypothesis)]
+    numbering, theirs = map(_read_numbering, (source, target), texts)
+    is_numbered = True in numbering | theirs
     if is_numbered:
-        findings += _find_mixed_numbering(source, target, texts)
-        source = _number_arguments(source, texts[0])
-        target = _number_arguments(target, texts[1])
+        if len(numbering) < len(theirs) == 2:  # C does not define a mixture
+            findings += _find_unnumbered(target, pair.hypothesis)
+        source, target = map(_number_arguments, (source, target), texts)
     findings += compare_tokens(
         source, target, "placeholder", can_repeat=lambda token: not _is_argument(token)
     )
-    return findings or ([] if is_numbered else _find_reordered_arguments(source, target))
+    if not findings and not is_numbered:
+        findings += _find_reordered_arguments(source, target)
+    yield from findings
 
 
 def read_placeholders(text: str) -> Tokens:
@@ -68,11 +77,10 @@ def _is_argument(token: str) -> bool:
     return token[0] == "%" and token[1] != "(" and token[-1] != "%"
 
 
-def _has_argument(tokens: Tokens, text: str, *, numbered: bool) -> bool:
-    return any(
-        _is_argument(token) and bool(ARGUMENT_NUMBER.match(text, start)) == numbered
-        for token, start, _ in tokens
-    )
+def _read_numbering(tokens: Tokens, text: str) -> set[bool]:
+    """Return whether arguments are numbered: none, some of them or all."""
+    places = [start for token, start, _ in tokens if _is_argument(token)]
+    return {ARGUMENT_NUMBER.match(text, place) is not None for place in places}
 
 
 def _number_arguments(tokens: Tokens, text: str) -> Tokens:
@@ -98,30 +106,23 @@ def _number_arguments(tokens: Tokens, text: str) -> Tokens:
     return numbered
 
 
-def _find_mixed_numbering(
-    source: Tokens, target: Tokens, texts: tuple[str, str]
-) -> Iterator[Finding]:
-    """Report a translation that numbers some arguments only, which C does not define."""
-    is_mixed = [
-        _has_argument(tokens, text, numbered=True) and _has_argument(tokens, text, numbered=False)
-        for tokens, text in zip((source, target), texts, strict=True)
-    ]
-    if is_mixed == [False, True]:
-        for token, start, end in target:
-            if _is_argument(token) and not ARGUMENT_NUMBER.match(texts[1], start):
-                text = f"placeholder {token} has no number: number all arguments (%1$s) or none"
-                yield "hypothesis", start, end, text
+def _find_unnumbered(tokens: Tokens, text: str) -> Iterator[Finding]:
+    """Report the arguments of a translation that have no number, if others have one."""
+    for token, start, end in tokens:
+        if _is_argument(token) and not ARGUMENT_NUMBER.match(text, start):
+            problem = f"placeholder {token} has no number: number all arguments (%1$s) or none"
+            yield "hypothesis", start, end, problem
 
 
-def _find_reordered_arguments(source: Tokens, target: Tokens) -> list[Finding]:
-    """Report unnumbered printf placeholders of different types in another order."""
+def _find_reordered_arguments(source: Tokens, target: Tokens) -> Iterator[Finding]:
+    """Report the first unnumbered printf placeholder of another type than in the source."""
     order = [token for token, _, _ in source if _is_argument(token)]
-    theirs = [entry for entry in target if _is_argument(entry[0])]
-    if [token for token, _, _ in theirs] == order:
-        return []
-    moved = next(entry for entry, t in zip(theirs, order, strict=True) if entry[0] != t)
-    text = f"placeholder {moved[0]} is in another position: number the arguments (%1$s)"
-    return [("hypothesis", moved[1], moved[2], text)]
+    arguments = [entry for entry in target if _is_argument(entry[0])]
+    for expected, (token, start, end) in zip(order, arguments, strict=True):
+        if token != expected:
+            text = f"placeholder {token} is in another position: number the arguments (%1$s)"
+            yield "hypothesis", start, end, text
+            return
 
 
 Message = tuple[str, str, dict[str, str], int, int]  # argument, type, branches, start, end
@@ -154,22 +155,20 @@ def _read_branches(text: str, place: int) -> tuple[dict[str, str], int]:
 
 
 def _compare_icu(
-    source: Sequence[Message], target: Sequence[Message], texts: tuple[str, str]
+    source: Sequence[Message], target: Sequence[Message], text: str
 ) -> Iterator[Finding]:
-    heads = [[(f"{{{m[0]}, {m[1]}}}", m[3], m[4]) for m in side] for side in (source, target)]
-    differences = compare_tokens(heads[0], heads[1], "ICU message")
+    heads, others = ([(f"{{{m[0]}, {m[1]}}}", *m[3:]) for m in side] for side in (source, target))
+    differences = [*compare_tokens(heads, others, "ICU message")]
+    yield from differences
     if differences:
-        yield from differences
         return
-    ordered_source, ordered_target = (sorted(s, key=lambda m: m[:2]) for s in (source, target))
-    for ours, theirs in zip(ordered_source, ordered_target, strict=True):
-        kind, branches = ours[1], ours[2]
-        other_branches, start, end = theirs[2:]
-        yield from (
-            ("hypothesis", start, end, message)
-            for message in _compare_branches(kind, branches, other_branches)
-        )
-        if not texts[1][start:end].endswith("}"):
+    ordered, ordered_target = (sorted(side, key=itemgetter(0, 1)) for side in (source, target))
+    for ours, theirs in zip(ordered, ordered_target, strict=True):
+        _, kind, branches, _, _ = ours
+        _, _, translations, start, end = theirs
+        for message in _compare_branches(kind, branches, translations):
+            yield "hypothesis", start, end, message
+        if not text[start:end].endswith("}"):
             yield "hypothesis", start, end, "the ICU message is not closed"
 
 
@@ -184,27 +183,13 @@ def _compare_branches(kind: str, source: dict[str, str], target: dict[str, str])
         for name in target:
             if name not in PLURAL_CATEGORIES and not name.startswith("="):
                 yield f"{name} is not a plural category: expected one of zero, one, two, few, many"
-    expected = {token for token, _, _ in read_placeholders(source.get("other", ""))}
-    needs_number = kind != "select" and "#" in source.get("other", "")
+    default = source.get("other", "")
+    needs_number = kind != "select" and "#" in default
     for name, text in target.items():
-        tokens = {token for token, _, _ in read_placeholders(text)}
-        reference = source.get(name)
-        own = {t for t, _, _ in read_placeholders(reference)} if reference else expected
-        for token in sorted(tokens ^ own):
-            where = "is missing" if token in own else "is not in the source"
+        sides = (read_placeholders(side) for side in (source.get(name) or default, text))
+        expected, tokens = ({token for token, _, _ in side} for side in sides)
+        for token in sorted(tokens ^ expected):
+            where = "is missing" if token in expected else "is not in the source"
             yield f"placeholder {token} {where} in branch {name}"
         if needs_number and name in ("few", "many", "other") and "#" not in text:
             yield f"# is missing in branch {name}"
-
-
-CHECKS = (
-    Check(
-        "placeholders",
-        "Every placeholder of the source is in the translation, and no other.",
-        "critical",
-        Example("%d files in {folder}", "%d Dateien in {folder}"),
-        Example("%d files in {folder}", "Dateien in {Ordner}"),
-        find_placeholder_errors,
-        characters="{%",
-    ),
-)  # fmt: skip

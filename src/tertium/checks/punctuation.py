@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from operator import eq
 
-from tertium.checks.check import NO_FINDINGS, Check, Example, Finding, TranslationPair
+from tertium.checks.check import Check, Finding, TranslationPair
 from tertium.checks.length import UNMARKED_LANGUAGES
 
 END_MARKS = {  # the last character of a text: the kind of its sentence
@@ -27,6 +29,7 @@ CJK_QUOTES = ("」", "』", "”", "）")
 SENTENCE_END = re.compile(r"[.!?。！？]\W*\s")
 QUESTION_MARK = re.compile("[?？؟፧]")
 MAX_LABEL = 60  # characters of a text without a mark, such as a button or a title
+WIDE_MARKS = dict(zip(",.;?!", "，。；？！", strict=True))
 SPANISH_END = {"?": "¿", "!": "¡"}
 # words that may stand twice in a row
 REPEATABLE_WORDS = {
@@ -50,19 +53,26 @@ REPEATABLE_WORDS = {
 DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
 
 
-def find_blank_errors(pair: TranslationPair) -> list[Finding]:
-    """Compare blanks at both ends with the source, and find double blanks inside."""
+@partial(
+    Check,
+    "blanks",
+    "minor",
+    "Name: ",
+    "Name: ",
+    "Name:",
+    languages=f"all; double blanks not in {', '.join(sorted(DOUBLE_BLANK_LANGUAGES))}",
+)
+def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Blanks at both ends are those of the source, and no blank is doubled."""
     source, target = pair.source, pair.hypothesis
-    findings: list[Finding] = []
     stripped = target.strip()
     if not stripped:
-        return []
+        return
     if len(stripped) != len(target) or len(source.strip()) != len(source):
-        findings += _compare_end_blanks(source, target)
+        yield from _compare_end_blanks(source, target)
     if "  " in stripped and "  " not in source.strip() and _is_single_spaced(pair.target_language):
         start = target.index("  ", len(target) - len(target.lstrip()))
-        findings.append(("hypothesis", start, start + 2, "two blanks in a row"))
-    return findings
+        yield "hypothesis", start, start + 2, "two blanks in a row"
 
 
 def _is_single_spaced(language: str) -> bool:
@@ -70,42 +80,50 @@ def _is_single_spaced(language: str) -> bool:
     return language not in UNMARKED_LANGUAGES and language not in DOUBLE_BLANK_LANGUAGES
 
 
-def _compare_end_blanks(source: str, target: str) -> list[Finding]:
-    findings: list[Finding] = []
+def _compare_end_blanks(source: str, target: str) -> Iterator[Finding]:
     start, end = len(target) - len(target.lstrip()), len(target.rstrip())
     theirs = len(source) - len(source.lstrip()), len(source.rstrip())
     if start and not theirs[0]:
-        findings.append(("hypothesis", 0, start, "the source does not start with a blank"))
+        yield "hypothesis", 0, start, "the source does not start with a blank"
     elif theirs[0] and not start:
-        findings.append(("source", 0, theirs[0], "the source starts with a blank"))
+        yield "source", 0, theirs[0], "the source starts with a blank"
     if end < len(target) and theirs[1] == len(source):
-        findings.append(("hypothesis", end, len(target), "the source does not end with a blank"))
+        yield "hypothesis", end, len(target), "the source does not end with a blank"
     elif end == len(target) and theirs[1] < len(source):
-        findings.append(("source", theirs[1], len(source), "the source ends with a blank"))
-    return findings
+        yield "source", theirs[1], len(source), "the source ends with a blank"
 
 
-def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Compare the last punctuation mark: a question stays a question."""
+@partial(
+    Check,
+    "end-mark",
+    "minor",
+    "Is it open?",
+    "开着吗？",
+    "开着。",
+    pair="en-zh",
+    languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
+)
+def find_end_mark_error(pair: TranslationPair) -> Iterator[Finding]:
+    """The translation ends with the kind of punctuation mark of the source."""
     source, target = pair.source.rstrip(CLOSING), pair.hypothesis.rstrip(CLOSING)
     if not source or not target:
-        return NO_FINDINGS
+        return
     marks = END_MARKS.get(source[-1], ""), END_MARKS.get(target[-1], "")
     if "hy" in (pair.source_language, pair.target_language):
         marks = marks[0].replace(":", "."), marks[1].replace(":", ".")  # : is the full stop
     if marks[0] == marks[1] or UNMARKED_LANGUAGES & {pair.source_language, pair.target_language}:
-        return NO_FINDINGS
+        return
     if "el" in (pair.source_language, pair.target_language) and ";" in (source[-1], target[-1]):
-        return NO_FINDINGS  # the Greek question mark
+        return  # the Greek question mark
     if not _is_clear_difference(marks, source, target):
-        return NO_FINDINGS
+        return
     if marks == (".", "") and (pair.target_language in ("ja", "zh") or source[0].islower()):
-        return NO_FINDINGS  # quotations and titles have none, nor have informal texts
+        return  # quotations and titles have none, nor have informal texts
     if pair.target_language in ("ja", "zh") and pair.hypothesis.rstrip().endswith(CJK_QUOTES):
-        return NO_FINDINGS  # no mark at the end of a quotation
+        return  # no mark at the end of a quotation
     end = len(target)
     ours, theirs = (f"with {mark}" if mark else "without a mark" for mark in marks)
-    return (("hypothesis", end - 1, end, f"the source ends {ours}, the translation {theirs}"),)
+    yield "hypothesis", end - 1, end, f"the source ends {ours}, the translation {theirs}"
 
 
 def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bool:
@@ -132,13 +150,23 @@ def _read_end_marks(text: str) -> set[str]:
     return {END_MARKS[mark] for mark in tail if mark in END_MARKS}
 
 
-def find_bracket_errors(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Find brackets without a partner, if those of the source have one."""
+@partial(
+    Check,
+    "brackets",
+    "minor",
+    "Size (in MB)",
+    "Größe (in MB)",
+    "Größe (in MB",
+    reads_source=False,
+    characters="()[]{}（）［］｛｝【】〔〕",
+)
+def find_bracket_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Every bracket has a partner."""
     text = pair.hypothesis
     broken = _find_unpaired(text)
     if broken is None or _find_unpaired(pair.source) is not None:
-        return NO_FINDINGS
-    return (("hypothesis", broken, broken + 1, f"bracket {text[broken]} has no partner"),)
+        return
+    yield "hypothesis", broken, broken + 1, f"bracket {text[broken]} has no partner"
 
 
 def _find_unpaired(text: str) -> int | None:
@@ -155,58 +183,90 @@ def _find_unpaired(text: str) -> int | None:
     return None
 
 
-def find_quote_errors(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Find an odd number of double quotes, if the source has an even number."""
+@partial(
+    Check,
+    "quotes",
+    "minor",
+    'He said "no".',
+    "Er sagte „nein“.",
+    "Er sagte „nein.",
+    reads_source=False,
+    characters="\"“”„‟«»＂'",
+)
+def find_quote_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Every double quote has a partner."""
     places = [match.span() for match in DOUBLE_QUOTES.finditer(pair.hypothesis)]
     if len(places) % 2 == 0 or len(DOUBLE_QUOTES.findall(pair.source)) % 2:
-        return NO_FINDINGS
-    return (("hypothesis", *places[-1], "a quote has no partner"),)
+        return
+    yield "hypothesis", *places[-1], "a quote has no partner"
 
 
-def find_style_errors(pair: TranslationPair) -> list[Finding]:
-    """Find punctuation that the target language does not use."""
+@partial(
+    Check,
+    "punctuation-style",
+    "minor",
+    "Where is the station?",
+    "¿Dónde está la estación?",
+    "Dónde está la estación?",
+    pair="en-es",
+    languages="es, ja, zh",
+    reads_source=False,
+)
+def find_style_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Chinese and Japanese use full-width marks; Spanish questions start with ¿."""
     language, text = pair.target_language, pair.hypothesis
     if language in ("zh", "ja"):
-        return [
-            ("hypothesis", *match.span(), f"{match[0]} after a character of {language}: use {mark}")
-            for match in CJK_ASCII_MARK.finditer(text)
-            for mark in ("、，"[language == "zh"] if match[0] == "," else _wide(match[0]),)
-        ]
-    if language == "es":
-        return [
-            ("hypothesis", text.rindex(mark), text.rindex(mark) + 1, f"{opening} is missing")
-            for mark, opening in SPANISH_END.items()
-            if mark in text and opening not in text and _ends_sentence(text, mark)
-        ]
-    return []
+        for match in CJK_ASCII_MARK.finditer(text):
+            mark = "、" if match[0] + language == ",ja" else WIDE_MARKS[match[0]]
+            message = f"{match[0]} after a character of {language}: use {mark}"
+            yield "hypothesis", *match.span(), message
+    elif language == "es":
+        for mark, opening in SPANISH_END.items():
+            sentence_end = rf"[^\W\d_]\{mark}[\"'”»)]*(?:\s|$)"
+            if mark in text and opening not in text and re.search(sentence_end, text):
+                start = text.rindex(mark)
+                yield "hypothesis", start, start + 1, f"{opening} is missing"
 
 
-def _wide(mark: str) -> str:
-    return "。" if mark == "." else chr(ord(mark) + 0xFEE0)
-
-
-def _ends_sentence(text: str, mark: str) -> bool:
-    return re.search(rf"[^\W\d_]{re.escape(mark)}[\"'”»)]*(?:\s|$)", text) is not None
-
-
-def find_french_spacing_errors(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Find a missing blank before ; : ! ? and inside « » in French."""
+@partial(
+    Check,
+    "french-spacing",
+    "minor",
+    "Really?",
+    "Vraiment ?",
+    "Vraiment?",
+    pair="en-fr",
+    languages="fr",
+    reads_source=False,
+)
+def find_french_spacing_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """French has a blank before ; : ! ? and inside « »."""
     if pair.target_language != "fr":
-        return NO_FINDINGS
+        return
     match = FRENCH_MARK.search(pair.hypothesis)
     if match is None or (match[0] in ("?", "!") and "://" in pair.hypothesis):
-        return NO_FINDINGS
-    return (("hypothesis", *match.span(), f"a blank is missing at {match[0]}"),)
+        return
+    yield "hypothesis", *match.span(), f"a blank is missing at {match[0]}"
 
 
-def find_double_words(pair: TranslationPair) -> tuple[Finding, ...]:
-    """Find a word that stands twice in a row, in languages where this is an error."""
+@partial(
+    Check,
+    "double-words",
+    "minor",
+    "He comes tomorrow.",
+    "Er kommt morgen.",
+    "Er kommt kommt morgen.",
+    languages=", ".join(sorted(REPEATABLE_WORDS)),
+    reads_source=False,
+)
+def find_double_words(pair: TranslationPair) -> Iterator[Finding]:
+    """No word stands twice in a row by mistake."""
     allowed = REPEATABLE_WORDS.get(pair.target_language)
     if allowed is None:
-        return NO_FINDINGS
+        return
     words = pair.words
     if not pair.repeated_words or not any(map(eq, words, words[1:])):
-        return NO_FINDINGS
+        return
     source = pair.source.lower().split()
     for word, after in pairwise(words):
         if word != after or not word.isalpha() or word[0].isupper():
@@ -215,77 +275,6 @@ def find_double_words(pair: TranslationPair) -> tuple[Finding, ...]:
             continue
         match = re.search(rf"(?<!\S){word}\s+{word}(?!\S)", pair.hypothesis)
         if match is not None:
-            return (("hypothesis", *match.span(), f"the word {word} stands twice"),)
-    return NO_FINDINGS
-
-
-CHECKS = (
-    Check(
-        "blanks",
-        "Blanks at both ends are those of the source, and no blank is doubled.",
-        "minor",
-        Example("Name: ", "Name: "),
-        Example("Name: ", "Name:"),
-        find_blank_errors,
-        languages=f"all; double blanks not in {', '.join(sorted(DOUBLE_BLANK_LANGUAGES))}",
-    ),
-    Check(
-        "end-mark",
-        "The translation ends with the kind of punctuation mark of the source.",
-        "minor",
-        Example("Is it open?", "开着吗？", "en-zh"),
-        Example("Is it open?", "开着。", "en-zh"),
-        find_end_mark_error,
-        languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
-    ),
-    Check(
-        "brackets",
-        "Every bracket has a partner.",
-        "minor",
-        Example("Size (in MB)", "Größe (in MB)"),
-        Example("Size (in MB)", "Größe (in MB"),
-        find_bracket_errors,
-        reads_source=False,
-        characters="()[]{}（）［］｛｝【】〔〕",
-    ),
-    Check(
-        "quotes",
-        "Every double quote has a partner.",
-        "minor",
-        Example('He said "no".', "Er sagte „nein“."),
-        Example('He said "no".', "Er sagte „nein."),
-        find_quote_errors,
-        reads_source=False,
-        characters="\"“”„‟«»＂'",
-    ),
-    Check(
-        "punctuation-style",
-        "Chinese and Japanese use full-width marks; Spanish questions start with ¿.",
-        "minor",
-        Example("Where is the station?", "¿Dónde está la estación?", "en-es"),
-        Example("Where is the station?", "Dónde está la estación?", "en-es"),
-        find_style_errors,
-        languages="es, ja, zh",
-        reads_source=False,
-    ),
-    Check(
-        "french-spacing",
-        "French has a blank before ; : ! ? and inside « ».",
-        "minor",
-        Example("Really?", "Vraiment ?", "en-fr"),
-        Example("Really?", "Vraiment?", "en-fr"),
-        find_french_spacing_errors,
-        languages="fr",
-        reads_source=False,
-    ),
-    Check(
-        "double-words",
-        "No word stands twice in a row by mistake.",
-        "minor",
-        Example("He comes tomorrow.", "Er kommt morgen."),
-        Example("He comes tomorrow.", "Er kommt kommt morgen."),
-        find_double_words,
-        languages=", ".join(sorted(REPEATABLE_WORDS)),
-        reads_source=False,
-    ),
-)
+            yield "hypothesis", *match.span(), f"the word {word} stands twice"
+            return
+    return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
 
-from tertium.checks.check import Check, Example, Finding, TranslationPair
+from tertium.checks.check import Check, Finding, TranslationPair
 
 # words for 30, 40, ... 90 without endings; variants are separated by |
 TENS = {
@@ -125,33 +127,28 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     return quantities
 
 
-def find_unit_errors(pair: TranslationPair) -> list[Finding]:
-    """Find numbers that have another unit or currency than in the source."""
+@partial(
+    Check,
+    "units",
+    "major",
+    "16 GB for $1,200",
+    "16 Go pour 1 200 $",
+    "16 Mo pour 1 200 $",
+    pair="en-fr",
+    characters=ALL_DIGITS,
+)
+def find_unit_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """A number has the unit or currency of the source: GB stays GB, $ stays $."""
     source = read_quantities(pair.source)
     target = read_quantities(pair.hypothesis) if source else {}
-    findings: list[Finding] = []
     for number, units in target.items():
         expected = source.get(number, units)
         if {*units}.isdisjoint(expected):
             span = next(iter(units.values()))
             text = f"{' or '.join(expected)} in the source, {' or '.join(units)} in the translation"
-            findings.append(("hypothesis", *span, text))
-    return findings
+            yield "hypothesis", *span, text
 
 
 def is_decade(value: float, rest: str) -> bool:
     """Tell whether a number is a decade, as 1970s; `rest` is the text after it."""
     return value % 10 == 0 and 1000 < value < 2100 and DECADE_ENDING.match(rest) is not None
-
-
-CHECKS = (
-    Check(
-        "units",
-        "A number has the unit or currency of the source: GB stays GB, $ stays $.",
-        "major",
-        Example("16 GB for $1,200", "16 Go pour 1 200 $", "en-fr"),
-        Example("16 GB for $1,200", "16 Mo pour 1 200 $", "en-fr"),
-        find_unit_errors,
-        characters=ALL_DIGITS,
-    ),
-)

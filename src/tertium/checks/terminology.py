@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tertium.checks.check import (
-    NO_FINDINGS,
     Check,
-    Example,
     Finding,
     PairSettings,
     Term,
@@ -38,6 +36,8 @@ STRETCHED = re.compile(r"([^\W\d_])\1\1")
 LETTERS_AND_NUMBER = re.compile(r"[a-z]{1,2}(\d{2,})")
 # what every identifier has: _, a digit after a capital letter or a capital after a small one
 IDENTIFIER_HINT = re.compile(r"[_A-Z0-9](?:(?<=_)|(?<=[a-z][A-Z])|(?<=[A-Z][0-9]))")
+TERMS = PairSettings(terms=(Term("account", ("Konto",), ("Rechnung",)),))
+NAMES = PairSettings(do_not_translate=("Apple",))
 
 
 @lru_cache(maxsize=4096)
@@ -59,12 +59,17 @@ def term_pattern(term: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){phrase}(?!\w)")
 
 
-def find_term_errors(pair: TranslationPair) -> Iterator[Finding] | tuple[Finding, ...]:
-    """Compare the terms of the source with their translations."""
-    return _find_term_errors(pair) if pair.settings.terms else NO_FINDINGS
-
-
-def _find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
+@partial(
+    Check,
+    "terms",
+    "major",
+    "Close your accounts.",
+    "Schließen Sie Ihre Konten.",
+    "Schließen Sie Ihre Rechnung.",
+    settings=TERMS,
+)
+def find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Terms of the glossary have an expected translation, also inflected, no forbidden one."""
     for term in pair.settings.terms:
         match = term_pattern(term.source).search(pair.source)
         if match is None:
@@ -78,46 +83,66 @@ def _find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
             yield "source", *match.span(), f"term {term.source!r}: expected {expected}"
 
 
-def find_translated_names(pair: TranslationPair) -> list[Finding]:
-    """Find names of the list that the translation does not copy."""
-    findings: list[Finding] = []
+@partial(
+    Check,
+    "do-not-translate",
+    "major",
+    "Buy Apple.",
+    "Kauf Apple.",
+    "Kauf Apfel.",
+    settings=NAMES,
+)
+def find_translated_names(pair: TranslationPair) -> Iterator[Finding]:
+    """Names of the list are copied."""
     for name in pair.settings.do_not_translate:
         if name in pair.source:
             pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
             match = re.search(pattern, pair.source)
             if match is not None and name not in pair.hypothesis:
                 text = f"{name!r} has to be copied to the translation"
-                findings.append(("source", *match.span(), text))
-    return findings
+                yield "source", *match.span(), text
 
 
-def find_identifier_errors(pair: TranslationPair) -> list[Finding] | tuple[Finding, ...]:
-    """Find identifiers and product names such as H5N1, iPhone or max_size that are not copied."""
+@partial(
+    Check,
+    "identifiers",
+    "minor",
+    "Set max_size on the iPhone.",
+    "Setzen Sie max_size auf dem iPhone.",
+    "Setzen Sie max_größe auf dem iPhone.",
+)
+def find_identifier_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Identifiers such as H5N1, iPhone or max_size are copied."""
     if IDENTIFIER_HINT.search(pair.source) is None:
-        return NO_FINDINGS
+        return
     matches = [m for m in IDENTIFIER.finditer(pair.source) if m[0] not in pair.hypothesis]
     if not matches:
-        return NO_FINDINGS
+        return
     target = pair.hypothesis.casefold()
-    return [
-        ("source", *match.span(), f"{match[0]} is not in the translation")
-        for match in matches
-        if not any(form in target for form in _written_forms(match[0].casefold()))
-    ]
+    for match in matches:
+        if not any(form in target for form in _written_forms(match[0].casefold())):
+            yield "source", *match.span(), f"{match[0]} is not in the translation"
 
 
-def find_acronym_errors(pair: TranslationPair) -> list[Finding]:
-    """Find technical acronyms such as PDF or USB that are not copied."""
+@partial(
+    Check,
+    "acronyms",
+    "minor",
+    "Save as PDF.",
+    "Als PDF speichern.",
+    "Als PFD speichern.",
+    languages="those in Latin, Cyrillic, Greek, Chinese, Japanese and Korean letters",
+)
+def find_acronym_errors(pair: TranslationPair) -> Iterator[Finding]:
+    """Technical acronyms such as PDF, USB or HTTP are copied."""
     if TWO_CAPITALS.search(pair.source) is None:
-        return []
+        return
     if COPYING_SCRIPTS.isdisjoint(language_scripts([pair.target_language])):
-        return []  # others transliterate acronyms
+        return  # others transliterate acronyms
     target = pair.hypothesis.upper()
-    return [
-        ("source", *match.span(), f"{match[0]} is not in the translation")
-        for match in CAPITALS.finditer(pair.source)
-        if match[0] in ACRONYMS and match[0] not in target
-    ]
+    for match in CAPITALS.finditer(pair.source):
+        if match[0] in ACRONYMS and match[0] not in target:
+            yield "source", *match.span(), f"{match[0]} is not in the translation"
 
 
 def _written_forms(name: str) -> tuple[str, ...]:
@@ -174,42 +199,3 @@ def find_inconsistencies(
                 own = (Span(0, end, "hypothesis", severity, CONSISTENCY, message=message),)
         findings.append(own)
     return findings
-
-
-TERMS = PairSettings(terms=(Term("account", ("Konto",), ("Rechnung",)),))
-NAMES = PairSettings(do_not_translate=("Apple",))
-CHECKS = (
-    Check(
-        "terms",
-        "Terms of the glossary have an expected translation, also inflected, no forbidden one.",
-        "major",
-        Example("Close your accounts.", "Schließen Sie Ihre Konten.", settings=TERMS),
-        Example("Close your account.", "Schließen Sie Ihre Rechnung.", settings=TERMS),
-        find_term_errors,
-    ),
-    Check(
-        "do-not-translate",
-        "Names of the list are copied.",
-        "major",
-        Example("Buy Apple.", "Kauf Apple.", settings=NAMES),
-        Example("Buy Apple.", "Kauf Apfel.", settings=NAMES),
-        find_translated_names,
-    ),
-    Check(
-        "identifiers",
-        "Identifiers such as H5N1, iPhone or max_size are copied.",
-        "minor",
-        Example("Set max_size on the iPhone.", "Setzen Sie max_size auf dem iPhone."),
-        Example("Set max_size on the phone.", "Setzen Sie max_größe auf dem Telefon."),
-        find_identifier_errors,
-    ),
-    Check(
-        "acronyms",
-        "Technical acronyms such as PDF, USB or HTTP are copied.",
-        "minor",
-        Example("Save as PDF.", "Als PDF speichern."),
-        Example("Save as PDF.", "Als PFD speichern."),
-        find_acronym_errors,
-        languages="those in Latin, Cyrillic, Greek, Chinese, Japanese and Korean letters",
-    ),
-)

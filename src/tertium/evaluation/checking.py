@@ -287,7 +287,7 @@ def _check_segments(
         TranslationPair(segment.source or "", segment.hypothesis, *languages, own)
         for segment, own in zip(track_progress(segments, "checks"), each, strict=True)
     )
-    return [*runner.run(pairs)]
+    return [*map(runner, pairs)]
 
 
 def _drop_suppressed(
