@@ -61,12 +61,12 @@ def compare_tokens(
 
 def _take_last(tokens: Sequence[Token], counts: Counter[str]) -> Tokens:
     """Return the last tokens of each kind, as many as `counts` says."""
-    taken: Tokens = []
+    last: Tokens = []
     for token in reversed(tokens):
         if counts[token[0]] > 0:
             counts[token[0]] -= 1
-            taken.append(token)
-    return taken[::-1]
+            last.append(token)
+    return last[::-1]
 
 
 def _compare_matches(

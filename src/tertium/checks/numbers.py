@@ -159,8 +159,8 @@ def _match_units(
 
     unexplained, left = _find_partners(missing, extra, is_in_other_unit)
     if not extra and pair.source.count("(") > pair.hypothesis.count("("):
-        kept = [number for number in numbers if number not in missing]
-        unexplained = [n for n in unexplained if not any(is_same_quantity(n, o) for o in kept)]
+        matched = [number for number in numbers if number not in missing]
+        unexplained = [n for n in unexplained if not any(is_same_quantity(n, o) for o in matched)]
     return unexplained, left
 
 

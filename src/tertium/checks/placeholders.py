@@ -157,8 +157,10 @@ def _read_branches(text: str, place: int) -> tuple[dict[str, str], int]:
 def _compare_icu(
     source: Sequence[Message], target: Sequence[Message], text: str
 ) -> Iterator[Finding]:
-    heads, others = ([(f"{{{m[0]}, {m[1]}}}", *m[3:]) for m in side] for side in (source, target))
-    differences = [*compare_tokens(heads, others, "ICU message")]
+    heads, their_heads = (
+        [(f"{{{m[0]}, {m[1]}}}", *m[3:]) for m in side] for side in (source, target)
+    )
+    differences = [*compare_tokens(heads, their_heads, "ICU message")]
     yield from differences
     if differences:
         return
