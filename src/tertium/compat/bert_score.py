@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tertium.core.arrays import FloatArray
+from tertium.core.atomic import write_text
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.runtime import runtime
@@ -158,7 +159,7 @@ class BERTScorer:
         if self.idf:
             self._folder = TemporaryDirectory(prefix="tertium-idf-")  # as long as this scorer
             file = Path(self._folder.name, "idf_texts.txt")
-            file.write_text("".join(f"{' '.join(text.split())}\n" for text in sents), "utf-8")
+            write_text(file, (f"{' '.join(text.split())}\n" for text in sents))
             self.metric = replace_fields(self.metric, {"idf_texts": str(file)})
 
     def score(
