@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from tertium.checks.check_settings import CheckSettings
 from tertium.core.options import Compute, InFile, Option
+from tertium.core.result import field_values
 from tertium.data.toml_tables import find_configuration
 from tertium.decide.baselines import read_baseline
 from tertium.decide.gate import GateSet, gate_sets
 from tertium.decide.gate_configuration import (
-    INPUTS,
     RULES,
     GateSettings,
     PairFiles,
@@ -153,7 +153,7 @@ def _read_sets(
     rules: GateOptions,
 ) -> list[GateSet]:
     """Read the files of each language pair; options of the command line come first."""
-    shared: dict[str, Any] = {name: getattr(inputs, name) for name in INPUTS}
+    shared = field_values(inputs)
     for name in RULES:
         shared[name] = split_rules(f"--{name}", getattr(rules, name))
     options = PairFiles(
@@ -164,17 +164,15 @@ def _read_sets(
         **shared,
     )
     pairs = settings.merge_pairs(options)
-    return [_read_set(name, files, inputs, metrics) for name, files in pairs.items()]
+    return [_read_set(name, files, metrics) for name, files in pairs.items()]
 
 
-def _read_set(name: str, files: PairFiles, inputs: InputFiles, metrics: MetricOptions) -> GateSet:
+def _read_set(name: str, files: PairFiles, metrics: MetricOptions) -> GateSet:
     is_stored = Path(files.baseline).suffix == ".json"
     systems = (files.candidate,) if is_stored else (files.baseline, files.candidate)
-    merged: dict[str, Any] = {field: getattr(files, field) for field in INPUTS}
-    translations = inputs.translations or systems
-    texts = replace(inputs, translations=translations, **merged).read(by=files.by)
+    texts = replace(files, translations=files.translations or systems).read(by=files.by)
     testset = texts.testset
-    if inputs.translations:  # --baseline and --candidate are systems of -t
+    if files.translations:  # --baseline and --candidate are systems of -t
         testset = testset.with_systems(systems)
     names = [*testset.systems]
     source, target = split_pair(name)

@@ -21,26 +21,22 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tertium.core.errors import ModelError, UsageError
+from tertium.core.result import field_values
 from tertium.core.schema import read_dataclass
 from tertium.data.toml_tables import read_toml
+from tertium.files.text_inputs import InputFiles
 
-INPUTS = ("sources", "references", "documents", "source_language", "target_language")
 FILES = ("baseline", "candidate", "sources", "documents")
 RULES = ("margin", "max", "min")
 Files = TypeVar("Files", bound="PairFiles")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairFiles:
+class PairFiles(InputFiles):
     """Files and rules of one language pair, or of all of them."""
 
     baseline: str = ""
     candidate: str = ""
-    sources: str | None = None
-    references: tuple[str, ...] = ()
-    documents: str | None = None
-    source_language: str | None = None
-    target_language: str | None = None
     metrics: tuple[str, ...] = ()
     margin: Mapping[str, Any] = field(default_factory=dict)
     max: Mapping[str, Any] = field(default_factory=dict)
@@ -50,8 +46,7 @@ class PairFiles:
     def merge(self, general: PairFiles) -> PairFiles:
         """Fill fields that are not set from general settings; rules are combined by name."""
         fields = {
-            name: getattr(self, name) or getattr(general, name)
-            for name in PairFiles.__dataclass_fields__
+            name: value or getattr(general, name) for name, value in field_values(self).items()
         }
         rules = {name: {**getattr(general, name), **getattr(self, name)} for name in RULES}
         return PairFiles(**{**fields, **rules})
@@ -100,7 +95,8 @@ def read_gate_settings(path: str | Path) -> GateSettings:
 def _resolve_files(settings: Files, folder: Path) -> Files:
     files = {name: getattr(settings, name) for name in FILES}
     changes: dict[str, Any] = {name: str(folder / file) for name, file in files.items() if file}
-    changes["references"] = tuple(str(folder / file) for file in settings.references)
+    for name in ("translations", "references"):
+        changes[name] = tuple(str(folder / file) for file in getattr(settings, name))
     labels = [column.partition("=") for column in settings.by]
     changes["by"] = tuple(
         f"{name}={folder / file}" if equals else name for name, equals, file in labels

@@ -35,7 +35,6 @@ from tertium.decide.margin_calibration import (
     Share,
     Threshold,
     find_threshold,
-    min_rows,
     stored_quantiles,
 )
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
@@ -234,7 +233,6 @@ def fit_route(
     judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
     own_alpha = alpha / len(metrics)
-    _check_row_count(judged_rows, target_precision, own_alpha)
     criteria = choose_criteria(judged_rows, good_score, bad_score)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
@@ -340,16 +338,6 @@ def _check_ids(names: Iterable[str]) -> None:
             raise UnknownNameError("check", name, CHECKS_BY_ID)
 
 
-def _check_row_count(judged_rows: JudgedRows, target: float, alpha: float) -> None:
-    """Raise an error if no language pair has enough rows for thresholds of its own."""
-    rows = max(Counter(row.lp for row in judged_rows.rows).values())
-    needed = max(MIN_JUDGED_ROWS, min_rows(target, alpha))
-    if rows < needed:
-        raise DataError(
-            f"{rows} judged rows are too few: expected at least {needed} of a language pair"
-        )
-
-
 def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:
     """Raise an error with the best bound if no metric reaches the target in any pair."""
     thresholds = [(stage, lp, own) for stage in stages for lp, own in stage.pairs.items()]
@@ -358,7 +346,10 @@ def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: fl
     attempts = [(own.best_publish, stage, lp) for stage, lp, own in thresholds if own.best_publish]
     hint = "lower --target-precision, judge more rows, or use a metric with better agreement"
     if not attempts:
-        raise DataError(f"no threshold reaches a precision of {target:g}: {hint}")
+        raise DataError(
+            f"too few judged rows for a precision of {target:g}: expected at least "
+            f"{MIN_JUDGED_ROWS} of a language pair; {hint}"
+        )
     best, stage, lp = max(attempts, key=lambda attempt: attempt[0].low)
     raise DataError(
         f"no threshold reaches a precision of {target:g} with {100 * (1 - alpha):g} % confidence. "
