@@ -22,7 +22,7 @@ from tertium.people.campaign import (
     GlossaryTerm,
     Neighbor,
 )
-from tertium.people.server import AnnotationServer
+from tertium.people.server import make_server
 from tertium.people.session import AnnotationSession, bind_socket, make_link
 
 # an emoji of two UTF-16 units, one of several code points, and a combining accent
@@ -115,10 +115,7 @@ def run_server(campaign: Campaign, database: Path, port: int = 0) -> RunningServ
     session = AnnotationSession(campaign, database)
     tokens = session.new_tokens(replace=True)
     listener = bind_socket("127.0.0.1", port)
-    app = AnnotationServer(session).app
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
-    )
+    server = make_server(session)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

@@ -58,8 +58,9 @@ class EventStore:
         _check_names(self.path)
         create_private_file(self.path)  # SQLite gives its other files the same mode
         with _explain(path):
+            # `with self._database` is a transaction, which ends with a commit or a rollback.
             self._database = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None
+                self.path, check_same_thread=False, isolation_level="IMMEDIATE"
             )
             _prepare(self._database, path, campaign_id)
         for event in self.events():
@@ -74,7 +75,7 @@ class EventStore:
         stored: list[Event] = []
         refused: list[str] = []
         with self._lock:
-            with _explain(self.path), self._transaction():
+            with _explain(self.path), self._database:
                 for event in events:
                     self._insert(event, stored, refused)
             for event in stored:
@@ -101,7 +102,7 @@ class EventStore:
     def replace_links(self, hashes: Iterable[tuple[str, str]]) -> None:
         """Store hashed tokens with their persons; older tokens of these persons end."""
         pairs = list(hashes)
-        with self._lock, _explain(self.path), self._transaction():
+        with self._lock, _explain(self.path), self._database:
             self._database.executemany(
                 "UPDATE links SET is_current = 0 WHERE person = ?", [(p,) for _, p in pairs]
             )
@@ -121,17 +122,6 @@ class EventStore:
         elif row != (event.person, body):
             refused.append(event.id)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
-
 
 def _check_names(path: Path) -> None:
     """Raise an error if a file has hard links: SQLite keeps new events next to each name."""
@@ -147,14 +137,14 @@ def _prepare(database: sqlite3.Connection, path: Path, campaign_id: str) -> None
     """Create the tables of a new file, or check that the file belongs to the campaign."""
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
-    database.execute("BEGIN IMMEDIATE")
-    if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        for statement in SCHEMA:
-            database.execute(statement)
-        database.execute("INSERT INTO about VALUES ('campaign', ?)", (campaign_id,))
-        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    database.execute("COMMIT")
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in SCHEMA:
+                database.execute(statement)
+            database.execute("INSERT INTO about VALUES ('campaign', ?)", (campaign_id,))
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise DataError(
             f"{path} is a database of another program: give another file with --answers"

@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -50,33 +51,11 @@ class Category:
     subcategories: tuple[str, ...] = ()
 
 
-# The categories of Freitag et al. 2021.
-MQM_TYPOLOGY = (
-    Category(
-        name="Accuracy",
-        subcategories=("Addition", "Omission", "Mistranslation", "Untranslated text"),
-    ),
-    Category(
-        name="Fluency",
-        subcategories=(
-            "Punctuation",
-            "Spelling",
-            "Grammar",
-            "Register",
-            "Inconsistency",
-            "Character encoding",
-        ),
-    ),
-    Category(
-        name="Terminology", subcategories=("Inappropriate for context", "Inconsistent use of terms")
-    ),
-    Category(name="Style", subcategories=("Awkward",)),
-    Category(
-        name="Locale convention",
-        subcategories=("Address", "Currency", "Date", "Name", "Telephone", "Time"),
-    ),
-    Category(name="Non-translation"),
-    Category(name="Other"),
+# What each protocol asks of raters: instructions, advice of tutorials, seconds for a judgment.
+_CONTENT = json.loads(files("tertium.people").joinpath("protocols.json").read_text("utf-8"))
+PROTOCOL_TEXTS: Mapping[str, Mapping[str, Any]] = _CONTENT["protocols"]
+MQM_TYPOLOGY = tuple(
+    read_dataclass(Category, entry, "protocols.json") for entry in _CONTENT["typology"]
 )
 
 

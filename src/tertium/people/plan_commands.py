@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from tertium.checks.check_settings import read_terms
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, FileKind, InFile, Names, Option, OutFile, Output
-from tertium.core.result import Result, View
+from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.judge.judge_run import JudgeConnection
@@ -86,18 +86,12 @@ class DesignOptions:
 
     def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
         """Return the number of segments for the difference or the time."""
-        systems = len(testset.systems) if testset else 2
         return plan_power(
-            self.difference,
             budget=self.time,
-            protocol=self.protocol,
-            systems=self.systems or systems,
+            systems=self.systems or (len(testset.systems) if testset else 2),
             raters=self.raters_per_segment,
-            pilot=self.pilot,
             documents=testset.documents if testset and method == "documents" else (),
-            power=self.power,
-            alpha=self.alpha,
-            seconds=self.seconds,
+            **field_values(self, "time", "systems", "raters_per_segment"),
         )
 
 

@@ -24,6 +24,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.people.assigning import CHECK_STREAM, assign_items
 from tertium.people.campaign import (
+    PROTOCOL_TEXTS,
     PROTOCOLS,
     PROTOCOLS_WITH_SPANS,
     Campaign,
@@ -42,27 +43,6 @@ DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
 TUTORIAL_CORRECT = "This translation is correct. {correct}"
 TUTORIAL_DAMAGED = "This translation has a serious error ({kind}). {damaged}"
-_SCORE = "Give it a score from 0 (worst) to 100 (best). Use the whole scale."
-_SPANS = (
-    "Mark every error: minor if the meaning is kept, major if it is changed or hard to understand."
-)
-INSTRUCTIONS: Mapping[str, str] = {
-    "da": f"Read the source and the translation. {_SCORE}",
-    "esa": f"Read the source and the translation. {_SPANS} Then give a score. {_SCORE}",
-    "mqm": f"Read the source and the translation. {_SPANS} Choose a category for each error.",
-    "ranking": "Read the source and all translations. Order them from best to worst. Ties are "
-    "allowed.",
-    "contrastive-esa": f"Read the source and all translations. {_SPANS} Then give each a score. "
-    f"{_SCORE}",
-    "post-edit": "Read the source and correct the translation. Change as little as possible.",
-}
-TUTORIAL_ADVICE: Mapping[str, tuple[str, str]] = {  # for the correct and the damaged translation
-    "da": ("Give it a score near 100.", "Give it a low score."),
-    "esa": ("Mark nothing and give it a score near 100.", "Mark the error and give a low score."),
-    "mqm": ("Mark nothing.", "Mark the error as major."),
-    "ranking": ("Rank it first.", "Rank it last."),
-    "post-edit": ("Leave it as it is.", "Correct the error."),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +174,7 @@ def default_instructions(settings: CampaignSettings) -> str:
     codes = (settings.source_language, settings.target_language)
     names = [LANGUAGE_NAMES.get(code, code) for code in codes]
     languages = f"Translation from {names[0]} to {names[1]}. " if all(names) else ""
-    return languages + INSTRUCTIONS[settings.protocol]
+    return f"{languages}{PROTOCOL_TEXTS[settings.protocol]['instructions']}"
 
 
 def _make_item(
@@ -311,7 +291,7 @@ def _make_tutorials(
     if damaged_copy is None:
         raise DataError("no reference is long enough for a tutorial: leave out --tutorials")
     item, system, kind, text = damaged_copy
-    correct, damaged = TUTORIAL_ADVICE.get(settings.protocol, TUTORIAL_ADVICE["esa"])
+    correct, damaged = PROTOCOL_TEXTS[settings.protocol]["tutorial"]
     second = replace(
         item,
         id="tutorial-2",

@@ -28,7 +28,7 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.result import Column, Result, Table, count_column, percent_column
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
-from tertium.people.campaign import PROTOCOLS, Protocol
+from tertium.people.campaign import PROTOCOL_TEXTS, PROTOCOLS, Protocol
 from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,
@@ -36,17 +36,6 @@ from tertium.people.variance import (
     stored_variance,
 )
 
-# Seconds for one translation of one or two sentences. All are assumptions except ESA: the mean time
-# between answers of two raters in published exports of Appraise is 34 and 73 seconds. Two raters of
-# MQM there took 54 and 35; we assume more, since they also choose categories.
-SECONDS_PER_JUDGMENT = {
-    "da": 25.0,
-    "esa": 55.0,
-    "mqm": 80.0,
-    "ranking": 20.0,
-    "contrastive-esa": 45.0,
-    "post-edit": 90.0,
-}
 MAX_SEGMENTS = 1_000_000
 NEGLIGIBLE = 0.005  # share of the variance
 CURVE_POINTS = 60  # of a chart
@@ -62,13 +51,13 @@ class Design:
     the size of the document of an average segment, which is larger if sizes differ.
     """
 
-    protocol: str
+    protocol: Protocol = "esa"
     systems: int = 2
     raters: int = 1
     segments_per_document: float = 1.0
     effective_document_size: float = 1.0
     alpha: float = 0.05
-    target_power: float = 0.8
+    power: float = 0.8
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -78,17 +67,17 @@ class Design:
             raise UsageError(f"{self.systems} system: a difference needs two systems or more")
         if not is_integer_at_least(self.raters, 1):
             raise UsageError(f"{self.raters} raters per segment: expected 1 or more")
-        for name in ("alpha", "target_power"):
-            if not in_open_unit_interval(getattr(self, name)):
-                label = name.replace("target_", "")
-                value = getattr(self, name)
-                raise UsageError(f"{label}={value!r}: expected a number between 0 and 1")
+        for name in ("alpha", "power"):
+            value = getattr(self, name)
+            if not in_open_unit_interval(value):
+                raise UsageError(f"{name}={value!r}: expected a number between 0 and 1")
         if self.seconds is not None and not self.seconds > 0:
             raise UsageError(f"{self.seconds} seconds per judgment: expected more than 0")
 
     @property
     def seconds_per_judgment(self) -> float:
-        return SECONDS_PER_JUDGMENT[self.protocol] if self.seconds is None else self.seconds
+        default: float = PROTOCOL_TEXTS[self.protocol]["seconds"]
+        return default if self.seconds is None else self.seconds
 
     @property
     def rater_text(self) -> str:
@@ -158,7 +147,7 @@ class PowerPlan(Result):
                 "segments", mark=lambda point: "best" if point.segments == self.segments else ""
             ),
             percent_column("power"),
-            Column(f"difference at {100 * design.target_power:g} %", "detectable", 2),
+            Column(f"difference at {100 * design.power:g} %", "detectable", 2),
             count_column("judgments"),
             Column("hours", decimals=1),
         ]
@@ -185,7 +174,7 @@ class PowerPlan(Result):
             count_column("judgments", lambda plan: plan.point(plan.segments).judgments),
             Column("hours", lambda plan: plan.point(plan.segments).hours, 1),
         ]
-        share = 100 * self.design.target_power
+        share = 100 * self.design.power
         title = f"Segments for a power of {share:g} %, by number of raters"
         return Table(columns, self.by_raters, title)
 
@@ -204,7 +193,7 @@ class PowerPlan(Result):
             y_range=(0.0, 1.0),
             curves=curves,
             description="; ".join(needed),
-            reference_value=self.design.target_power,
+            reference_value=self.design.power,
         )
         return [chart]
 
@@ -214,7 +203,7 @@ class PowerPlan(Result):
         return {
             "protocol": self.design.protocol,
             "difference": self.difference,
-            "power": self.design.target_power,
+            "power": self.design.power,
             "alpha": self.design.alpha,
             "systems": self.design.systems,
             "raters_per_segment": self.design.raters,
@@ -249,7 +238,7 @@ def detectable_difference(segments: int, variance: VarianceComponents, design: D
     from scipy.special import ndtri
 
     error, critical = _describe_test(segments, variance, design)
-    return float((critical + ndtri(design.target_power)) * error)
+    return float((critical + ndtri(design.power)) * error)
 
 
 def _describe_test(
@@ -271,14 +260,9 @@ def plan_power(
     difference: float | None = None,
     *,
     budget: float | None = None,
-    protocol: Protocol = "esa",
-    systems: int = 2,
-    raters: int = 1,
     pilot: PathLike | JudgmentSet | None = None,
     documents: Sequence[str] = (),
-    power: float = 0.8,
-    alpha: float = 0.05,
-    seconds: float | None = None,
+    **design: Any,
 ) -> PowerPlan:
     """Compute how many segments have to be judged to find a difference between two systems.
 
@@ -289,18 +273,15 @@ def plan_power(
         (DA, ESA), MQM points, or the share of comparisons won minus lost (ranking).
     budget
         Instead of a difference: seconds of working time of all raters together.
-    protocol
-        "da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit".
-    systems, raters
-        Number of systems to judge, and of raters who judge each segment.
     pilot
         Judgments to estimate the variance from. By default, that of public judgments.
     documents
         The document of each segment of the test set, if whole documents will be judged.
-    power, alpha
-        Probability to find the difference, and significance level of the two-sided test.
-    seconds
-        Seconds for one judgment. By default, a rough value for the protocol.
+    **design
+        The fields of `tertium.people.power.Design`: `protocol` ("da", "esa", "mqm", "ranking",
+        "contrastive-esa" or "post-edit"; by default "esa"), the numbers of `systems` (2) and of
+        `raters` who judge each segment (1), the `power` to find the difference (0.8), the level
+        `alpha` of the two-sided test (0.05), and the `seconds` for one judgment (by protocol).
 
     Returns
     -------
@@ -312,29 +293,22 @@ def plan_power(
     >>> plan_power(3, protocol="esa", raters=2).segments
     278
     """
-    if (difference is None) == (budget is None):
-        raise UsageError("give either a difference to find, or a budget of working time")
-    design = Design(
-        protocol=protocol,
-        systems=systems,
-        raters=raters,
-        alpha=alpha,
-        target_power=power,
-        seconds=seconds,
-        segments_per_document=len(documents) / len(set(documents)) if documents else 1.0,
-        effective_document_size=effective_document_size(documents) if documents else 1.0,
-    )
+    if documents:
+        design["segments_per_document"] = len(documents) / len(set(documents))
+        design["effective_document_size"] = effective_document_size(documents)
+    chosen = Design(**design)
     if pilot is None:
-        variance = stored_variance(protocol)
+        variance = stored_variance(chosen.protocol)
     else:
         sets = [pilot] if isinstance(pilot, JudgmentSet) else read_rater_judgments(pilot)
         if len(sets) != 1:
             raise DataError(f"{pilot}: a pilot is one set of scores with systems and raters")
-        variance = estimate_variance(sets[0], protocol)
-    if budget is not None:
-        return plan_budget(budget, variance, design)
-    assert difference is not None
-    return plan_difference(difference, variance, design)
+        variance = estimate_variance(sets[0], chosen.protocol)
+    if difference is not None and budget is None:
+        return plan_difference(difference, variance, chosen)
+    if budget is not None and difference is None:
+        return plan_budget(budget, variance, chosen)
+    raise UsageError("give either a difference to find, or a budget of working time")
 
 
 def plan_difference(difference: float, variance: VarianceComponents, design: Design) -> PowerPlan:
@@ -346,7 +320,7 @@ def plan_difference(difference: float, variance: VarianceComponents, design: Des
     def power(size: int) -> float:
         return float(compute_power(difference, size, variance, design))
 
-    place = bisect_left(sizes, design.target_power, key=power)
+    place = bisect_left(sizes, design.power, key=power)
     if place == len(sizes):
         raise UsageError(
             f"a difference of {difference:g} needs more than {MAX_SEGMENTS:,} segments: plan for a "

@@ -27,7 +27,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tertium.core.errors import DataError, TertiumError, WriteError
 from tertium.core.schema import read_dataclass
@@ -99,7 +98,7 @@ class AnnotationServer:
             Route("/api/manage", self._manage, methods=["POST"]),
         ]
         handlers: Any = {HTTPException: _describe_error, TertiumError: _describe_error}
-        self.app: ASGIApp = _with_headers(Starlette(routes=routes, exception_handlers=handlers))
+        self.app = Starlette(routes=routes, exception_handlers=handlers)
 
     async def _file(self, request: Request) -> Response:
         name = PAGE_BY_PATH.get(request.url.path) or request.path_params["name"]
@@ -208,18 +207,24 @@ class AnnotationServer:
             self.store.append([Event(name, MANAGER, body)])
 
 
-def serve(session: AnnotationSession, listener: socket.socket) -> None:
-    """Answer requests on a bound socket until the process is interrupted."""
+def make_server(session: AnnotationSession) -> uvicorn.Server:
+    """Return a server of a campaign, which adds the security headers to every response."""
     config = uvicorn.Config(
         AnnotationServer(session).app,
+        headers=[*HEADERS.items()],
         log_level="warning",
         access_log=False,
         lifespan="off",
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
+    return uvicorn.Server(config)
+
+
+def serve(session: AnnotationSession, listener: socket.socket) -> None:
+    """Answer requests on a bound socket until the process is interrupted."""
     with suppress(KeyboardInterrupt):  # uvicorn raises it again after an orderly end
-        uvicorn.Server(config).run(sockets=[listener])
+        make_server(session).run(sockets=[listener])
 
 
 async def _describe_error(_: Request, error: Exception) -> Response:
@@ -268,18 +273,3 @@ def _load_files() -> dict[str, tuple[bytes, str]]:
         start = opening.decode("utf-8").format(**values)
         loaded[name] = (start.encode("utf-8") + loaded[name][0], kind)
     return loaded
-
-
-def _with_headers(app: ASGIApp) -> ASGIApp:
-    """Add the security headers to every response."""
-    added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *added]
-            await send(message)
-
-        await app(scope, receive, send_with_headers)
-
-    return wrapped

@@ -14,7 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -73,11 +73,8 @@ def open_session(campaign: Campaign, database: PathLike) -> Iterator[AnnotationS
     with lock_file(lock) as is_locked:
         if not is_locked:
             raise UsageError(f"{database} is in use by another server: stop that one first")
-        session = AnnotationSession(campaign, path)
-        try:
+        with closing(AnnotationSession(campaign, path)) as session:
             yield session
-        finally:
-            session.close()
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
