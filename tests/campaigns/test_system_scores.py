@@ -110,5 +110,5 @@ def test_the_scorecard_counts_points_per_thousand_words() -> None:
 
 def test_judgments_without_raters_are_refused() -> None:
     human = JudgmentSet(name="x", judgments=(Judgment(Segment("x"), 1.0, "1", "a"),))
-    with pytest.raises(DataError, match="no rater names"):
+    with pytest.raises(DataError, match="no judgments of raters"):
         Ratings.from_judgments(human)

@@ -10,8 +10,6 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tertium.core.arrays import FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
@@ -295,18 +293,26 @@ def agree(
         sets = read_rater_judgments(judgments, lps=lps)
         if not sets:
             raise DataError(f"{judgments}: no scores of translations by raters")
-    all_ratings = [Ratings.from_judgments(entry, seconds=seconds) for entry in sets]
-    names = {name for ratings in all_ratings for name in ratings.raters}
+    names = {judgment.annotator for entry in sets for judgment in entry.judgments} - {""}
     if unknown := [name for name in exclude if name not in names]:
         raise UnknownNameError("rater", unknown[0], names)
     studies = []
-    for entry, ratings in zip(sets, all_ratings, strict=True):
-        if exclude:
-            ratings = ratings.without_raters(exclude)
+    for entry in sets:
+        ratings = Ratings.from_judgments(entry, seconds=seconds, exclude=exclude)
         rng = make_rng(seed)
         raters = describe_raters(ratings, checks)
         systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
         scorecards = make_scorecards(ratings, resamples=resamples, rng=rng, pass_mark=pass_mark)
+        leave_out = [rater.rater for rater in raters if rater.should_leave_out]
+        without = {}
+        if leave_out and len(leave_out) < len(raters):
+            rest = Ratings.from_judgments(entry, exclude=[*exclude, *leave_out])
+            order, _ = score_systems(rest, resamples=resamples, rng=make_rng(seed, 2))
+            without = {
+                "alpha": krippendorff_alpha(rest.matrix),
+                "order": rank_agreement(systems, order),
+                "judgments": float(len(rest)),
+            }
         study = RaterStudy(
             name=ratings.name,
             ratings=ratings,
@@ -315,7 +321,7 @@ def agree(
             systems=tuple(systems),
             p_values=p_values,
             scorecards=tuple(scorecards),
-            without=_leave_out(ratings, raters, systems, resamples, make_rng(seed, 2)),
+            without=without,
             excluded_counts=dict(entry.excluded_counts),
         )
         studies.append(study)
@@ -335,23 +341,3 @@ def score_campaign(campaign: PathLike, answers: PathLike | None = None) -> Score
         return ScoredAnswers(content, read_answers(path))
     with closing(AnnotationSession(content, path)) as session:
         return ScoredAnswers(content, session.state.answers())
-
-
-def _leave_out(
-    ratings: Ratings,
-    raters: Sequence[RaterQuality],
-    systems: Sequence[SystemScore],
-    resamples: int,
-    rng: np.random.Generator,
-) -> dict[str, float]:
-    """Return what changes without the raters that have a reason to be left out."""
-    names = [rater.rater for rater in raters if rater.should_leave_out]
-    if not names or len(names) == len(raters):
-        return {}
-    rest = ratings.without_raters(names)
-    order, _ = score_systems(rest, resamples=resamples, rng=rng)
-    return {
-        "alpha": krippendorff_alpha(rest.matrix),
-        "order": rank_agreement(systems, order),
-        "judgments": float(len(rest)),
-    }

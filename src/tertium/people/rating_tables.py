@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,27 +41,36 @@ class Ratings:
         judgments: JudgmentSet,
         *,
         seconds: Mapping[tuple[str, str, str], float | None] | None = None,
+        exclude: Sequence[str] = (),
     ) -> Ratings:
-        """Arrange judgments; `seconds` are working times by rater, item and system."""
-        entries = tuple(entry for entry in judgments.judgments if entry.annotator)
-        if not entries:
+        """Arrange judgments; `seconds` are working times by rater, item and system.
+
+        Raters of `exclude` keep their numbers, but have no judgments.
+        """
+        entries = [entry for entry in judgments.judgments if entry.annotator]
+        rows = [n for n, entry in enumerate(entries) if entry.annotator not in exclude]
+        if not rows:
             raise DataError(
-                f"{judgments.title}: no rater names; agreement needs a column rater or annotator"
+                f"{judgments.title}: no judgments of raters; agreement needs a column rater or "
+                "annotator"
             )
         raters, rater = _number([entry.annotator for entry in entries])
         systems, system = _number([entry.system for entry in entries])
         items, item = _number([entry.item for entry in entries])
-        times = [(seconds or {}).get((e.annotator, e.item, e.system)) for e in entries]
+        clusters = _number([_cluster_name(entry) for entry in entries])[1]
+        units = (system * len(items) + item)[rows]
+        chosen = tuple(entries[row] for row in rows)
+        times = [(seconds or {}).get((e.annotator, e.item, e.system)) for e in chosen]
         return cls(
             name=judgments.title,
             raters=raters,
             systems=systems,
-            judgments=entries,
-            rater=rater,
-            system=system,
-            unit=np.unique(system * len(items) + item, return_inverse=True)[1],
-            cluster=_number([_cluster_name(entry) for entry in entries])[1],
-            scores=np.array([entry.score for entry in entries], dtype=np.float64),
+            judgments=chosen,
+            rater=rater[rows],
+            system=system[rows],
+            unit=np.unique(units, return_inverse=True)[1],
+            cluster=clusters[rows],
+            scores=np.array([entry.score for entry in chosen], dtype=np.float64),
             seconds=np.array(times, dtype=np.float64),
         )
 
@@ -102,22 +111,6 @@ class Ratings:
             if len(scores) > 1 and scores.min() < scores.max():
                 values[is_rater] = (scores - scores.mean()) / scores.std(ddof=1)
         return values
-
-    def without_raters(self, names: Sequence[str]) -> Ratings:
-        """Leave out the judgments of some raters; the numbers of raters and systems stay."""
-        rows = np.flatnonzero(~np.isin(np.array(self.raters)[self.rater], names))
-        if not len(rows):
-            raise DataError(f"{self.name}: no judgments are left")
-        return replace(
-            self,
-            judgments=tuple(self.judgments[row] for row in rows),
-            rater=self.rater[rows],
-            system=self.system[rows],
-            unit=np.unique(self.unit[rows], return_inverse=True)[1],
-            cluster=self.cluster[rows],
-            scores=self.scores[rows],
-            seconds=self.seconds[rows],
-        )
 
 
 def _cluster_name(judgment: Judgment) -> str:
