@@ -68,7 +68,7 @@ def test_an_edited_file_is_refused_unless_its_id_is_removed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "campaign of version 2; this tertium reads version 1"),
+        ({"version": 2}, "version is the number 2, expected 1: update tertium"),
         ({"format": "other"}, "is not a campaign of tertium"),
         ({"protocol": "stars"}, "protocol is the text 'stars', expected one of da"),
         ({"raters": ["anna", "anna"]}, "the rater 'anna' occurs twice"),
@@ -89,14 +89,14 @@ def test_bad_items_and_assignments_are_refused() -> None:
     item = CampaignItem(id="1", source="x", outputs={"a": "y"})
     with pytest.raises(DataError, match="the item '1' occurs twice"):
         make_campaign(items=(item, item), assignments={})
-    with pytest.raises(DataError, match="item '1': the source is empty"):
+    with pytest.raises(DataError, match="item '1': the source or the reference is empty"):
         CampaignItem(id="1", source=" ", outputs={"a": "y"})
     with pytest.raises(DataError, match="a span ends at 9"):
         CampaignItem(id="1", source="x", outputs={"a": "y"}, suspected={"a": (Span(0, 9),)})
-    with pytest.raises(DataError, match="the item '7' does not exist"):
+    with pytest.raises(DataError, match="'a' of '7' does not exist"):
         make_campaign(assignments={"anna": (Assignment(item="7", systems=("a",)),)})
     twice = (Assignment(item="1", systems=("a", "a")),)
-    with pytest.raises(DataError, match="judges 'a' of '1' twice"):
+    with pytest.raises(DataError, match="judges a system twice"):
         make_campaign(assignments={"anna": twice})
 
 

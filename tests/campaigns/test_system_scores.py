@@ -76,9 +76,9 @@ def test_a_large_difference_is_found_and_intervals_contain_it() -> None:
 def test_random_raters_are_named_and_drift_is_found() -> None:
     ratings = Ratings.from_judgments(simulate(np.random.default_rng(4), bad_raters=1))
     qualities = {quality.rater: quality for quality in describe_raters(ratings)}
-    assert qualities["r0"].should_leave_out
+    assert qualities["r0"].reasons
     assert qualities["r0"].alpha_without > qualities["r1"].alpha_without
-    assert not any(q.should_leave_out for name, q in qualities.items() if name != "r0")
+    assert not any(q.reasons for name, q in qualities.items() if name != "r0")
     rng = np.random.default_rng(1)
     slope, error = fit_drift(np.arange(200) * 0.05 + rng.normal(0, 3, 200))
     assert slope == pytest.approx(5, abs=3 * error)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from tertium.core.atomic import OWNER_ONLY, PathLike, write_text
+from tertium.core.atomic import OWNER_ONLY, write_text
 from tertium.core.errors import UsageError
 from tertium.core.extras import require_modules
 from tertium.core.options import FileKind, InFile, Option, Output
@@ -44,13 +44,6 @@ class Links(Result):
         """Return one row per person."""
         columns = [Column("name", lambda row: row[0]), Column("link", lambda row: row[1])]
         return [Table(columns, [*self.links.items()])]
-
-    def write(self, *paths: PathLike) -> None:
-        """Write lines of name and link; a restart without new links keeps the files."""
-        for path in paths if self.links else ():
-            lines = [f"{name}\t{link}\n" for name, link in self.links.items()]
-            write_text(path, lines, private=True)
-            Path(path).chmod(OWNER_ONLY)  # also of a file that existed
 
 
 def annotate_campaign(
@@ -104,6 +97,10 @@ def annotate_campaign(
             }
         )
         resources = opened.pop_all()
+    for file in files if tokens else ():  # a restart without new links keeps the files
+        text = "".join(f"{name}\t{link}\n" for name, link in links.links.items())
+        write_text(file, text, private=True)
+        Path(file).chmod(OWNER_ONLY)  # also of a file that existed
     lines = []
     if len(tokens) <= len(content.raters):
         lines.append(
@@ -127,7 +124,6 @@ def annotate_campaign(
         result=links,
         warnings=[*lines, "press Ctrl+C to stop"],
         warns_aside=True,
-        files=[(links, file) for file in files],
         then=run_server,
     )
 

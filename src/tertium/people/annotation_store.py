@@ -94,10 +94,9 @@ class EventStore:
         with self._lock:
             return self._database.execute(query, (event_id,)).fetchone() is not None
 
-    def links(self) -> dict[str, tuple[str, bool]]:
-        """Return the person of each hashed token, and whether it is the newest of that person."""
-        rows = self._database.execute("SELECT hash, person, is_current FROM links")
-        return {digest: (person, bool(is_current)) for digest, person, is_current in rows}
+    def links(self) -> dict[str, str]:
+        """Return the person of each hashed token."""
+        return dict(self._database.execute("SELECT hash, person FROM links WHERE is_current"))
 
     def replace_links(self, hashes: Iterable[tuple[str, str]]) -> None:
         """Store hashed tokens with their persons; older tokens of these persons end."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, get_args
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, ModelError, UnknownNameError
 from tertium.core.result import Column, Result, Table, count_column
-from tertium.core.schema import NON_NEGATIVE, describe_json, read_dataclass
+from tertium.core.schema import NON_NEGATIVE, Rule, read_dataclass
 from tertium.core.spans import Span, check_span_bounds
 from tertium.data.record_files import parse_json
 from tertium.data.text_files import read_text
@@ -40,6 +40,7 @@ PROTOCOLS_WITH_SCORES = frozenset({"da", "esa", "contrastive-esa"})
 SIDE_BY_SIDE_PROTOCOLS = frozenset({"ranking", "contrastive-esa"})  # all systems of an item at once
 ESA_SEVERITIES = ("minor", "major")
 MQM_SEVERITIES = ("neutral", "minor", "major", "critical")
+READABLE = Rule(lambda value: value == VERSION, f"{VERSION}: update tertium or plan again")
 ID_LENGTH = 16  # hexadecimal digits
 
 
@@ -120,26 +121,26 @@ class CampaignItem:
 
     def __post_init__(self) -> None:
         where = f"item {self.id!r}"
-        if not self.id.strip():
-            raise DataError("an item has an empty id: give every item a name")
         if not self.outputs:
             raise DataError(f"{where} has no outputs to judge")
-        if self.source is None and self.reference is None:
-            raise DataError(f"{where} has neither a source nor a reference")
-        for name, text in {"source": self.source, "reference": self.reference}.items():
-            if text is not None and not text.strip():
-                raise DataError(
-                    f"{where}: the {name} is empty, so translations cannot be judged: leave this "
-                    "segment out of all files"
-                )
+        texts = [text for text in (self.source, self.reference) if text is not None]
+        if not texts or not all(text.strip() for text in texts):
+            raise DataError(
+                f"{where}: the source or the reference is empty, so translations cannot be judged: "
+                "leave this segment out of all files"
+            )
         if self.kind == "check" and not (self.expected or (self.damage and self.original)):
             raise DataError(f"{where} is a check without expected scores, or damage and original")
         for system in [*self.damage, *self.suspected, *self.expected]:
             if system not in self.outputs:
                 raise DataError(f"{where}: no output of the system {system!r}")
         for system, spans in self.suspected.items():
-            check_span_bounds(spans, self.outputs[system], "hypothesis", f"{where}, {system}")
-            check_span_bounds(spans, self.source or "", "source", f"{where}, {system}")
+            self.check_spans(system, spans, f"{where}, {system}")
+
+    def check_spans(self, system: str, spans: Sequence[Span], where: str) -> None:
+        """Raise `DataError` if spans end after the output of a system, or after the source."""
+        check_span_bounds(spans, self.outputs[system], "hypothesis", where)
+        check_span_bounds(spans, self.source or "", "source", where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +159,7 @@ class Campaign(Result):
     """
 
     format: str = FORMAT
-    version: int = VERSION
+    version: Annotated[int, READABLE] = VERSION
     id: str = ""
     name: str
     protocol: Protocol
@@ -185,11 +186,15 @@ class Campaign(Result):
                     raise UnknownNameError(f"system of item {item.id!r}", system, self.systems)
             if item.original and item.original not in self.items_by_id:
                 raise DataError(f"item {item.id!r}: the original {item.original!r} does not exist")
-        for rater in self.assignments:
+        for rater, turns in self.assignments.items():
             if rater not in self.raters:
                 raise UnknownNameError("rater in the assignments", rater, self.raters)
-        for rater in self.raters:
-            self._check_assignments(rater)
+            cells = [(turn.item, system) for turn in turns for system in turn.systems]
+            for name, system in cells:
+                if system not in getattr(self.items_by_id.get(name), "outputs", ()):
+                    raise DataError(f"rater {rater!r}: {system!r} of {name!r} does not exist")
+            if len({*cells}) < len(cells) or not all(turn.systems for turn in turns):
+                raise DataError(f"rater {rater!r} judges a system twice, or none, in a turn")
         if self.protocol == "mqm" and not self.typology:
             object.__setattr__(self, "typology", MQM_TYPOLOGY)
         content_id = hash_content(self)
@@ -199,21 +204,6 @@ class Campaign(Result):
                 f"{self.id}, that of its content {content_id}): plan it again, or remove its id"
             )
         object.__setattr__(self, "id", content_id)
-
-    def _check_assignments(self, rater: str) -> None:
-        cells: set[tuple[str, str]] = set()
-        for assignment in self.assignments.get(rater, ()):
-            item = self.items_by_id.get(assignment.item)
-            if item is None:
-                raise DataError(f"rater {rater!r}: the item {assignment.item!r} does not exist")
-            if not assignment.systems:
-                raise DataError(f"rater {rater!r}, item {item.id!r}: no systems to judge")
-            for system in assignment.systems:
-                if system not in item.outputs:
-                    raise UnknownNameError(f"output of item {item.id!r}", system, item.outputs)
-                if (item.id, system) in cells:
-                    raise DataError(f"rater {rater!r} judges {system!r} of {item.id!r} twice")
-                cells.add((item.id, system))
 
     @cached_property
     def items_by_id(self) -> Mapping[str, CampaignItem]:
@@ -286,15 +276,9 @@ def to_json(value: Any) -> Any:
 def parse_campaign(content: object, where: str) -> Campaign:
     """Check the content of a campaign file and return the campaign."""
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
-        kind = "" if isinstance(content, Mapping) else f" ({describe_json(content)})"
         raise DataError(
-            f"{where} is not a campaign of tertium{kind}: expected an object with "
+            f"{where} is not a campaign of tertium: expected an object with "
             f'"format": "{FORMAT}"; `tertium plan` makes one'
-        )
-    if content.get("version") != VERSION:
-        raise DataError(
-            f"{where} is a campaign of version {content.get('version')!r}; this tertium reads "
-            f"version {VERSION}: update tertium or plan the campaign again"
         )
     try:
         return read_dataclass(Campaign, content, where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -152,13 +151,17 @@ class CampaignOptions:
 
     def make(self, texts: InputTexts, segments: int, design: DesignOptions, file: str) -> Campaign:
         """Return the campaign that is written to a file."""
+        raters = self.raters or ("1",)
+        if len(raters) == 1 and raters[0].isdecimal():
+            raters = tuple(f"rater-{n + 1}" for n in range(int(raters[0])))
         instructions = Path(self.instructions).read_text("utf-8") if self.instructions else ""
+        terms = read_terms(self.terms or "", texts.source_language, texts.target_language)
         with JudgeConnection().applied():
             return plan_campaign(
                 texts.testset,
                 segments,
                 protocol=design.protocol,
-                raters=self._rater_names(),
+                raters=raters,
                 choose=self.choose,
                 strata=self.stratify,
                 suspicions=self.suspicions,
@@ -170,25 +173,15 @@ class CampaignOptions:
                 show_reference=self.show_reference,
                 context_size=self.context,
                 instructions=instructions,
-                glossary=self._read_glossary(texts),
+                glossary=[
+                    GlossaryTerm(source=term.source, target=" | ".join(term.targets))
+                    for term in terms
+                    if term.targets
+                ],
                 name=self.title or Path(file).stem,
                 source_language=texts.source_language,
                 target_language=texts.target_language,
             )
-
-    def _rater_names(self) -> Sequence[str]:
-        names = self.raters or ("1",)
-        if len(names) == 1 and names[0].isdecimal():
-            return [f"rater-{n + 1}" for n in range(int(names[0]))]
-        return names
-
-    def _read_glossary(self, texts: InputTexts) -> list[GlossaryTerm]:
-        terms = read_terms(self.terms or "", texts.source_language, texts.target_language)
-        return [
-            GlossaryTerm(source=term.source, target=" | ".join(term.targets))
-            for term in terms
-            if term.targets
-        ]
 
 
 def plan_evaluation(
@@ -233,7 +226,12 @@ def plan_evaluation(
         write_any_campaign(new_campaign, path, campaign.tool)
         results.append(new_campaign)
         record |= {"campaign": new_campaign.id, "file": path}
-        warnings += _warn_of_size(segments, len(texts.testset), plan)
+        size = len(texts.testset)
+        if segments > size:
+            detail = f"; their power is {100 * float(plan.power(size)):.0f} %" if plan else ""
+            warnings.append(
+                f"warning: {segments} segments are planned, but there are {size}{detail}"
+            )
     return View(
         result=results[0],
         printed=[table for result in results for table in result.tables()],
@@ -242,14 +240,6 @@ def plan_evaluation(
         warns_aside=True,
         files=[(plan, path) for path in files["results"] if plan],
     )
-
-
-def _warn_of_size(segments: int, size: int, plan: PowerPlan | None) -> list[str]:
-    """Return a warning if a test set has fewer segments than planned."""
-    if segments <= size:
-        return []
-    detail = f"; their power is {100 * float(plan.power(size)):.0f} %" if plan else ""
-    return [f"warning: {segments} segments are planned, but there are {size}{detail}"]
 
 
 def convert_campaign(

@@ -77,26 +77,11 @@ class Design:
     @property
     def seconds_per_judgment(self) -> float:
         default: float = PROTOCOL_TEXTS[self.protocol]["seconds"]
-        return default if self.seconds is None else self.seconds
+        return self.seconds or default
 
     @property
     def rater_text(self) -> str:
         return f"{self.raters} rater{'s' * (self.raters > 1)} per segment"
-
-    def rating_seconds(self, segments: int) -> float:
-        """Return the working time of all raters together."""
-        return segments * self.systems * self.raters * self.seconds_per_judgment
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerPoint:
-    """One row of a power curve."""
-
-    segments: int
-    power: float
-    detectable: float  # difference with the target power
-    judgments: int
-    hours: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +96,25 @@ class PowerPlan(Result):
     def power(self, segments: ArrayLike) -> FloatArray:
         return compute_power(self.difference, segments, self.variance, self.design)
 
+    @property
+    def detectable(self) -> float:
+        """The difference that these segments find with the power of the design."""
+        return detectable_difference(self.segments, self.variance, self.design)
+
+    @property
+    def judgments(self) -> int:
+        return self.segments * self.design.systems * self.design.raters
+
+    @property
+    def hours(self) -> float:
+        """The working time of all raters together."""
+        return self.judgments * self.design.seconds_per_judgment / 3600
+
     @cached_property
-    def curve(self) -> list[PowerPoint]:
-        """The power of smaller and larger campaigns."""
+    def curve(self) -> list[PowerPlan]:
+        """Plans for the same difference with fewer and more segments."""
         sizes = {_round_size(max(2, round(share * self.segments))) for share in CURVE_SHARES}
-        return [self.point(size) for size in sorted({*sizes, self.segments})]
+        return [replace(self, segments=size) for size in sorted({*sizes, self.segments})]
 
     @cached_property
     def by_raters(self) -> list[PowerPlan]:
@@ -126,15 +125,6 @@ class PowerPlan(Result):
             plans[raters] = plan_difference(self.difference, self.variance, design)
         return [plans[raters] for raters in sorted(plans)]
 
-    def point(self, segments: int) -> PowerPoint:
-        return PowerPoint(
-            segments=segments,
-            power=float(self.power(segments)),
-            detectable=detectable_difference(segments, self.variance, self.design),
-            judgments=segments * self.design.systems * self.design.raters,
-            hours=self.design.rating_seconds(segments) / 3600,
-        )
-
     def tables(self) -> list[Table]:
         """Return the power by number of segments, and the segments by number of raters."""
         return [self.power_table(), self.rater_table()]
@@ -144,9 +134,9 @@ class PowerPlan(Result):
         design, variance = self.design, self.variance
         columns = [
             count_column(
-                "segments", mark=lambda point: "best" if point.segments == self.segments else ""
+                "segments", mark=lambda plan: "best" if plan.segments == self.segments else ""
             ),
-            percent_column("power"),
+            percent_column("power", lambda plan: float(plan.power(plan.segments))),
             Column(f"difference at {100 * design.power:g} %", "detectable", 2),
             count_column("judgments"),
             Column("hours", decimals=1),
@@ -171,8 +161,8 @@ class PowerPlan(Result):
         columns = [
             Column("raters per segment", lambda plan: plan.design.raters, 0),
             count_column("segments"),
-            count_column("judgments", lambda plan: plan.point(plan.segments).judgments),
-            Column("hours", lambda plan: plan.point(plan.segments).hours, 1),
+            count_column("judgments"),
+            Column("hours", decimals=1),
         ]
         share = 100 * self.design.power
         title = f"Segments for a power of {share:g} %, by number of raters"
@@ -199,21 +189,30 @@ class PowerPlan(Result):
 
     def records(self) -> dict[str, Any]:
         """Return the plan as plain values, for JSON."""
-        needed = self.point(self.segments)
+        design = self.design
         return {
-            "protocol": self.design.protocol,
+            "protocol": design.protocol,
             "difference": self.difference,
-            "power": self.design.power,
-            "alpha": self.design.alpha,
-            "systems": self.design.systems,
-            "raters_per_segment": self.design.raters,
-            "seconds_per_judgment": self.design.seconds_per_judgment,
+            "power": design.power,
+            "alpha": design.alpha,
+            "systems": design.systems,
+            "raters_per_segment": design.raters,
+            "seconds_per_judgment": design.seconds_per_judgment,
             "variance": asdict(self.variance),
             "segments": self.segments,
-            "judgments": needed.judgments,
-            "hours": needed.hours,
-            "detectable_difference": needed.detectable,
-            "curve": [vars(point) for point in self.curve],
+            "judgments": self.judgments,
+            "hours": self.hours,
+            "detectable_difference": self.detectable,
+            "curve": [
+                {
+                    "segments": plan.segments,
+                    "power": float(plan.power(plan.segments)),
+                    "detectable": plan.detectable,
+                    "judgments": plan.judgments,
+                    "hours": plan.hours,
+                }
+                for plan in self.curve
+            ],
         }
 
 
@@ -333,7 +332,8 @@ def plan_difference(difference: float, variance: VarianceComponents, design: Des
 
 def plan_budget(seconds: float, variance: VarianceComponents, design: Design) -> PowerPlan:
     """Find the number of segments that fits into a working time, and its detectable difference."""
-    segments = int(seconds / design.rating_seconds(1) + 1e-9)
+    seconds_per_segment = design.systems * design.raters * design.seconds_per_judgment
+    segments = int(seconds / seconds_per_segment + 1e-9)
     if segments < 2:
         raise UsageError(
             f"{seconds / 3600:g} hours are enough for {segments} segments of {design.systems} "

@@ -118,7 +118,7 @@ class RaterStudy(Result):
     def rater_table(self) -> Table:
         """Return one row per rater; raters to leave out are marked."""
         columns = [
-            Column("rater", mark=lambda rater: "bad" if rater.should_leave_out else ""),
+            Column("rater", mark=lambda rater: "bad" if rater.reasons else ""),
             count_column("judgments"),
             Column("mean", decimals=1),
             Column("sd", "deviation", 1),
@@ -135,7 +135,7 @@ class RaterStudy(Result):
             "bias: mean difference to other raters on the same translations; drift / 100: its "
             "change over 100 judgments, * if larger than two standard errors"
         ]
-        leave_out = [rater for rater in self.raters if rater.should_leave_out]
+        leave_out = [rater for rater in self.raters if rater.reasons]
         for rater in leave_out:
             reasons = "; ".join(rater.reasons)
             notes.append(f"consider leaving out {rater.rater}: {reasons} (--exclude)")
@@ -303,7 +303,7 @@ def agree(
         raters = describe_raters(ratings, checks)
         systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
         scorecards = make_scorecards(ratings, resamples=resamples, rng=rng, pass_mark=pass_mark)
-        leave_out = [rater.rater for rater in raters if rater.should_leave_out]
+        leave_out = [rater.rater for rater in raters if rater.reasons]
         without = {}
         if leave_out and len(leave_out) < len(raters):
             rest = Ratings.from_judgments(entry, exclude=[*exclude, *leave_out])

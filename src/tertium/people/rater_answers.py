@@ -32,7 +32,6 @@ from tertium.core.spans import (
     ErrorAnnotations,
     Span,
     UnlocatedError,
-    check_span_bounds,
     score_spans,
 )
 from tertium.data.judgments import JudgmentSet
@@ -121,8 +120,7 @@ def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
     if answer.system not in item.outputs:
         raise UnknownNameError(f"system of item {item.id!r}", answer.system, item.outputs)
     where = f"item {item.id!r}, system {answer.system!r}, rater {answer.rater!r}"
-    check_span_bounds(answer.spans, item.outputs[answer.system], "hypothesis", where)
-    check_span_bounds(answer.spans, item.source or "", "source", where)
+    item.check_spans(answer.system, answer.spans, where)
     return item
 
 

@@ -46,10 +46,6 @@ class RaterQuality:
     checks_passed: int = 0
     reasons: tuple[str, ...] = ()
 
-    @property
-    def should_leave_out(self) -> bool:
-        return bool(self.reasons)
-
 
 def describe_raters(
     ratings: Ratings,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any
@@ -31,8 +31,17 @@ from starlette.routing import Route
 from tertium.core.errors import DataError, TertiumError, WriteError
 from tertium.core.schema import read_dataclass
 from tertium.core.segment import check_surrogates
+from tertium.core.spans import Span
 from tertium.people.annotation_store import MANAGER, Event
-from tertium.people.campaign import to_json
+from tertium.people.campaign import (
+    ESA_SEVERITIES,
+    MQM_SEVERITIES,
+    PROTOCOLS_WITH_SPANS,
+    Assignment,
+    Campaign,
+    Neighbor,
+    to_json,
+)
 from tertium.people.campaign_progress import describe_progress
 from tertium.people.events import (
     ManagerEvent,
@@ -42,8 +51,7 @@ from tertium.people.events import (
 )
 from tertium.people.rater_answers import ScoredAnswers
 from tertium.people.session import AnnotationSession, RateLimit, find_person
-from tertium.people.state import blind_names
-from tertium.people.views import describe_campaign, describe_states, describe_task
+from tertium.people.state import CampaignState, blind_names
 
 MAX_BODY_BYTES = 4_000_000
 MAX_EVENTS = 200
@@ -72,11 +80,18 @@ PAGES = {
     "manager.html": {"title": "Campaign", "role": "manager", "contents": "results"},
 }
 PAGE_BY_PATH = {"/": "rater.html", "/manager": "manager.html"}
-UNKNOWN_LINK = "this link is not valid for this campaign: ask the manager for your link"
-REPLACED_LINK = "this link was replaced by a newer one: ask the manager for your new link"
+UNKNOWN_LINK = (
+    "this link is not valid for this campaign, or was replaced by a newer one: ask the manager for "
+    "your link"
+)
 FOR_MANAGER = "this page is for the manager: use the manager's link"
 FOR_RATERS = "this is the manager's link: open it with /manager before the #"
 SHARED_FILES = ("charts.css", "script/theme.js", "script/elements.js")  # of the report
+
+
+NO_ANSWER: Mapping[str, Any] = {"score": None, "rank": None, "marks": [], "edited": None}
+# ISO 639 codes of languages that are written from right to left
+RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa ha-arab he ks ps sd ug ur yi".split())
 
 
 class AnnotationServer:
@@ -110,18 +125,17 @@ class AnnotationServer:
     def _person(self, request: Request, *, is_manager: bool = False) -> str:
         """Return the person of the token: a rater, or the manager on pages of the manager."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        entry = find_person(token.strip(), self._links) if scheme.lower() == "bearer" else None
-        person, is_current = entry or (MANAGER, False)
-        if not is_current:
+        person = find_person(token.strip(), self._links) if scheme.lower() == "bearer" else None
+        if person is None:
             address = request.client.host if request.client else ""
             if self._limit.is_exceeded(address):
                 raise HTTPException(429, "too many links that are not valid: wait a minute")
-            raise HTTPException(401, REPLACED_LINK if entry else UNKNOWN_LINK)
+            raise HTTPException(401, UNKNOWN_LINK)
         if is_manager != (person == MANAGER):
             raise HTTPException(403, FOR_MANAGER if is_manager else FOR_RATERS)
         return person
 
-    async def _tasks(self, request: Request) -> Response:
+    def _tasks(self, request: Request) -> Response:
         rater = self._person(request)
         with self.state.lock:
             content = {
@@ -133,7 +147,7 @@ class AnnotationServer:
             }
         return JSONResponse(content)
 
-    async def _states(self, request: Request) -> Response:
+    def _states(self, request: Request) -> Response:
         rater = self._person(request)
         with self.state.lock:
             states, is_stopped = describe_states(self.state, rater), self.state.is_stopped
@@ -169,22 +183,19 @@ class AnnotationServer:
         check_rater_event(parse_rater_event(event.body), rater, tasks, self.campaign)
         return event
 
-    async def _progress(self, request: Request) -> Response:
+    def _progress(self, request: Request) -> Response:
         self._person(request, is_manager=True)
-        return JSONResponse(await run_in_threadpool(describe_progress, self.state))
+        return JSONResponse(describe_progress(self.state))
 
-    async def _export(self, request: Request) -> Response:
+    def _export(self, request: Request) -> Response:
         self._person(request, is_manager=True)
-        lines = await run_in_threadpool(self._export_lines)
-        headers = {"content-disposition": 'attachment; filename="judgments.jsonl"'}
-        return Response(lines, media_type="application/jsonl", headers=headers)
-
-    def _export_lines(self) -> str:
         with self.state.lock:
             scored = ScoredAnswers(self.campaign, self.state.answers())
         names = {} if self.state.is_unblinded else blind_names(self.campaign)
         rows = [{**row, "system": names.get(row["system"], row["system"])} for row in scored.rows()]
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        headers = {"content-disposition": 'attachment; filename="judgments.jsonl"'}
+        return Response(lines, media_type="application/jsonl", headers=headers)
 
     async def _manage(self, request: Request) -> Response:
         self._person(request, is_manager=True)
@@ -273,3 +284,80 @@ def _load_files() -> dict[str, tuple[bytes, str]]:
         start = opening.decode("utf-8").format(**values)
         loaded[name] = (start.encode("utf-8") + loaded[name][0], kind)
     return loaded
+
+
+def describe_campaign(campaign: Campaign) -> dict[str, Any]:
+    """Return what the page shows of a campaign besides its tasks."""
+    severities: tuple[str, ...] = ()
+    if campaign.protocol in PROTOCOLS_WITH_SPANS:
+        severities = MQM_SEVERITIES if campaign.protocol == "mqm" else ESA_SEVERITIES
+    return {
+        "id": campaign.id,
+        "name": campaign.name,
+        "protocol": campaign.protocol,
+        "source": _text_settings(campaign.source_language),
+        "target": _text_settings(campaign.target_language),
+        "instructions": campaign.instructions,
+        "severities": severities,
+        "typology": to_json(campaign.typology) if campaign.protocol == "mqm" else [],
+        "glossary": to_json(campaign.glossary),
+    }
+
+
+def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
+    """Return one task; attention checks look like any other task."""
+    item, options = campaign.items_by_id[task.item], campaign.options
+    first = max(0, len(item.before) - options.context_size)
+    suspected = item.suspected if campaign.protocol in PROTOCOLS_WITH_SPANS else {}
+
+    def describe_neighbors(neighbors: Sequence[Neighbor]) -> list[dict[str, Any]]:
+        return [
+            {"source": n.source, "outputs": [n.outputs.get(system) for system in task.systems]}
+            for n in neighbors
+        ]
+
+    return {
+        "kind": "tutorial" if item.kind == "tutorial" else "item",
+        "document": item.document,
+        "source": item.source,
+        "reference": item.reference if options.show_reference or item.source is None else None,
+        "notes": item.notes,
+        "outputs": [{"text": item.outputs[system]} for system in task.systems],
+        "suspected": [
+            [_prefilled_mark(span) for span in suspected.get(system, ())] for system in task.systems
+        ],
+        "before": describe_neighbors(item.before[first:]),
+        "after": describe_neighbors(item.after[: options.context_size]),
+    }
+
+
+def describe_states(state: CampaignState, rater: str) -> list[dict[str, Any] | None]:
+    """Return the newest answers of a rater, one entry per task."""
+    states: list[dict[str, Any] | None] = [None] * len(state.raters[rater].tasks)
+    for number, task_state in state.raters[rater].states.items():
+        states[number] = {
+            "outputs": [{**NO_ANSWER, **output} for output in task_state.outputs],
+            "comment": task_state.comment,
+            "status": task_state.status,
+            "reason": task_state.reason,
+        }
+    return states
+
+
+def _prefilled_mark(span: Span) -> dict[str, Any]:
+    return {
+        "start": span.start,
+        "end": span.end,
+        "side": span.side,
+        "severity": span.severity if span.severity in MQM_SEVERITIES else "minor",
+        "category": span.category,
+        "prefilled": True,
+    }
+
+
+def _text_settings(language: str) -> dict[str, str]:
+    """Return the language tag and the direction of texts; `auto` if the language is unknown."""
+    tag = language.replace("_", "-")
+    codes = {tag.lower(), tag.partition("-")[0].lower()}
+    direction = "rtl" if codes & RIGHT_TO_LEFT else "ltr"
+    return {"language": tag, "direction": direction if tag else "auto"}

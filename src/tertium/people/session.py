@@ -47,7 +47,7 @@ class AnnotationSession:
 
     def new_tokens(self, *, replace: bool = False) -> Mapping[str, str]:
         """Create tokens for everybody without one; `replace` creates all of them again."""
-        owners = {person for person, is_current in self.store.links().values() if is_current}
+        owners = {*self.store.links().values()}
         persons = [MANAGER, *self.campaign.raters]
         tokens = {
             p: secrets.token_urlsafe(TOKEN_BYTES) for p in persons if replace or p not in owners
@@ -130,13 +130,13 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def find_person(token: str, links: Mapping[str, tuple[str, bool]]) -> tuple[str, bool] | None:
-    """Return the person of a token and whether it is current; None if it is unknown.
+def find_person(token: str, links: Mapping[str, str]) -> str | None:
+    """Return the person of a token; None if it is unknown or was replaced.
 
     `links` has persons by hashed token. All hashes are compared, in constant time.
     """
     digest = hash_token(token)
-    matches = [entry for stored, entry in links.items() if hmac.compare_digest(stored, digest)]
+    matches = [person for stored, person in links.items() if hmac.compare_digest(stored, digest)]
     return matches[0] if matches else None
 
 
