@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.mean_scores import mean_scores
 
 import tertium
 from tertium.cli import main
@@ -18,7 +19,6 @@ from tertium.core.scores import ScoreMatrix
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.record_files import read_records
 from tertium.data.testset import TestSet
-from tertium.evaluation.ranking import mean_scores
 
 
 @pytest.fixture(scope="module")

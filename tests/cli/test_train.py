@@ -346,7 +346,7 @@ def test_disagreement_counts_what_only_one_metric_rates_high(
     arguments = [*DISAGREEMENT, files["train"], "-m", "chrf", "bleu"]
     assert main([*arguments, "-f", "json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
-    assert sum(counts["all"].values()) == 3  # a fifth of 16
+    assert sum(counts["all"].values()) == 4  # a fifth of 16, and a tie
     assert main([*arguments, "--count", "1"]) == 0
     assert "only chrF" in capsys.readouterr().out
     assert main([*arguments, "--count", "2", "-f", "json"]) == 0
@@ -354,9 +354,8 @@ def test_disagreement_counts_what_only_one_metric_rates_high(
     assert {name: len(scores_file) for name, scores_file in examples.items()} == {
         name: min(counts["all"][name], 2) for name in ("only first", "only second")
     }
-    for refused in (["--count", "-1"], ["--count", "1", "-f", "tsv"]):
-        assert main([*arguments, *refused]) == 2
-        assert "--count" in capsys.readouterr().err
+    assert main([*arguments, "--count", "-1"]) == 2
+    assert "--count" in capsys.readouterr().err
     assert main([*DISAGREEMENT, files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
 

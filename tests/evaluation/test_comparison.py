@@ -250,7 +250,7 @@ def test_ranking_by_score_uses_the_tokenizer_of_the_language():
     systems = {"a": [t[:-3] for t in CHINESE], "b": [t[:-1] for t in CHINESE]}
     ranking = tertium.rank(systems, "bleu", references=CHINESE)
     assert "|tok:zh|" in ranking.signature
-    text = render_table(ranking.system_table())
+    text = render_table(ranking.tables()[0])
     assert text.index("texts in zh are split with tokenize=zh") < text.index("win probability")
 
 

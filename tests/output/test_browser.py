@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.mean_scores import mean_scores
 from tests.output.chromium import Browser
 
 from tertium.core.scores import ScoreMatrix
@@ -18,7 +19,6 @@ from tertium.core.spans import Span
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.error_marking import MarkedErrors, MarkedTranslation, MarkedTranslations
-from tertium.evaluation.ranking import mean_scores
 from tertium.evaluation.scoring import score
 from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.aligned_scores import AlignedScores

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.mean_scores import mean_scores
 
 from tertium.cli import main
 from tertium.core.scores import Scores
@@ -15,7 +16,7 @@ from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import explain
-from tertium.evaluation.ranking import mean_scores, rank
+from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric

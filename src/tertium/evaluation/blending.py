@@ -16,7 +16,7 @@ from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.result import Column, Result, Table
 from tertium.data.judgments import JudgmentSet
-from tertium.evaluation.judged import read_sets
+from tertium.evaluation.judged import HumanInputs
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
@@ -151,7 +151,7 @@ def cross_validate_blend(
     )
     columns = dict(zip([*names, BLEND], [*values.T, predicted], strict=True))
     aligned, start = [], 0
-    for name, judgment_set in read_sets(sets, "segment").items():
+    for name, judgment_set in HumanInputs(human=tuple(sets)).read().items():  # type: ignore[arg-type]
         assert isinstance(judgment_set, JudgmentSet)
         rows = slice(start, start := start + len(judgment_set))
         matrices = [judgment_set.to_score_matrix(v[rows], m) for m, v in columns.items()]

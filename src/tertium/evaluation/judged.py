@@ -7,6 +7,7 @@ human baseline can be added as another metric.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +38,9 @@ Sources = PathLike | HumanData | Sequence[PathLike | HumanData]
 Source = TypeVar("Source", bound=PathLike | HumanData)
 
 
+LISTS = ("human", "lps", "exclude", "scores", "human_baseline", "lower_better")
+
+
 @dataclass(frozen=True, kw_only=True)
 class HumanInputs:
     """Human judgments of translations.
@@ -63,18 +67,50 @@ class HumanInputs:
     gold: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("human", "lps", "exclude"):
-            object.__setattr__(self, name, as_list(getattr(self, name)))
+        for name in LISTS:
+            if hasattr(self, name):
+                object.__setattr__(self, name, as_list(getattr(self, name)))
         object.__setattr__(self, "lps", [normalize_language_pair(lp) for lp in self.lps])
 
     def read(
         self, level: str = "segment", *, human: Sequence[Any] = (), standardize: bool = False
     ) -> dict[str, HumanData]:
-        """Read the judgments, or others with the same options, by set name."""
-        sources, gold, data = human or self.human, self.gold, self.data
-        return read_sets(
-            sources, level, lps=self.lps, gold=gold, data=data, standardize=standardize
-        )
+        """Read the judgments, or others with the same options.
+
+        The name of a set is its language pair if that is unique, else its name and pair.
+        """
+        sources: Sequence[Any] = human or self.human
+        reject_duplicate_sources(own for own in sources if isinstance(own, str | os.PathLike))
+        entries = self._read_entries(sources, level, self.lps)
+        if missing := [lp for lp in self.lps if lp not in {entry.lp for entry in entries}]:
+            available = {entry.lp for entry in self._read_entries(sources, level)} - {""}
+            raise DataError(
+                f"no judgments for {', '.join(missing)} in {', '.join(map(str, sources))}; "
+                f"available: {', '.join(sorted(available)) or 'unknown language pairs'}"
+            )
+        if standardize:
+            entries = [ratings.standardize_human_ratings(entry) for entry in entries]
+        pairs = Counter(entry.lp for entry in entries)
+        sets = {e.lp if e.lp and pairs[e.lp] == 1 else e.title: e for e in entries}
+        if len(sets) < len(entries):
+            names = ", ".join(entry.title for entry in entries)
+            raise DataError(f"two sets of judgments have one name ({names}): rename their files")
+        return sets
+
+    def _read_entries(
+        self, sources: Sequence[Any], level: str, lps: Sequence[str] = ()
+    ) -> list[HumanData]:
+        """Read the sets of all sources in these language pairs, by default all."""
+        entries: list[HumanData] = []
+        options: Any = {"level": level, "gold": self.gold, "data": self.data, "lps": lps}
+        for source in sources:
+            if not isinstance(source, HumanData):
+                entries += read_human_data(source, **options)
+            elif self.gold:
+                raise UsageError(f"gold={self.gold!r} needs a file or folder, got {source!r}")
+            elif source.lp in lps or not lps:
+                entries.append(source)
+        return entries
 
     def check_excluded(self, systems: Mapping[str, Collection[str]]) -> None:
         """Raise an error if a system to exclude is in none of the sets."""
@@ -114,8 +150,6 @@ class ScoredInputs(HumanInputs):
         if isinstance(wanted, bool):
             wanted = () if wanted else None
         object.__setattr__(self, "scores_from_rows", wanted if wanted is None else as_list(wanted))
-        for name in ("scores", "human_baseline", "lower_better"):
-            object.__setattr__(self, name, as_list(getattr(self, name)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,7 +202,10 @@ def read_judged(
     loaded = load_metrics(metrics) if metrics else []
     bundled_files = [file for entry in human_data.values() for file in entry.files]
     files = inputs.scores or ([] if loaded else bundled_files)
-    stored = _read_scores(files, human_data, inputs.lps)
+    stored: SetScores = []
+    for entry in (entry for file in files for entry in read_metric_scores(file)):
+        if not inputs.lps or not entry.lp or entry.lp in inputs.lps:
+            stored.append((_find_set(entry, human_data), entry))
     if inputs.scores_from_rows is not None or not (files or loaded):
         stored += _select_row_scores(human_data, inputs.scores_from_rows, level)
     if not stored and not loaded:
@@ -185,7 +222,15 @@ def read_judged(
     sets = []
     for name, data in human_data.items():
         scores = merge_levels(entry for owner, entry in entries if owner == name)
-        sets.append(_align(name, data, scores, level))
+        aligned = AlignedScores.align(
+            name,
+            [entry.segments for entry in scores if entry.segments is not None],
+            human=data.matrix(level),
+            comparisons=data if isinstance(data, RankingSet) else None,
+            human_systems=data.system_scores or None,
+            system_scores={entry.metric: entry.systems for entry in scores if entry.systems},
+        )
+        sets.append(aligned)
     inputs.check_excluded({aligned.name: aligned.systems for aligned in sets})
     return JudgedSets(
         sets=tuple(own.drop_systems([*{*inputs.exclude} & {*own.systems}]) for own in sets),
@@ -228,63 +273,6 @@ def as_list(sources: Source | Sequence[Source]) -> list[Source]:
     if not isinstance(sources, Iterable):
         raise UsageError(f"expected names, files or sets of judgments, got {short_repr(sources)}")
     return list(sources)
-
-
-def read_sets(
-    sources: Sequence[PathLike | HumanData],
-    level: str,
-    *,
-    lps: Sequence[str] = (),
-    gold: str = "",
-    data: PathLike | None = None,
-    standardize: bool = False,
-) -> dict[str, HumanData]:
-    """Read human judgments by set name: the language pair if it is unique, else name and pair."""
-    lps = [normalize_language_pair(lp) for lp in lps]
-    reject_duplicate_sources(source for source in sources if isinstance(source, str | os.PathLike))
-    entries = _read_entries(sources, level, gold, data, lps)
-    if missing := [lp for lp in lps if lp not in {entry.lp for entry in entries}]:
-        available = {entry.lp for entry in _read_entries(sources, level, gold, data)} - {""}
-        raise DataError(
-            f"no judgments for {', '.join(missing)} in {', '.join(map(str, sources))}; "
-            f"available: {', '.join(sorted(available)) or 'unknown language pairs'}"
-        )
-    if standardize:
-        entries = [ratings.standardize_human_ratings(entry) for entry in entries]
-    pairs = [entry.lp for entry in entries]
-    names = [e.lp if e.lp and pairs.count(e.lp) == 1 else e.title for e in entries]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise DataError(f"two sets of judgments are named {repeated!r}: rename one of the files")
-    return dict(zip(names, entries, strict=True))
-
-
-def _read_entries(
-    sources: Sequence[PathLike | HumanData],
-    level: str,
-    gold: str,
-    data: PathLike | None,
-    lps: Sequence[str] = (),
-) -> list[HumanData]:
-    """Read the sets of all sources in these language pairs, by default all."""
-    entries: list[HumanData] = []
-    for source in sources:
-        if not isinstance(source, HumanData):
-            entries += read_human_data(source, level=level, lps=lps, gold=gold, data=data)
-        elif gold:
-            raise UsageError(f"gold={gold!r} needs a file or folder, got {source!r}")
-        elif source.lp in lps or not lps:
-            entries.append(source)
-    return entries
-
-
-def _read_scores(
-    files: Sequence[PathLike], human_data: Mapping[str, HumanData], lps: Sequence[str]
-) -> SetScores:
-    """Read metric scores in the selected language pairs."""
-    entries = [entry for file in files for entry in read_metric_scores(file)]
-    used = [entry for entry in entries if not lps or not entry.lp or entry.lp in lps]
-    return [(_find_set(entry, human_data), entry) for entry in used]
 
 
 def _find_set(entry: MetricScores, human_data: Mapping[str, HumanData]) -> str:
@@ -370,17 +358,4 @@ def _score_set(
         metric=metric.spec,
         segments=human_data.to_score_matrix(values, metric.spec, level),
         systems={system: own.sign * own.system for (_, system), own in scored.parts.items()},
-    )
-
-
-def _align(
-    name: str, human_data: HumanData, entries: Sequence[MetricScores], level: str
-) -> AlignedScores:
-    return AlignedScores.align(
-        name,
-        [entry.segments for entry in entries if entry.segments is not None],
-        human=human_data.matrix(level),
-        comparisons=human_data if isinstance(human_data, RankingSet) else None,
-        human_systems=human_data.system_scores or None,
-        system_scores={entry.metric: entry.systems for entry in entries if entry.systems},
     )

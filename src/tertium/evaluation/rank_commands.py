@@ -56,7 +56,7 @@ def rank_files(
     first = testset.segments(next(iter(testset.systems)))
     spec = ranker or recommend_ranker(first, target)
     ranking = rank(testset, load_scorer(spec, source, target, target_texts(testset)))
-    table = ranking.segment_table() if sentence_level else ranking.system_table()
+    table = ranking.segment_table() if sentence_level else ranking.tables()[0]
     return View(
         result=ranking,
         printed=[table],

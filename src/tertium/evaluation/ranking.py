@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, IntArray, divide
+from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import MissingInputError
 from tertium.core.notes import format_warning_counts
 from tertium.core.result import Column, Result, Table
-from tertium.core.scores import ScoreMatrix, Scores
+from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
 from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.evaluation.system_scores import (
-    Evaluation,
     is_caution,
     segment_fields,
     tokenizer_notes,
@@ -81,39 +80,36 @@ class Ranking(Result):
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system, from best to worst."""
-        matrix = self.matrix
-        return [
-            {
-                "name": matrix.name,
-                "system": matrix.systems[n],
+        records = []
+        for n in self.order:
+            system = self.matrix.systems[n]
+            warnings = {kind: by[system] for kind, by in self.warnings.items() if system in by}
+            record = {
+                "name": self.matrix.name,
+                "system": system,
                 "rank": self.ranks[n],
-                "score": float(matrix.system_scores[n]),
+                "score": float(self.matrix.system_scores[n]),
                 "best": int(self.best_on[n]),
                 "signature": self.signature,
-                **(segment_fields(self.testset, matrix.values[n]) if segments else {}),
-                **({"warnings": warnings} if (warnings := self._warnings_of(n)) else {}),
+                **(segment_fields(self.testset, self.matrix.values[n]) if segments else {}),
             }
-            for n in self.order
-        ]
+            records.append({**record, "warnings": warnings} if warnings else record)
+        return records
 
     def tables(self) -> list[Table]:
         """Return one row per system, best first."""
-        return [self.system_table()]
-
-    def system_table(self) -> Table:
-        """Return one row per system, best first."""
         matrix, ranks = self.matrix, self.ranks
         columns = [
-            Column("system", lambda n: matrix.systems[n]),
-            Column("rank", lambda n: ranks[n], 0),
+            Column("system", matrix.systems.__getitem__),
+            Column("rank", ranks.__getitem__, 0),
             Column(
                 "win probability",
-                lambda n: float(matrix.system_scores[n]),
+                matrix.system_scores.tolist().__getitem__,
                 DECIMALS,
                 mark=lambda n: "best" if ranks[n] == 1 else "",
                 adjustable=True,
             ),
-            Column("best on", lambda n: int(self.best_on[n]), 0),
+            Column("best on", self.best_on.tolist().__getitem__, 0),
         ]
         count = len(self.testset)
         lines = self.warning_lines()
@@ -122,41 +118,36 @@ class Ranking(Result):
             self.signature,
             *(line for line in lines if not is_caution(line)),
         ]
-        return Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])
+        return [Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])]
 
     def charts(self) -> list[IntervalChart]:
         """Return the mean win probability of each system."""
-        return self.as_evaluation().charts()
+        by_score = isinstance(self.ranker, ScoreRanker)
+        label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
+        count = len(self.matrix.systems)
+        chart = IntervalChart(
+            title=f"Systems by {label}",
+            caption=label,
+            names=self.matrix.systems,
+            values=self.matrix.system_scores,
+            intervals=np.full((count, 2), np.nan),
+            clusters=[0] * count,
+            decimals=DECIMALS,
+        )
+        return [chart]
 
     def segment_table(self) -> Table:
         """Return one row per segment with the win probability of each system."""
-        matrix = self.matrix
-        columns = [Column("segment", lambda n: matrix.items[n])]
-        for system in matrix.systems:
-            values = matrix[system].tolist()
+        columns = [Column("segment", self.matrix.items.__getitem__)]
+        for system in self.matrix.systems:
+            values = self.matrix[system].tolist()
             columns.append(Column(system, values.__getitem__, DECIMALS, adjustable=True))
-        return Table(columns, range(len(matrix.items)))
+        return Table(columns, range(len(self.matrix.items)))
 
     def warning_lines(self) -> list[str]:
         """Return lines on tokenizers and on warnings with counts by system."""
         notes = tokenizer_notes(self.testset, [self.ranker.spec])
         return [*notes, *format_warning_counts(self.warnings)]
-
-    def _warnings_of(self, row: int) -> dict[str, int]:
-        system = self.matrix.systems[row]
-        return {kind: by[system] for kind, by in self.warnings.items() if system in by}
-
-    def as_evaluation(self) -> Evaluation:
-        """Return an evaluation whose only score is the mean win probability."""
-        by_score = isinstance(self.ranker, ScoreRanker)
-        label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
-        spec = f"wins by {self.matrix.name}"
-        systems = self.matrix.systems
-        scores = {
-            system: {spec: mean_scores(spec, self.matrix[system], label, self.signature)}
-            for system in systems
-        }
-        return Evaluation(self.testset, systems, (spec,), scores)
 
 
 def recommend_ranker(segments: Sequence[Segment], language: str = "") -> str:
@@ -233,12 +224,10 @@ class RankedCandidates(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per candidate."""
-        rows: list[tuple[int, str, float | None]] = []
-        for number, (entry, record) in enumerate(
-            zip(self.lists, self.records(), strict=True), start=1
-        ):
-            for text, score in zip(record[entry.key], record["scores"], strict=True):
-                rows.append((number, text, score))
+        rows = []
+        for number, record in enumerate(self.records(), start=1):
+            texts = record[self.lists[number - 1].key]
+            rows += [(number, *pair) for pair in zip(texts, record["scores"], strict=True)]
         columns = [
             Column("list", itemgetter(0), 0),
             Column("candidate", itemgetter(1)),
@@ -269,18 +258,3 @@ def rerank(
     if not_compared:
         warnings = {**warnings, NOT_COMPARED: not_compared}
     return RankedCandidates(lists=lists, rates=rates, warnings=warnings)
-
-
-def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:
-    """Make `Scores` whose system score is the mean of segment scores; NaN is left out.
-
-    >>> mean_scores("mine", np.array([1.0, np.nan, 2.0]), "Mine").system
-    1.5
-    """
-    is_finite = np.isfinite(values)
-    statistics = np.column_stack([np.where(is_finite, values, 0.0), is_finite.astype(np.float64)])
-    return Scores(metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature)
-
-
-def _mean(totals: FloatArray) -> FloatArray:
-    return divide(totals[..., 0], totals[..., 1])

@@ -265,14 +265,12 @@ def _search_table(settings: Sequence[tuple[Mapping[str, float], float]]) -> list
     """Return a table of the best settings of a search, if it tried more than one."""
     if len(settings) < 2:
         return []
-
-    def column(name: str, key: str) -> Column:
-        return Column(name, key, 0, text=lambda row, _: f"{row[key]:g}")
-
-    columns = [column("C", "c"), column("epsilon", "epsilon"), column("gamma", "gamma")]
-    columns.append(Column("R^2", decimals=4))
-    rows = [{**setting, "R^2": value} for setting, value in settings[:MAX_SEARCHED]]
-    return [Table(columns, rows)]
+    names = {"C": "c", "epsilon": "epsilon", "gamma": "gamma"}
+    best = settings[:MAX_SEARCHED]
+    values: dict[str, list[str]] = {
+        name: [f"{setting[key]:g}" for setting, _ in best] for name, key in names.items()
+    }
+    return [Table.from_values({**values, "R^2": [f"{value:.4f}" for _, value in best]})]
 
 
 def _combines_metrics(cls: type[TrainedModel]) -> bool:

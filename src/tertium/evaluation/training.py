@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tertium.core.atomic import PARTIAL_PATTERN, PathLike
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
@@ -16,8 +16,8 @@ from tertium.core.frames import is_frame
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
 from tertium.core.specs import parse_fields, split_spec
 from tertium.data.human_data_files import read_sets_with_texts
-from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.rankings import RankingSet
+from tertium.data.judgments import read_judgments
+from tertium.evaluation.judged import as_list
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
@@ -136,12 +136,9 @@ def _reject_unused_options(plan: TrainingPlan, data: TrainingSets, options: Iter
 
 def _read_data(sources: Sources) -> TrainingData:
     """Read paths and frames; keep sets and single judgments as they are."""
-    is_single = isinstance(sources, str | os.PathLike | JudgmentSet | RankingSet)
-    if not is_single and not isinstance(sources, Iterable):
-        raise UsageError(f"expected files or sets of judgments, got {short_repr(sources)}")
-    entries = [sources] if is_single or is_frame(sources) else list(cast(Iterable[Any], sources))
+    entries: list[Any] = as_list(sources)
     paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
-    values: list[Any] = [entry for entry in entries if not isinstance(entry, str | os.PathLike)]
+    values = [entry for entry in entries if not isinstance(entry, str | os.PathLike)]
     values = [read_judgments(entry) if is_frame(entry) else entry for entry in values]
     return [*values, *read_sets_with_texts(paths)] if paths else values
 
@@ -203,15 +200,15 @@ def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool 
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
     trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    incomplete = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # left by a killed process
-    files = folder.iterdir() if folder.is_dir() else ()
-    other_files = [file for file in files if not any(map(file.match, incomplete))]
-    if other_files and not (trained or interrupted):
-        raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
-    if (interrupted and not cls.resumable) or (trained and not interrupted):
+    if interrupted and cls.resumable:
+        return
+    if (trained or interrupted) and not overwrite:
         content = "an interrupted training" if interrupted else "a trained metric"
-        if not overwrite:
-            raise UsageError(
-                f"{folder} already has {content}: give another folder, or --overwrite "
-                "(overwrite=True in Python) to replace it"
-            )
+        raise UsageError(
+            f"{folder} already has {content}: give another folder, or --overwrite "
+            "(overwrite=True in Python) to replace it"
+        )
+    incomplete = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # left by a killed process
+    files = folder.iterdir() if folder.is_dir() and not (trained or interrupted) else ()
+    if not all(any(map(file.match, incomplete)) for file in files):
+        raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
