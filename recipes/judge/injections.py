@@ -92,7 +92,11 @@ def measure(
     }
     keys = {place: json.dumps(own) for place, own in messages.items()}
     distinct = {keys[place]: own for place, own in messages.items()}
-    questions = [Question(key=key, messages=own, seed=0) for key, own in distinct.items()]
+    fixed = {"model": model, "temperature": 0.0, "max_tokens": 200, "seed": 0}
+    fixed["response_format"] = PROTOCOL.response_format
+    questions = [
+        Question(key=key, payload={**fixed, "messages": own}) for key, own in distinct.items()
+    ]
     scores: dict[str, float] = {}
 
     def store(question: Question, outcome: Outcome) -> None:
@@ -104,9 +108,7 @@ def measure(
         print(f"{len(scores)} of {len(questions)}", end="\r", file=sys.stderr)
 
     with judge_server(JudgeConnection(judge_url=url, concurrency=1, request_timeout=600.0)) as run:
-        client = JudgeClient(
-            run=run, protocol=PROTOCOL, model=model, temperature=0.0, max_tokens=200, retries=1
-        )
+        client = JudgeClient(run=run, protocol=PROTOCOL, retries=1)
         client.ask(questions, store)
     return {
         name: [

@@ -142,7 +142,7 @@ def score_corpus_files(
         keep=output.keep,
         resume=output.resume,
         strict=rows.strict,
-        fields=rows.fields.split(",") if rows.fields else None,
+        fields=rows.fields or (),
         shards=output.shards,
         longest=rows.max_length,
         part_rows=output.part_rows,

@@ -35,8 +35,6 @@ FORMATS = {
     **dict.fromkeys(sorted(XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx"}), LOCALIZATION),
 }
 BUFFER_BYTES = 1 << 20
-# Google's client repeats requests to a server that does not answer for 15 minutes by default.
-GOOGLE_RETRY_OPTION = "retry_limit_seconds=60"
 _DATA_FILE = re.compile(rf"(.+?)({'|'.join(map(re.escape, FORMATS))})(\.gz|\.zst)?")
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -231,11 +229,8 @@ def open_path(path: str) -> CorpusPath:
     scheme, separator, _ = path.partition("://")
     if not separator:
         return CorpusPath(LocalFileSystem(), path)
-    url = path
-    if scheme in ("gs", "gcs") and "retry_limit_seconds" not in path:
-        url += ("&" if "?" in path else "?") + GOOGLE_RETRY_OPTION
     try:
-        system, inner = FileSystem.from_uri(url)
+        system, inner = FileSystem.from_uri(path)
     except (pa.ArrowException, OSError, ValueError, ImportError) as error:
         raise UsageError(
             f"{path}: pyarrow cannot open this URL ({str(error).splitlines()[0]})"

@@ -60,7 +60,7 @@ def score_corpus(
     keep: str | Sequence[str] = (),
     resume: bool = False,
     strict: bool = False,
-    fields: Sequence[str] | None = None,
+    fields: str | Sequence[str] = (),
     shards: ShardFormat = "parquet",
     longest: int = LONGEST,
     part_rows: int = PART_ROWS,
@@ -92,7 +92,7 @@ def score_corpus(
     strict
         Raise an error at the first bad row instead of writing it to `output/_bad`.
     fields
-        Column names of a TSV or CSV without a header.
+        Column names of a TSV or CSV without a header, such as "mt,ref".
     shards, part_rows
         Output format, and rows per shard.
     longest
@@ -102,11 +102,15 @@ def score_corpus(
     """
     start_time = time.perf_counter()
     pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
-    fields = fields or ()
+    fields = fields.split(",") if isinstance(fields, str) else fields
     keep = [keep] if isinstance(keep, str) else keep
-    _check_choices(fields, shards, keep, longest=longest, part_rows=part_rows)
+    if shards not in WRITERS:
+        raise UnknownNameError("shard format", shards, WRITERS)
+    for name, value in (("longest", longest), ("part_rows", part_rows)):
+        if not is_integer_at_least(value, 1):
+            raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
     paths = _list_paths(inputs)
-    folder = open_path(*_list_paths([output]))
+    folder = open_path(os.fspath(output))
     files = find_files(paths, folder)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
@@ -181,36 +185,17 @@ def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> 
             score_rows([Row(segment=example)], [metric], with_spans=spans)
 
 
-def _check_choices(fields: Sequence[str], shards: str, keep: Sequence[str], **counts: int) -> None:
-    for name, value in counts.items():
-        if not is_integer_at_least(value, 1):
-            raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
-    if isinstance(fields, str):
-        raise UsageError(f"fields={short_repr(fields)}: expected a list of names")
-    if shards not in WRITERS:
-        raise UnknownNameError("shard format", shards, WRITERS)
-    if not isinstance(keep, Sequence) or not all(isinstance(text, str) for text in keep):
-        raise UsageError(
-            f"keep={short_repr(keep)}: expected a text such as 'chrf >= 50', or a list"
-        )
-
-
 def _list_paths(inputs: Any) -> list[str]:
     """Return one path or several as texts."""
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    if is_frame(inputs) or not isinstance(paths, Iterable):
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else [*inputs]
+    if is_frame(inputs) or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise UsageError(
             f"expected files, folders or globs, got {short_repr(inputs)}: "
             "use metric.predict to score a frame"
         )
-    texts = []
-    for path in paths:
-        if not isinstance(path, str | os.PathLike):
-            raise UsageError(f"expected a path as str or Path, got {short_repr(path)}")
-        texts.append(os.fspath(path))
-    if not texts:
+    if not paths:
         raise DataError("no input files given")
-    return texts
+    return [os.fspath(path) for path in paths]
 
 
 def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.core.arrays import is_integer_at_least
-from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.errors import TertiumError, UsageError, short_repr
 from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
@@ -31,9 +31,7 @@ from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
 from tertium.metrics.judge.judge_run import current_run
 from tertium.metrics.judge.shared_budget import share_budget
 
-ENGINES = ("local", "ray")
 AT_LEAST_ONE = "expected a whole number of at least 1"
-POLL_SECONDS = 0.2  # interval of progress updates
 
 _log = logging.getLogger(__name__)
 
@@ -50,17 +48,8 @@ class WorkerPool:
     size: int = 0  # number of workers started; set by `run`
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise UnknownNameError("engine", self.engine, ENGINES)
         if self.workers is not None and not is_integer_at_least(self.workers, 1):
             raise UsageError(f"workers={short_repr(self.workers)}: {AT_LEAST_ONE}")
-        shares = (self.cpus, self.gpus)
-        is_valid = all(isinstance(share, int | float) and share >= 0 for share in shares)
-        if not is_valid or not any(shares):
-            raise UsageError(
-                f"cpus={short_repr(self.cpus)}, gpus={short_repr(self.gpus)}: expected the CPUs "
-                "and GPUs of a worker, as numbers of at least 0 that are not both 0"
-            )
         if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
             raise UsageError(
                 "--worker-gpus (address=, cpus=, gpus=) needs Ray: add --ray HOST:PORT, auto or "
@@ -83,9 +72,9 @@ class WorkerPool:
         self.size = min(self.workers or (1 if is_neural else usable_cores()), len(parts))
         if self.size > 1:
             yield from run_processes(worker.job, parts, self.size, advance)
-            return
-        for part in parts:
-            yield worker.attempt(part, advance)
+        else:
+            for part in parts:
+                yield worker.attempt(part, advance)
 
     def count_actors(self) -> int:
         """Return the requested number of actors, else the number that fits on the cluster."""
@@ -125,25 +114,18 @@ def run_processes(
     threads = job.runtime.threads or max(1, usable_cores() // workers)
     job = replace(job, runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
-    # No lock: a worker killed while holding it would block all others, and a lost update only costs
-    # the progress bar a few rows.
-    rows_done = spawn.Value("q", lock=False)
     earlier = {*multiprocessing.active_children()}
-    reported = 0
     with (
         shared_requests(job, workers, "127.0.0.1") as shared,
         ProcessPoolExecutor(
-            workers, mp_context=spawn, initializer=_start, initargs=(shared, rows_done)
+            workers, mp_context=spawn, initializer=_start, initargs=(shared,)
         ) as pool,
     ):
         try:
-            pending = {pool.submit(_attempt, part) for part in parts}
-            while pending:
-                done, pending = wait(pending, POLL_SECONDS, return_when=FIRST_COMPLETED)
-                advance(rows_done.value - reported)
-                reported = rows_done.value
-                for future in done:
-                    yield future.result()
+            for future in as_completed([pool.submit(_attempt, part) for part in parts]):
+                outcome = future.result()
+                advance(outcome.tally.rows if outcome.tally else 0)
+                yield outcome
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (perhaps out of memory) or could not start (a script needs "
@@ -157,15 +139,14 @@ def run_processes(
 
 
 _worker: PartWorker  # of a worker process
-_rows_done: Any
 
 
-def _start(job: CorpusJob, rows_done: Any) -> None:
+def _start(job: CorpusJob) -> None:
     """Initialize a worker process, which ignores Ctrl-C and exits with its parent."""
-    global _worker, _rows_done
+    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _worker, _rows_done = PartWorker(job), rows_done
+    _worker = PartWorker(job)
 
 
 def _exit_with_parent() -> None:
@@ -176,11 +157,7 @@ def _exit_with_parent() -> None:
 
 
 def _attempt(part: CorpusPart) -> Outcome:
-    return _worker.attempt_remotely(part, _advance)
-
-
-def _advance(rows: int) -> None:
-    _rows_done.value += rows
+    return _worker.attempt_remotely(part)
 
 
 class PartActor:
@@ -193,7 +170,7 @@ class PartActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
         parts = [pickle.loads(data) for data in batch["part"]]
-        outcomes = [self.worker.attempt_remotely(part, lambda rows: None) for part in parts]
+        outcomes = [self.worker.attempt_remotely(part) for part in parts]
         return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 

@@ -11,7 +11,7 @@ import codecs
 import csv
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +27,7 @@ from tertium.core.segment import Segment, checked_segment
 from tertium.corpus.corpus_paths import LOCALIZATION, SourceFile
 from tertium.corpus.row_tables import (
     TEXT,
-    Kinds,
+    Columns,
     find_misfit,
     infer_columns,
     is_text_name,
@@ -74,16 +74,11 @@ class CorpusPart:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that were read: their columns, their numbers in the file, and the reasons of bad rows.
+    """Rows as a pyarrow table, their numbers in the file, and why other rows are bad."""
 
-    `read` returns the values of a column, `make_table` all columns as a pyarrow table.
-    """
-
-    names: Sequence[str]
+    table: Any
     numbers: Sequence[int]
     bad: dict[int, str]
-    read: Callable[[str], list[Any]]
-    make_table: Callable[[], Any]
 
 
 def plan_parts(files: Iterable[SourceFile], rows: int) -> list[CorpusPart]:
@@ -134,7 +129,7 @@ def _text_parts(file: SourceFile, rows: int) -> list[CorpusPart]:
 
 
 def read_batches(
-    part: CorpusPart, fields: Sequence[str], columns: Mapping[str, Kinds], size: int = BATCH_ROWS
+    part: CorpusPart, fields: Sequence[str], columns: Columns, size: int = BATCH_ROWS
 ) -> Iterator[Batch]:
     """Read a part in batches of at most `size` rows; a part without rows is one empty batch.
 
@@ -157,20 +152,17 @@ def read_batches(
         is_first = False
 
 
-def _make_batch(rows: Sequence[Row], columns: Mapping[str, Kinds]) -> Batch:
+def _make_batch(rows: Sequence[Row], columns: Columns) -> Batch:
     bad: dict[int, str] = {}
     fitting: dict[int, dict[str, Any]] = {}
     for number, row in rows:
-        reason = row if isinstance(row, str) else find_misfit(row, columns)
-        if isinstance(row, str) or reason:
+        if isinstance(row, str):
+            bad[number] = row
+        elif reason := find_misfit(row, columns):
             bad[number] = reason
         else:
             fitting[number] = row
-
-    def read(name: str) -> list[Any]:
-        return [row.get(name) for row in fitting.values()]
-
-    return Batch([*columns], [*fitting], bad, read, lambda: make_table(columns, read))
+    return Batch(make_table(columns, fitting.values()), [*fitting], bad)
 
 
 @contextmanager
@@ -190,22 +182,15 @@ def _open_parquet(file: SourceFile) -> Iterator[Any]:
 def _parquet_batches(part: CorpusPart, size: int) -> Iterator[Batch]:
     import pyarrow as pa
 
-    number = part.first
+    start = part.first
     with _open_parquet(part.file) as reader:
         schema = reader.schema_arrow.remove_metadata()
         for batch in reader.iter_batches(size, row_groups=part.groups):
             table = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-            yield _batch_of_table(table, number)
-            number += len(batch)
-    if number == part.first:
-        yield _batch_of_table(schema.empty_table(), number)
-
-
-def _batch_of_table(table: Any, first: int) -> Batch:
-    numbers = range(first, first + len(table))
-    return Batch(
-        table.column_names, numbers, {}, lambda name: table[name].to_pylist(), lambda: table
-    )
+            yield Batch(table, range(start, start + len(table)), {})
+            start += len(table)
+    if start == part.first:
+        yield Batch(schema.empty_table(), [], {})
 
 
 def _lines(part: CorpusPart) -> Iterator[tuple[int, bytes]]:
@@ -333,7 +318,7 @@ def select_files(files: Sequence[SourceFile]) -> Sequence[SourceFile]:
     return files[:: -(-len(files) // SAMPLED_FILES)]
 
 
-def sample_columns(files: Sequence[SourceFile]) -> Mapping[str, Kinds]:
+def sample_columns(files: Sequence[SourceFile]) -> Columns:
     """Return the columns of the first rows of JSONL files."""
     return infer_columns(row for file in files for row in _first_objects(file))
 
@@ -348,7 +333,7 @@ def _first_objects(file: SourceFile) -> Iterator[Mapping[str, Any]]:
 
 
 def sample_segments(
-    files: Sequence[SourceFile], fields: Sequence[str], columns: Mapping[str, Kinds], longest: int
+    files: Sequence[SourceFile], fields: Sequence[str], columns: Columns, longest: int
 ) -> list[Segment]:
     """Return the first rows of files that can be read; raise an error if there are none."""
     segments: list[Segment] = []
@@ -356,7 +341,7 @@ def sample_segments(
     for file in files:
         batch = next(read_batches(CorpusPart(file), fields, columns, SAMPLED_ROWS))
         if file.kind == "tsv":
-            cells = itertools.chain(*map(batch.read, batch.names))
+            cells = itertools.chain(*batch.table.to_pydict().values())
             tables.warn_about_csv_quotes(str(file), sum(map(tables.is_csv_quoted, cells)))
         segments += read_segments(batch, longest).values()
         if batch.bad:
@@ -384,13 +369,13 @@ def find_example(segments: Sequence[Segment], metrics: Sequence[Metric]) -> Segm
 
 def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
     """Return the segments of rows by their numbers; add the reasons of other rows to the batch."""
-    names: Sequence[str] = sorted(filter(is_text_name, batch.names), key=_side_number)
+    table = batch.table
+    names = sorted(filter(is_text_name, table.column_names), key=_side_number)
     if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
-        names = batch.names  # which are part of the reason
+        names = table.column_names  # which are part of the reason
     try:
-        columns, is_utf8 = [batch.read(name) for name in names], True
+        columns, is_utf8 = [table[name].to_pylist() for name in names], True
     except UnicodeDecodeError:
-        table = batch.make_table()
         columns, is_utf8 = [_decode_leniently(table[name]) for name in names], False
     has_one_text_per_side = (
         is_utf8

@@ -8,9 +8,8 @@ types hold JSON text. References may be texts or lists of texts.
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import IO, Any, Literal
 
 from tertium.core.errors import DataError, short_repr
@@ -25,13 +24,12 @@ from tertium.data.tables import missing_to_null
 ShardFormat = Literal["parquet", "jsonl"]
 ROW_GROUP_ROWS = 65_536
 
-Kinds = frozenset[str]  # the kinds of values in a column, besides null
-TEXT: Kinds = frozenset({"text"})
-LISTS: Kinds = frozenset({"list of texts"})
-INTEGERS: Kinds = frozenset({"integer"})
-NUMBERS: Kinds = frozenset({"integer", "number"})
-TYPES = {INTEGERS: "int64", NUMBERS: "double", frozenset({"boolean"}): "bool"}
-JSON = "any value"
+Columns = Mapping[str, str]  # the kind of value of each column, besides null
+TEXT, TEXTS, NUMBER, JSON = "text", "list of texts", "number", "any value"
+KINDS = {str: TEXT, list: TEXTS, bool: "boolean", int: "integer", float: NUMBER}
+REFERENCES = "text or list of texts"
+ACCEPTED = {NUMBER: ("integer", NUMBER), REFERENCES: (TEXT, TEXTS)}  # others accept themselves
+ARROW_TYPES = {"integer": "int64", NUMBER: "double", "boolean": "bool"}
 JSON_METADATA = {b"tertium": b"json"}  # of columns with JSON text
 
 
@@ -41,68 +39,63 @@ def is_text_name(name: str) -> bool:
     return lowered in TEXT_NAMES or is_numbered_reference(lowered)
 
 
-def infer_columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, Kinds]:
-    """Return the kinds of values in each column from the first rows."""
-    columns: dict[str, Kinds] = {}
+def infer_columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the kind of value of each column, from the first rows."""
+    columns: dict[str, set[str]] = {}
     for row in rows:
         for name, value in row.items():
-            kinds = columns.get(name, frozenset())
-            columns[name] = kinds if value is None else kinds | {_kind_of(value)}
-    return {name: _choose_kinds(name, kinds) for name, kinds in columns.items()}
+            kinds = columns.setdefault(name, set())
+            if value is not None:
+                kinds.add(_kind_of(value))
+    return {name: _choose_kind(name, kinds) for name, kinds in columns.items()}
 
 
 def _kind_of(value: Any) -> str:
     """Return the kind of a JSON value that is not null."""
-    match value:
-        case str():
-            return "text"
-        case bool():
-            return "boolean"
-        case int() if not abs(value) >> 63:
-            return "integer"
-        case float():
-            return "number"
-        case list() if all(isinstance(item, str) for item in value):
-            return "list of texts"
-    return JSON
+    kind = KINDS.get(type(value), JSON)
+    is_large = kind == "integer" and abs(value) >> 63
+    is_mixed = kind == TEXTS and not all(isinstance(item, str) for item in value)
+    return JSON if is_large or is_mixed else kind
 
 
-def _choose_kinds(name: str, kinds: Kinds) -> Kinds:
+def _choose_kind(name: str, kinds: set[str]) -> str:
     if is_text_name(name):  # other values belong to bad rows
         is_single = name.lower() in (*HYPOTHESIS_NAMES, *SOURCE_NAMES)
-        return TEXT | LISTS if kinds >= LISTS and not is_single else TEXT
-    if kinds <= NUMBERS and "number" in kinds:
-        return NUMBERS
-    return frozenset({JSON}) if len(kinds) > 1 else kinds or TEXT
+        return REFERENCES if TEXTS in kinds and not is_single else TEXT
+    if kinds == {"integer", NUMBER}:
+        return NUMBER
+    return JSON if len(kinds) > 1 else next(iter(kinds), TEXT)
 
 
-def make_table(columns: Mapping[str, Kinds], read: Callable[[str], list[Any]]) -> Any:
-    """Make a table of columns, whose values `read` returns."""
+def make_table(columns: Columns, rows: Collection[Mapping[str, Any]]) -> Any:
+    """Make a table of rows; a value that is missing is null."""
     import pyarrow as pa
 
     fields, arrays = [], []
-    for name, kinds in columns.items():
-        values = read(name)
-        if JSON in kinds:
+    for name, kind in columns.items():
+        values = [row.get(name) for row in rows]
+        if kind == JSON:
             values = [v if v is None else json.dumps(v, ensure_ascii=False) for v in values]
-        elif kinds == TEXT | LISTS:
+        elif kind == REFERENCES:
             values = [[value] if isinstance(value, str) else value for value in values]
-        kind = pa.type_for_alias(TYPES.get(kinds, "string"))
-        kind = pa.list_(kind) if kinds >= LISTS else kind
-        fields.append(pa.field(name, kind, metadata=JSON_METADATA if JSON in kinds else None))
-        arrays.append(pa.array(values, kind))
+        arrow_type = pa.type_for_alias(ARROW_TYPES.get(kind, "string"))
+        if kind in (TEXTS, REFERENCES):
+            arrow_type = pa.list_(arrow_type)
+        metadata = JSON_METADATA if kind == JSON else None
+        fields.append(pa.field(name, arrow_type, metadata=metadata))
+        arrays.append(pa.array(values, arrow_type))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def find_misfit(row: Mapping[str, Any], columns: Mapping[str, Kinds]) -> str:
+def find_misfit(row: Mapping[str, Any], columns: Columns) -> str:
     """Return why a row does not fit the columns, or an empty string."""
     for name, value in row.items():
-        kinds = columns.get(name)
-        if kinds is None:
+        kind = columns.get(name)
+        if kind is None:
             return f"key {name!r} is not in the first rows"
-        if value is None or JSON in kinds or _kind_of(value) in kinds:
+        if value is None or kind == JSON or _kind_of(value) in ACCEPTED.get(kind, (kind,)):
             continue
-        expected = f"expected {' or '.join(sorted(kinds))}, got {short_repr(value)}"
+        expected = f"expected {kind}, got {short_repr(value)}"
         if is_text_name(name):
             return expected
         return f"another type than in the first rows (column {name!r}: {expected})"
@@ -115,19 +108,16 @@ def write_parquet(stream: IO[bytes], tables: Iterator[Any]) -> None:
     from pyarrow.parquet import ParquetWriter
 
     first = next(tables)
-    buffer: list[Any] = []
+    buffer, rows = [first], len(first)
     with ParquetWriter(stream, first.schema, compression="zstd") as writer:
-
-        def flush() -> None:
-            writer.write_table(pa.concat_tables(buffer), row_group_size=ROW_GROUP_ROWS)
-            buffer.clear()
-
-        for table in itertools.chain([first], tables):
+        for table in tables:
             buffer.append(table)
-            if sum(map(len, buffer)) >= ROW_GROUP_ROWS:
-                flush()
-        if sum(map(len, buffer)):
-            flush()
+            rows += len(table)
+            if rows >= ROW_GROUP_ROWS:
+                writer.write_table(pa.concat_tables(buffer), row_group_size=ROW_GROUP_ROWS)
+                buffer, rows = [], 0
+        if rows:
+            writer.write_table(pa.concat_tables(buffer), row_group_size=ROW_GROUP_ROWS)
 
 
 def write_jsonl(stream: IO[bytes], tables: Iterator[Any]) -> None:

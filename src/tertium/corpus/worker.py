@@ -38,7 +38,7 @@ from tertium.corpus.readers import (
     read_segments,
     reject_incomplete,
 )
-from tertium.corpus.row_tables import WRITERS, Kinds, ShardFormat
+from tertium.corpus.row_tables import WRITERS, Columns, ShardFormat
 from tertium.corpus.run_state import RunState
 from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
@@ -110,7 +110,7 @@ class CorpusJob:
     budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
-    columns: Mapping[str, Kinds] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
     shards: ShardFormat = "parquet"
     longest: int = 100_000
     strict: bool = False
@@ -164,10 +164,10 @@ class PartWorker:
         except TertiumError as error:
             return Outcome(part.name, error=TertiumError(str(error)))
 
-    def attempt_remotely(self, part: CorpusPart, advance: Advance) -> Outcome:
+    def attempt_remotely(self, part: CorpusPart) -> Outcome:
         """Process a part in a process of its own, which reports the requests it sent."""
         with judge_server(self.job.judge, self.budget) as run:
-            outcome = self.attempt(part, advance)
+            outcome = self.attempt(part, lambda rows: None)
         return replace(outcome, usage=run.usage)
 
     @cached_property
@@ -213,7 +213,7 @@ class PartWorker:
         counts = Tally(rows=len(batch.numbers) + len(batch.bad))
         segments = read_segments(batch, job.longest)
         reject_incomplete(segments, batch.bad, self.metrics, job.example)
-        table = batch.make_table()
+        table = batch.table
         if len(segments) < len(table):
             table = table.filter(pa.array([number in segments for number in batch.numbers]))
         usable = [*segments.values()]

@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import cache
 
 from tertium.core.cached_files import ANSWERS
 from tertium.core.errors import ModelError
@@ -61,22 +60,16 @@ def put_answer(key: str, answer: StoredAnswer) -> None:
     _remember(key, answer)
     failures.pop(key, None)
     row = json.dumps(asdict(answer), ensure_ascii=False).encode()
-    if current_runtime().cache and not open_answers().write(ANSWERS.name, {key: row}):
-        _warn_not_cached(str(open_answers().path))
+    if current_runtime().cache:
+        open_answers().write(ANSWERS.name, {key: row})
 
 
 def open_answers() -> Store:
-    """Return the cache on disk."""
-    return open_store(ANSWERS.path(str(FORMAT_VERSION)), MAX_STORED_BYTES, log_level=logging.INFO)
+    """Return the cache on disk, which warns if it cannot be used."""
+    return open_store(ANSWERS.path(str(FORMAT_VERSION)), MAX_STORED_BYTES)
 
 
 def _remember(key: str, answer: StoredAnswer) -> None:
     answers_in_memory[key] = answer
     if len(answers_in_memory) > MAX_ANSWERS_IN_MEMORY:
         del answers_in_memory[next(iter(answers_in_memory))]
-
-
-@cache
-def _warn_not_cached(path: str) -> None:
-    """Warn once that answers cannot be written."""
-    logger.warning("warning: %s cannot be written: another run requests the answers again", path)

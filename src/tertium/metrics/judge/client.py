@@ -17,13 +17,13 @@ import asyncio
 import json
 import logging
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -54,6 +54,7 @@ RETRY_STATUSES = frozenset(
 )
 FATAL_STATUSES = frozenset({*range(300, 400), 401, 402, 407})
 FATAL_BEFORE_ANSWERS = frozenset({403, 404, 405})  # later they concern single texts
+LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 HINTS = {401: f" (check {API_KEY})", 404: " (check the URL and the name of the model)"}
 # Parameters that some servers refuse, in the order in which they are given up.
 OPTIONAL_PARAMETERS = ("response_format", "seed", "max_tokens", "temperature")
@@ -63,11 +64,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One request to a judge; `key` identifies its answer in the cache."""
+    """What is sent to a judge; `key` identifies its answer in the cache."""
 
     key: str
-    messages: Sequence[Mapping[str, str]]
-    seed: int
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ OnOutcome = Callable[[Question, Outcome], None]
 
 @dataclass(kw_only=True)
 class JudgeClient:
-    """Sends questions to the server of a run: model, sampling, and the state of the server.
+    """Sends questions to the server of a run, and keeps the state of the server.
 
     `dropped` are parameters that the server refuses, `resume_at` is the time before which it wants
     no request.
@@ -113,9 +113,6 @@ class JudgeClient:
 
     run: JudgeRun
     protocol: JudgeProtocol
-    model: str
-    temperature: float
-    max_tokens: int
     retries: int
     dropped: frozenset[str] = frozenset()
     resume_at: float = 0.0
@@ -178,12 +175,12 @@ class JudgeClient:
 
     async def _answer(self, question: Question, http: httpx2.AsyncClient) -> Outcome:
         """Ask until the answer is valid, at most `retries` times again."""
-        messages = [*question.messages]
+        payload = {**question.payload}
         prompt_tokens = completion_tokens = 0
         failure = Failure("")
         for _ in range(self.retries + 1):
             try:
-                reply = await self._complete(self._payload(question, messages), http)
+                reply = await self._complete(payload, http)
             except RequestError as error:
                 return self._fail(error)
             self.failed_in_a_row, self.has_answers = 0, True
@@ -196,7 +193,8 @@ class JudgeClient:
                 self.protocol.parse(reply.content)
             except InvalidAnswerError as error:
                 failure = Failure(error.kind, reply.content[:MAX_QUOTED_ANSWER])
-                messages = [*question.messages, *_correction(failure.content, error)]
+                correction = _correction(failure.content, error)
+                payload["messages"] = [*question.payload["messages"], *correction]
             else:
                 return StoredAnswer(reply.content, reply.model, prompt_tokens, completion_tokens)
         return failure
@@ -211,21 +209,6 @@ class JudgeClient:
             )
         return Failure(error.kind)
 
-    def _payload(self, question: Question, messages: Sequence[Any]) -> dict[str, Any]:
-        schema = {
-            "name": f"{self.protocol.name}_answer",
-            "strict": True,
-            "schema": self.protocol.schema,
-        }
-        return {
-            "model": self.model,
-            "messages": messages,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "seed": question.seed,
-            "response_format": {"type": "json_schema", "json_schema": schema},
-        }
-
     async def _complete(self, payload: Mapping[str, Any], http: httpx2.AsyncClient) -> Reply:
         """Send one request, again after a pause if the server is busy or the connection fails."""
         dropped, failures = self.dropped, 0
@@ -233,10 +216,10 @@ class JudgeClient:
         for attempt in range(MAX_ATTEMPTS):
             sent = {name: value for name, value in payload.items() if name not in dropped}
             if "max_tokens" in dropped:  # the name for reasoning models
-                sent["max_completion_tokens"] = self.max_tokens
+                sent["max_completion_tokens"] = payload["max_tokens"]
             data = json.dumps(sent, ensure_ascii=False).encode()
             try:
-                reply = await self._send(data, http)
+                reply = await self._send(data, payload["max_tokens"], http)
             except RequestError as error:
                 last = error
             else:
@@ -275,13 +258,13 @@ class JudgeClient:
             f"judge: {self.url} refuses with status {error.status}{hint}: {detail}"
         )
 
-    async def _send(self, data: bytes, http: httpx2.AsyncClient) -> Reply:
+    async def _send(self, data: bytes, max_tokens: int, http: httpx2.AsyncClient) -> Reply:
         """Send one request within the budget and count what it uses."""
         usage, budget, price = self.run.usage, self.run.budget, self.run.server.price
         while (delay := self.resume_at - time.monotonic()) > 0:
             await asyncio.sleep(delay)
         # A token has at least one byte.
-        bound = token_cost(len(data), self.max_tokens, price)
+        bound = token_cost(len(data), max_tokens, price)
         while (loan := budget.borrow(bound)) is None:
             await asyncio.sleep(BUDGET_WAIT)
         cost: float | None = None  # of a lost answer: all of the loan
@@ -360,21 +343,12 @@ def read_url(server: JudgeConnection) -> str:
             "judge: the URL of the server is not valid: expected https:// or http://, a host and "
             f"a path, without a password (set {API_KEY}) and without a part after ?"
         )
-    if parts.scheme == "http" and not server.allow_http and not _is_local(host):
+    if parts.scheme == "http" and not server.allow_http and not LOOPBACK.fullmatch(host):
         raise UsageError(
             f"judge: {url} is not encrypted and not on this machine: use https://, or give "
             "--allow-http (allow_http=True) if you trust the network"
         )
     return url
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def request_headers() -> dict[str, str]:

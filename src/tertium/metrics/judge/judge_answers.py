@@ -97,6 +97,12 @@ class JudgeProtocol:
         """The JSON schema of an answer, in the subset that servers enforce strictly."""
         return json_schema(self.answer)
 
+    @property
+    def response_format(self) -> dict[str, Any]:
+        """The schema, as a parameter of a request."""
+        schema = {"name": f"{self.name}_answer", "strict": True, "schema": self.schema}
+        return {"type": "json_schema", "json_schema": schema}
+
     def parse(self, content: str) -> Answer:
         """Parse the text of an answer; raise `InvalidAnswerError` if it is not valid.
 

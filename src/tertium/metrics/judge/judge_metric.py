@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import FloatArray, divide
 from tertium.core.errors import MissingResourceError, UsageError, short_repr
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
@@ -64,7 +64,7 @@ NO_ANSWER = "no valid answer"
 UNPLACED_QUOTE = "quote of the judge not in the text"
 SAMPLING_TEMPERATURE = 0.7  # of several passes, unless a temperature is given
 MESSAGE_TOKENS = 8  # added to each message by chat templates
-COLUMNS = ("score", "segments", "answers", "input tokens", "output tokens", "spread")
+COLUMNS = ("score", "segments", "answers", "input tokens", "output tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ class Judge(Metric):
         return self.spec, self.min_coverage
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        results = self._stored_results(segments)
+        results = self._judge(segments, "none")
         served = sorted({p.answer.model for r in results for p in r.passes if p.answer.model})
         fields = {"model": self.model, "served": "+".join(served) or "unknown"}
         fields |= {"prompt": self.template.id, "against": self._input_mode(segments)}
@@ -216,21 +216,17 @@ class Judge(Metric):
         return "source" if not first.references else "reference" if first.source is None else "both"
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        return np.array([self._row(result) for result in self._judge(segments, retry=True)])
+        return np.array([self._row(result) for result in self._judge(segments, "all")])
 
     def _row(self, result: SegmentResult) -> list[float]:
         """Return the statistics of a segment; without a score it has no weight in sums."""
         answers = [p.answer for p in result.passes]
         tokens = [sum(a.prompt_tokens for a in answers), sum(a.completion_tokens for a in answers)]
         score = [result.score, 1.0] if result.passes else [0.0, 0.0]
-        return [*score, len(answers), *tokens, result.spread]
+        return [*score, len(answers), *tokens]
 
     def reduce(self, totals: FloatArray) -> FloatArray:
-        counts = totals[..., 1]
-        means: FloatArray = np.divide(
-            totals[..., 0], counts, out=np.full(counts.shape, np.nan), where=counts != 0
-        )
-        return means
+        return divide(totals[..., 0], totals[..., 1])
 
     def usage(self, statistics: FloatArray) -> dict[str, float]:
         totals = dict(zip(COLUMNS, statistics.sum(axis=0).tolist(), strict=True))
@@ -243,20 +239,10 @@ class Judge(Metric):
             usage["cost"] = token_cost(usage["prompt_tokens"], usage["completion_tokens"], price)
         return usage
 
-    def verbose(self, totals: FloatArray) -> str:
-        values = dict(zip(COLUMNS, totals.tolist(), strict=True))
-        text = (
-            f"{values['answers']:,.0f} answers, {values['input tokens']:,.0f} input and "
-            f"{values['output tokens']:,.0f} output tokens"
-        )
-        if self.passes > 1 and values["segments"]:
-            text += f", mean spread of passes {values['spread'] / values['segments']:.2f}"
-        return text
-
     def flags(self, segments: Sequence[Segment]) -> Flags:
         """Also flag segments without a score, why, and quotes that are not in the text."""
         flags = super().flags(segments)
-        for row, result in enumerate(self._stored_results(segments)):
+        for row, result in enumerate(self._judge(segments, "none")):
             kinds = [f"{NO_ANSWER}: {kind}" for kind in result.failures]
             kinds += [NO_SCORE] * (not result.passes)
             kinds += [UNPLACED_QUOTE] * any(p.unplaced for p in result.passes)
@@ -304,17 +290,19 @@ class Judge(Metric):
         distinct, _ = distinct_segments(segments)
         questions = {q.key: q for s in distinct for q in self._questions(s)}
         cached = self._stored_answers(questions)
-        messages = [q.messages for key, q in questions.items() if key not in cached]
+        payloads = [q.payload for key, q in questions.items() if key not in cached]
         schema = estimate_tokens(json.dumps(self._protocol.schema))
-        tokens = [
-            sum(estimate_tokens(m["content"]) + MESSAGE_TOKENS for m in own) for own in messages
-        ]
+        prompt_tokens = 0
+        for payload in payloads:
+            prompt_tokens += schema
+            for message in payload["messages"]:
+                prompt_tokens += estimate_tokens(message["content"]) + MESSAGE_TOKENS
         return RequestPlan(
             metric=self.spec,
             questions=len(questions),
-            requests=len(messages),
-            prompt_tokens=sum(tokens) + schema * len(messages),
-            completion_tokens=self._protocol.answer_tokens * len(messages),
+            requests=len(payloads),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=self._protocol.answer_tokens * len(payloads),
         )
 
     def _texts(self, segment: Segment) -> dict[str, Any]:
@@ -343,41 +331,48 @@ class Judge(Metric):
         return [
             Question(
                 key=json.dumps([self.model, seed, *fixed], ensure_ascii=False),
-                messages=messages,
-                seed=seed,
+                payload={
+                    "model": self.model,
+                    "messages": messages,
+                    "temperature": self._temperature,
+                    "max_tokens": self.max_tokens,
+                    "seed": seed,
+                    "response_format": self._protocol.response_format,
+                },
             )
             for seed in range(self.passes)
         ]
 
-    def _judge(self, segments: Sequence[Segment], *, retry: bool = False) -> list[SegmentResult]:
+    def _judge(
+        self, segments: Sequence[Segment], ask: Literal["all", "new", "none"] = "new"
+    ) -> list[SegmentResult]:
         """Return the results of segments; ask the server for missing answers.
 
-        Questions that failed before are asked again only with `retry`.
+        Questions that failed before are "new" only in another run.
         """
-        questions = {q.key: q for segment in segments for q in self._questions(segment)}
+        asked = [self._questions(segment) for segment in segments]
+        questions = {question.key: question for own in asked for question in own}
         answers = self._stored_answers(questions)
-        excluded = answers if retry else answers.keys() | answer_store.failures.keys()
-        missing = [question for key, question in questions.items() if key not in excluded]
-        run = current_run()
-        if retry:
+        run, failures = current_run(), answer_store.failures
+        if ask == "all":
             run.usage.cached_answers += len(answers)
-        if missing:
+            failures = {}
+        missing = [q for key, q in questions.items() if key not in answers and key not in failures]
+        if missing and ask != "none":
             self._ask(missing, run)
-        results = self._stored_results(segments)
-        answered = {zlib.crc32(r.key.encode()): bool(r.passes) for r in results if r.key}
-        run.note_answers(self._coverage_key, answered)
+            answers = self._stored_answers(questions)
+        results = [
+            self._result(segment, [question.key for question in own], answers)
+            for segment, own in zip(segments, asked, strict=True)
+        ]
+        if ask != "none":
+            answered = {zlib.crc32(r.key.encode()): bool(r.passes) for r in results if r.key}
+            run.note_answers(self._coverage_key, answered)
         return results
 
     def _ask(self, questions: Sequence[Question], run: JudgeRun) -> None:
         server_url(run.server)  # fail before a progress bar is shown
-        client = JudgeClient(
-            run=run,
-            protocol=self._protocol,
-            model=self.model,
-            temperature=self._temperature,
-            max_tokens=self.max_tokens,
-            retries=self.retries,
-        )
+        client = JudgeClient(run=run, protocol=self._protocol, retries=self.retries)
         with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
 
             def store(question: Question, outcome: Outcome) -> None:
@@ -397,41 +392,24 @@ class Judge(Metric):
                 answers[key] = (stored, self._protocol.parse(stored.content))
         return answers
 
-    def _stored_results(self, segments: Sequence[Segment]) -> list[SegmentResult]:
-        """Return what is known of segments without sending requests."""
-        if not self.model:
-            return []
-        segment_keys = [[question.key for question in self._questions(s)] for s in segments]
-        answers = self._stored_answers(key for keys in segment_keys for key in keys)
-        return [
-            self._result(segment, keys, answers)
-            for segment, keys in zip(segments, segment_keys, strict=True)
-        ]
-
     def _result(
         self,
         segment: Segment,
         keys: Sequence[str],
         answers: Mapping[str, tuple[StoredAnswer, Answer]],
     ) -> SegmentResult:
-        worst, best = self._protocol.worst_score, self._protocol.best_score
+        worst = self._protocol.worst_score
         if not keys:
             is_worst = bool(flag_empty(self, [segment])[0])
-            return SegmentResult("", [PassResult(worst if is_worst else best)])
+            return SegmentResult("", [PassResult(worst if is_worst else self._protocol.best_score)])
         source = None if self._input_mode([segment]) == "reference" else segment.source
-        return SegmentResult(
-            keys[0],
-            [
-                read_pass(*answers[key], segment.hypothesis, source, worst)
-                for key in keys
-                if key in answers
-            ],
-            [
-                answer_store.failures[key]
-                for key in keys
-                if key in answer_store.failures and key not in answers
-            ],
-        )
+        passes, kinds = [], []
+        for key in keys:
+            if key in answers:
+                passes.append(read_pass(*answers[key], segment.hypothesis, source, worst))
+            elif key in answer_store.failures:
+                kinds.append(answer_store.failures[key])
+        return SegmentResult(keys[0], passes, kinds)
 
 
 def _needs_answer(segment: Segment) -> bool:

@@ -40,24 +40,20 @@ class _Lender(StreamRequestHandler):
                 secret, number, amount = json.loads(line)
                 if secret != self.server.secret:
                     break
-                reply = self._answer(number, amount, loans)
+                reply: int | str | None = None
+                if number is not None:
+                    self.server.budget.settle(number, amount)
+                    loans.remove(number)
+                else:
+                    try:
+                        reply = self.server.budget.borrow(amount)
+                    except BudgetError as error:
+                        reply = str(error)
+                if isinstance(reply, int):
+                    loans.add(reply)
                 self.wfile.write(json.dumps(reply).encode() + b"\n")
         for number in loans:
             self.server.budget.settle(number)
-
-    def _answer(self, number: int | None, amount: float, loans: set[int]) -> int | str | None:
-        """Settle a loan, or lend an amount: return its number, or why it is refused."""
-        if number is not None:
-            self.server.budget.settle(number, amount)
-            loans.remove(number)
-            return None
-        try:
-            number = self.server.budget.borrow(amount)
-        except BudgetError as error:
-            return str(error)
-        if number is not None:
-            loans.add(number)
-        return number
 
 
 @contextmanager
