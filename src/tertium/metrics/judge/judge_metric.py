@@ -350,8 +350,8 @@ class Judge(Metric):
 
         Questions that failed before are "new" only in another run.
         """
-        asked = [self._questions(segment) for segment in segments]
-        questions = {question.key: question for own in asked for question in own}
+        segment_questions = [self._questions(segment) for segment in segments]
+        questions = {question.key: question for own in segment_questions for question in own}
         answers = self._stored_answers(questions)
         run, failures = current_run(), answer_store.failures
         if ask == "all":
@@ -363,7 +363,7 @@ class Judge(Metric):
             answers = self._stored_answers(questions)
         results = [
             self._result(segment, [question.key for question in own], answers)
-            for segment, own in zip(segments, asked, strict=True)
+            for segment, own in zip(segments, segment_questions, strict=True)
         ]
         if ask != "none":
             answered = {zlib.crc32(r.key.encode()): bool(r.passes) for r in results if r.key}
