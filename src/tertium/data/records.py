@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from tertium.core.arrays import MAX_ABS_SCORE
@@ -261,15 +262,11 @@ def read_references(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
             "reference a column (ref1, ref2, ...), or use JSONL or Parquet with lists"
         )
     texts = [] if value is None else [value] if isinstance(value, str) else list(value)
-    numbers: dict[tuple[int, str], str] = {}
-    for number, column in columns:
-        if record[column] is not None:
-            if number in numbers:
-                raise DataError(
-                    f"{where}: both {numbers[number]!r} and {column!r} are given; keep one"
-                )
-            numbers[number] = column
-            texts.append(record[column])
+    present = [(number, column) for number, column in columns if record[column] is not None]
+    for (number, column), (next_number, next_column) in pairwise(present):
+        if number == next_number:
+            raise DataError(f"{where}: both {column!r} and {next_column!r} are given; keep one")
+    texts += [record[column] for _, column in present]
     for text in texts:
         if not isinstance(text, str):
             raise DataError(f"{where}: expected text, got {text!r}")
@@ -343,7 +340,7 @@ def shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, 
     names = dict.fromkeys(name for row in systems[0] for name in row)
     columns = {}
     for name in names:
-        first, *other_columns = (tuple(row.get(name, "") for row in rows) for rows in systems)
-        if all(column == first for column in other_columns):
-            columns[name] = first
+        values = {tuple(row.get(name, "") for row in rows) for rows in systems}
+        if len(values) == 1:
+            columns[name] = values.pop()
     return columns

@@ -48,11 +48,6 @@ class Source:
         self.level, self.gold, self.lps = level, gold, lps
 
     @property
-    def name(self) -> str:
-        """The file name without suffixes."""
-        return self.path.name.split(".")[0]
-
-    @property
     def lp(self) -> str:
         """The language pair in the path, or an empty string."""
         return language_pair_in_path(self.path)
