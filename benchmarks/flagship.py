@@ -20,7 +20,7 @@ import torch
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measurement, measure
 from tertium.core.runtime import runtime
-from tertium.encoders import load_encoder, vector_cache
+from tertium.encoders import load_encoder
 from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.bundled.tertium_small import TertiumSmall
 
@@ -56,7 +56,6 @@ def main(arguments: list[str] | None = None) -> None:
             clear_memory()
             new = measure(partial(metric.score, rows))
             print_speed(f"tertium-small {precision}, new", new, count, baseline)
-            vector_cache.flush()
             clear_memory()
             warm = measure(partial(metric.score, rows))
             print_speed(f"tertium-small {precision}, warm", warm, count, baseline)

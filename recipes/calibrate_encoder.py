@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ from tertium.metrics.base.greedy_matching import match_greedily
 from tertium.metrics.base.metric import Side, pair_texts
 from tertium.metrics.embedding.bertscore import with_f1
 from tertium.metrics.embedding.embedding_metric import Centre
+from tertium.metrics.embedding.language_centering import LanguageCentering
 from tertium.metrics.embedding.optimal_transport import map_distances
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import SSS, sentence_cosines
@@ -47,8 +49,9 @@ class Sample:
     unrelated: FloatArray  # (n, layers, 3): BERTScore with the reference of another segment
 
 
-def formulas(chunk: Chunk, layers: int) -> FloatArray:
+def formulas(chunk: Chunk, layers: int, center: LanguageCentering | None) -> FloatArray:
     """Return all columns of all layers for each pair of a chunk, (m, layers * columns)."""
+    chunk = center(chunk) if center else chunk
     sentences = sentence_cosines(chunk)
     width = chunk.embeddings.vectors.shape[1] // layers
     columns_by_layer: list[FloatArray] = []
@@ -63,8 +66,9 @@ def formulas(chunk: Chunk, layers: int) -> FloatArray:
     return np.concatenate(columns_by_layer, axis=1)
 
 
-def layer_scores(chunk: Chunk, layers: int) -> FloatArray:
+def layer_scores(chunk: Chunk, layers: int, center: LanguageCentering | None) -> FloatArray:
     """Return BERTScore at all layers for each pair of a chunk, (m, layers * 3)."""
+    chunk = center(chunk) if center else chunk
     width = chunk.embeddings.vectors.shape[1] // layers
     parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
     return np.concatenate([with_f1(match_greedily(part)) for part in parts], axis=1)
@@ -95,14 +99,13 @@ def measure(
                 continue
             judgment_set = datasets.judgments(name, lp)
             _, left, right = pair_texts(judgment_set.segments[selection], side)
-            change = SSS(lp=lp, centre=centre).centering(encoder, side)
+            center = SSS(lp=lp, centre=centre).centering(encoder, side)
             values = compare_pairs(
                 encoder,
                 left,
                 right,
-                lambda c: formulas(c, layers),
-                sentences=change is None,
-                transform=change,
+                partial(formulas, layers=layers, center=center),
+                sentences=center is None,
             )
             unrelated_texts = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
@@ -112,8 +115,7 @@ def measure(
                     encoder,
                     left,
                     unrelated_texts,
-                    lambda c: layer_scores(c, layers),
-                    transform=change,
+                    partial(layer_scores, layers=layers, center=center),
                 ).reshape(len(left), layers, 3),
             )
 

@@ -414,14 +414,12 @@ def test_a_damaged_entry_is_stored_again(
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     entries = {text: make_entry(text) for text in make_texts(50)}
     put_entries("model", entries)
-    cache.flush()
     with closing(sqlite3.connect(tmp_path / cache.FILE)) as database_file, database_file:
         database_file.execute("UPDATE entries SET value = zeroblob(length(value)) WHERE entry <= 7")
     cache.clear_memory()
     assert len(get_entries("model", list(entries))) == 43
     assert "7 damaged entries" in caplog.text
     put_entries("model", entries)
-    cache.flush()
     cache.clear_memory()
     stored = get_entries("model", list(entries))
     assert len(stored) == 50

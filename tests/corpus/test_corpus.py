@@ -42,7 +42,6 @@ from tertium.core.segment import Judgment, Segment
 from tertium.corpus import worker
 from tertium.corpus.engines import WorkerPool, cluster
 from tertium.data.record_files import read_records
-from tertium.encoders import vector_cache
 from tertium.encoders.vector_cache import clear_memory
 from tertium.evaluation.rows import score_rows
 from tertium.metrics.base.scorer import format_signature
@@ -969,7 +968,6 @@ def test_scores_are_equal_without_the_cache(
     assert not [*cache.glob("embeddings*")]
     clear_memory()  # entries cached by other tests would not be written
     assert main([*command, str(tmp_path / "kept")]) == 0
-    vector_cache.flush()  # a background thread writes
     assert [*cache.glob("embeddings*")]
     assert read_shards(tmp_path / "alone") == read_shards(tmp_path / "kept")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -55,37 +54,24 @@ def quantize(values: np.ndarray) -> bytes:
     return np.concatenate([scale, nibbles], axis=1).tobytes()
 
 
-def checkpoint_bytes(
-    values: Mapping[str, np.ndarray] | None = None,
-    *,
-    magic: bytes = b"E5S1",
-    version: int = 1,
-    heads: int = HEADS,
-    vocabulary: Sequence[str] = (*SPECIAL_TOKENS, *WORDS),
-    text_length: int | None = None,
-    map_length: int | None = None,
-    counts: Mapping[str, int] | None = None,
-    kinds: Mapping[str, int] | None = None,
-    offsets: Mapping[str, int] | None = None,
-) -> bytes:
-    """Return the bytes of a checkpoint; the keyword arguments make it inconsistent."""
-    values = tensors() if values is None else values
-    head = magic + struct.pack(
-        "<IiiiiiiifI", version, HIDDEN, LAYERS, heads, INNER, ROWS, POSITIONS, TYPES, 1e-12, 32
+def checkpoint_bytes() -> bytes:
+    """Return the bytes of a checkpoint."""
+    values = tensors()
+    head = b"E5S1" + struct.pack(
+        "<IiiiiiiifI", 1, HIDDEN, LAYERS, HEADS, INNER, ROWS, POSITIONS, TYPES, 1e-12, 32
     )
+    vocabulary = (*SPECIAL_TOKENS, *WORDS)
     encoded = [token.encode() for token in vocabulary]
     ends = np.cumsum([0, *map(len, encoded)]).astype("<u4")
     scores = -np.arange(len(vocabulary), dtype="<f4") / 4
     head += struct.pack("<5i", len(vocabulary), 0, 2, 1, 3)
-    head += struct.pack("<Q", int(ends[-1]) if text_length is None else text_length)
+    head += struct.pack("<Q", int(ends[-1]))
     head += ends.tobytes() + scores.tobytes() + b"".join(encoded)
     mapping = b"".join(
         struct.pack(f"<IB{len(new)}I", ord(old), len(new), *map(ord, new))
         for old, new in CHARACTER_MAP.items()
     )
-    head += struct.pack(
-        "<iI", len(CHARACTER_MAP), len(mapping) if map_length is None else map_length
-    )
+    head += struct.pack("<iI", len(CHARACTER_MAP), len(mapping))
     head += mapping + struct.pack("<i", len(values))
     data_start = len(head) + sum(2 + len(name) + 21 for name in values)
     body = b""
@@ -94,9 +80,9 @@ def checkpoint_bytes(
         head += struct.pack("<H", len(name)) + name.encode()
         head += struct.pack(
             "<BIQQ",
-            (kinds or {}).get(name, int(is_quantized(name))),
-            (counts or {}).get(name, value.size),
-            (offsets or {}).get(name, data_start + len(body)),
+            int(is_quantized(name)),
+            value.size,
+            data_start + len(body),
             len(data),
         )
         body += data

@@ -61,10 +61,10 @@ def test_sentence_vectors_equal_the_package(encoder: UniversalEncoder) -> None:
 
 def test_tokens_equal_the_package(encoder: UniversalEncoder, package_tokenizer: object) -> None:
     tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
-    for text, (ids, tokens) in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
+    for text, found in zip(TEXTS, tokenizer(TEXTS), strict=True):
         expected = package_tokenizer.encode(text, add_bos=False, add_eos=False)  # type: ignore[attr-defined]
-        assert ids == (expected if text.strip() else [])
-        assert len(tokens) == len(ids)
+        assert list(found.ids) == (expected if text.strip() else [])
+        assert len(found.tokens) == len(found.ids)
 
 
 def test_an_unknown_character_is_a_token_of_its_own(encoder: UniversalEncoder) -> None:
@@ -105,7 +105,7 @@ def test_token_vectors_equal_a_plain_loop(encoder: UniversalEncoder) -> None:
     found = encoder.encode(TEXTS, sentences=False)
     tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
     for row in (0, 8, 10, 17):
-        ids = tokenizer.encode([TEXTS[row]])[0][0]
+        ids = tokenizer([TEXTS[row]])[0].ids
         expected = slow_features(encoder, [1, *ids, 2])[1:-1]
         np.testing.assert_allclose(found.token_vectors(row), expected, atol=1e-4)
 

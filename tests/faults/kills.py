@@ -25,7 +25,6 @@ from tertium.core.segment import Judgment, Segment
 from tertium.core.store import Store
 from tertium.data.tables import write_parquet
 from tertium.data.testset import TestSet
-from tertium.encoders import vector_cache
 from tertium.encoders.vector_cache import FILE
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
@@ -114,7 +113,6 @@ def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, An
     scores = [load_metric(m).score(segments).segments.tolist() for m in METRICS]
     from tertium.encoders.vector_cache import open_vector_store
 
-    vector_cache.flush()
     store = open_vector_store()
     rows = sum(store.count().values()) if store and store.is_usable else 0
     return {"scores": scores, "rows": rows}

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import getattr_static
-from typing import Protocol, Self, get_args, runtime_checkable
+from typing import Any, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from tertium.core.extras import explain_missing
 from tertium.core.plugins import explain_plugin_failure
 from tertium.core.registry import NameTable, resolve
 from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
-
-# Warnings about input texts.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,7 +238,7 @@ class BackboneEncoder(Encoder, Protocol):
         ...
 
     def encode_requests(
-        self, texts: Sequence[str], requests: Sequence[tuple[Self, str]]
+        self, texts: Sequence[str], requests: Sequence[tuple[Any, str]]
     ) -> list[Embeddings]:
         """Compute (encoder, part) requests of encoders of this backbone in one pass."""
         ...

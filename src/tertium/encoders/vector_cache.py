@@ -6,9 +6,9 @@ results with `put_entries`. Very wide vectors stay in memory only. An entry on d
     header (flags, rows, columns, bytes of tokens, crc32)  vectors  tokens
 
 Vectors are stored in two bytes per number if they were computed in bf16, else in four. Cached
-scores therefore equal computed ones bit by bit. A thread writes one chunk at a time; a killed
-process loses at most that chunk. The checksum also covers fingerprint and text, so that a damaged
-file never gives the vectors of another text.
+scores therefore equal computed ones bit by bit. A killed process loses at most the chunk that it
+writes. The checksum also covers fingerprint and text, so that a damaged file never gives the
+vectors of another text.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -59,25 +57,29 @@ class CacheEntry:
 
 
 class MemoryCache:
-    """An LRU cache limited by bytes."""
+    """An LRU cache of entries by fingerprint and text, limited by the memory of the runtime."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[tuple[str, str], CacheEntry] = OrderedDict()
         self._bytes = 0
 
-    def get(self, fingerprint: str, text: str) -> CacheEntry | None:
-        entry = self._entries.get((fingerprint, text))
-        if entry is not None:
-            self._entries.move_to_end((fingerprint, text))
-        return entry
+    def get(self, fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
+        hits = {}
+        for text in texts:
+            if (fingerprint, text) in self._entries:
+                hits[text] = self._entries[fingerprint, text]
+                self._entries.move_to_end((fingerprint, text))
+        return hits
 
-    def put(self, fingerprint: str, text: str, entry: CacheEntry, limit: int) -> None:
-        old = self._entries.pop((fingerprint, text), None)
-        self._bytes += entry.nbytes - (old.nbytes if old else 0)
-        self._entries[fingerprint, text] = entry
-        while self._bytes > limit and self._entries:
-            _, evicted = self._entries.popitem(last=False)
-            self._bytes -= evicted.nbytes
+    def put(self, fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
+        limit = current_runtime().memory
+        for text, entry in entries.items():
+            old = self._entries.pop((fingerprint, text), None)
+            self._bytes += entry.nbytes - (old.nbytes if old else 0)
+            self._entries[fingerprint, text] = entry
+            while self._bytes > limit and self._entries:
+                _, evicted = self._entries.popitem(last=False)
+                self._bytes -= evicted.nbytes
 
     def clear(self) -> None:
         self._entries.clear()
@@ -85,82 +87,47 @@ class MemoryCache:
 
 
 _memory = MemoryCache()
-_unfinished_writes: dict[int, Future[bool]] = {}  # by process
 
 
 def get_entries(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
-    """Look up the entries of texts in memory and on disk."""
-    entries = _get_from_memory(fingerprint, texts)
+    """Look up the entries of distinct texts in memory and on disk."""
+    entries = _memory.get(fingerprint, texts)
     store = open_vector_store()
-    missing = [text for text in dict.fromkeys(texts) if text not in entries]
-    if not fingerprint or store is None or not missing:
+    missing = [text for text in texts if text not in entries]
+    if store is None or not missing:
         return entries
-    stored: dict[str, CacheEntry] = {}
-    damaged = 0
-    for text, value in store.read(fingerprint, missing).items():
-        entry = decode_entry(value, f"{fingerprint} {text}")
-        if entry is None:
-            damaged += 1
-        else:
-            stored[text] = entry
-    if damaged:
+    values = store.read(fingerprint, missing)
+    decoded = {text: decode_entry(value, f"{fingerprint} {text}") for text, value in values.items()}
+    stored = {text: entry for text, entry in decoded.items() if entry is not None}
+    if damaged := len(decoded) - len(stored):
         logger.warning("%d damaged entries in the cache %s are computed again", damaged, store.path)
-    _put_in_memory(fingerprint, stored)
+    _memory.put(fingerprint, stored)
     return entries | stored
 
 
 def find_cached_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
     """Return the texts that have an entry, without reading vectors from disk."""
-    in_memory = set(_get_from_memory(fingerprint, texts))
     store = open_vector_store()
-    if not fingerprint or store is None:
-        return in_memory
-    return in_memory | store.contains(fingerprint, texts)
+    stored = store.contains(fingerprint, texts) if store is not None else set()
+    return {*_memory.get(fingerprint, texts)} | stored
 
 
 def put_entries(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
-    """Add entries to memory and, in the background and unless too wide, to the store on disk."""
-    if not fingerprint:
-        return
-    _put_in_memory(fingerprint, entries)
+    """Add entries to memory and, unless too wide, to the store on disk."""
+    _memory.put(fingerprint, entries)
     store = open_vector_store()
-    narrow = {t: e for t, e in entries.items() if e.matrix.shape[-1] <= MAX_STORED_WIDTH}
-    if store is not None and narrow:
-        flush()
-        write = _writer(os.getpid()).submit(_write_entries, store, fingerprint, narrow)
-        _unfinished_writes[os.getpid()] = write
-
-
-def flush() -> None:
-    """Wait until all entries are in the file."""
-    if write := _unfinished_writes.pop(os.getpid(), None):
-        write.result()
+    if store is not None:
+        values = {
+            text: encode_entry(entry, f"{fingerprint} {text}")
+            for text, entry in entries.items()
+            if entry.matrix.shape[-1] <= MAX_STORED_WIDTH
+        }
+        store.write(fingerprint, values)
 
 
 def clear_memory() -> None:
     """Empty the cache in memory; the store on disk is unchanged."""
     _memory.clear()
-
-
-@lru_cache(maxsize=1)
-def _writer(process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="tertium-cache")
-
-
-def _write_entries(store: Store, fingerprint: str, entries: Mapping[str, CacheEntry]) -> bool:
-    values = {t: encode_entry(e, f"{fingerprint} {t}") for t, e in entries.items()}
-    return store.write(fingerprint, values)
-
-
-def _get_from_memory(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
-    hits = ((text, _memory.get(fingerprint, text)) for text in texts)
-    return {text: entry for text, entry in hits if entry is not None}
-
-
-def _put_in_memory(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
-    limit = current_runtime().memory
-    for text, entry in entries.items():
-        _memory.put(fingerprint, text, entry, limit)
 
 
 def encode_entry(entry: CacheEntry, owner: str) -> bytes:

@@ -35,7 +35,7 @@ def toy_means() -> LanguageMeans:
 def test_each_side_is_centered_by_its_own_mean(toy_means: LanguageMeans) -> None:
     chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
     for centering in (LanguageCentering(toy_means), LanguageCentering(toy_means, "de", "en")):
-        result = centering(chunk, [ENGLISH], [GERMAN])
+        result = centering(chunk)
         left, right = int(result.left[0]), int(result.right[0])
         before = (
             chunk.embeddings.token_vectors(int(chunk.left[0])),
@@ -48,9 +48,9 @@ def test_each_side_is_centered_by_its_own_mean(toy_means: LanguageMeans) -> None
 
 def test_text_on_both_sides_has_the_language_of_its_side(toy_means: LanguageMeans) -> None:
     chunk = next(iter_chunks(load_encoder("toy"), [GERMAN], [GERMAN]))
-    with_pair = LanguageCentering(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
+    with_pair = LanguageCentering(toy_means, "de", "en")(chunk)
     assert with_pair.left[0] != with_pair.right[0]
-    identified = LanguageCentering(toy_means)(chunk, [GERMAN], [GERMAN])
+    identified = LanguageCentering(toy_means)(chunk)
     assert identified.left[0] == identified.right[0]
 
 
@@ -82,10 +82,8 @@ def test_directions_are_applied_after_centering(toy_means: LanguageMeans) -> Non
     dim = load_encoder("toy").dim
     rows = np.random.default_rng(1).standard_normal((7, dim)).astype(np.float32)
     chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
-    plain = LanguageCentering(toy_means)(chunk, [ENGLISH], [GERMAN]).embeddings
-    result = LanguageCentering(toy_means, directions=TranslationDirections(rows, 3, 7))(
-        chunk, [ENGLISH], [GERMAN]
-    )
+    plain = LanguageCentering(toy_means)(chunk).embeddings
+    result = LanguageCentering(toy_means, directions=TranslationDirections(rows, 3, 7))(chunk)
     # single precision, summed over the dimensions of the encoder
     assert np.allclose(result.embeddings.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
     assert np.allclose(result.embeddings.sentences, plain.sentences @ rows.T, atol=1e-4)

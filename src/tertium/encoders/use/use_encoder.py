@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.core.arrays import IntArray
+from tertium.core.arrays import Float32Array
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.extras import require_modules
-from tertium.encoders.encoder import Embeddings, EncoderName, expand_ranges, offsets_from_lengths
+from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.encoders.tokenizer import certainly_fits, certainly_has_known_token
+from tertium.encoders.tokenizer import certainly_has_known_token, find_longer
 from tertium.encoders.use.sentencepiece import UNKNOWN_ID, SentencePieceTokenizer
 from tertium.encoders.use.use_network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.weight_files import WeightFolder, locate_weights, missing_extras
@@ -60,23 +60,33 @@ class UniversalEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows: dict[str, int] = {}
-        order = [rows.setdefault(text, len(rows)) for text in texts]
-        distinct = self._encode_distinct(list(rows), tokens, sentences)
-        return distinct if len(rows) == len(texts) else distinct.take(order)
+        complete = self._tokenizer(texts)
+        read = [text.truncate(MAX_ENCODED_TOKENS) for text in complete]
+        inputs = [np.array([BEGIN, *(text.ids or (UNKNOWN_ID,)), END]) for text in read]
+        layer = self.layer if tokens else None
+        matrices: list[Float32Array] = []
+        summaries = [np.zeros((0, EMBEDDING * sentences), dtype=np.float32)]
+        for block, block_sentences in self._network.run(inputs, layer, sentences):
+            matrices += block
+            summaries.append(block_sentences)
+        return make_embeddings(
+            [m[1 : 1 + len(text) * tokens] for m, text in zip(matrices, read, strict=True)],
+            [text.tokens if tokens else () for text in read],
+            np.concatenate(summaries),
+            [len(text) > MAX_ENCODED_TOKENS for text in complete],
+            self.dim,
+        )
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [tokens[:MAX_ENCODED_TOKENS] for _, tokens in self._tokenizer.encode(texts)]
+        return [text.truncate(MAX_ENCODED_TOKENS).tokens for text in self._tokenizer(texts)]
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        candidates = [text for text in texts if not certainly_fits(text, MAX_ENCODED_TOKENS)]
-        encoded = zip(candidates, self._tokenizer.encode(candidates), strict=True)
-        return {text for text, (ids, _) in encoded if len(ids) > MAX_ENCODED_TOKENS}
+        return find_longer(texts, MAX_ENCODED_TOKENS, self._tokenizer)
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         candidates = [text for text in texts if not certainly_has_known_token(text)]
-        encoded = zip(candidates, self._tokenizer.encode(candidates), strict=True)
-        return {text for text, (ids, _) in encoded if {*ids} == {UNKNOWN_ID}}
+        tokenized = zip(candidates, self._tokenizer(candidates), strict=True)
+        return {text for text, pieces in tokenized if {*pieces.ids} == {UNKNOWN_ID}}
 
     def signature_fields(self) -> Mapping[str, str]:
         return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
@@ -92,51 +102,6 @@ class UniversalEncoder:
     @property
     def _network(self) -> UniversalNetwork:
         return _load_model(self.weights.folder)[1]
-
-    def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
-        complete = self._tokenizer.encode(texts)
-        read = [(ids[:MAX_ENCODED_TOKENS], names[:MAX_ENCODED_TOKENS]) for ids, names in complete]
-        lengths = np.array([len(ids) if tokens else 0 for ids, _ in read], dtype=np.int64)
-        is_truncated = [len(ids) > MAX_ENCODED_TOKENS for ids, _ in complete]
-        result = Embeddings(
-            vectors=np.zeros((int(lengths.sum()), self.dim * tokens), dtype=np.float32),
-            offsets=offsets_from_lengths(lengths),
-            tokens=tuple(names if tokens else () for _, names in read),
-            sentences=np.zeros((len(texts), EMBEDDING * sentences), dtype=np.float32),
-            truncated=np.array(is_truncated, dtype=np.bool_),
-        )
-        if tokens or sentences:
-            self._fill(result, [ids for ids, _ in read], tokens, sentences)
-        return result
-
-    def _fill(
-        self, result: Embeddings, ids: Sequence[Sequence[int]], tokens: bool, sentences: bool
-    ) -> None:
-        """Write the vectors of texts into the result, without those of BEGIN and END."""
-        inputs = [_add_special_tokens(text_ids) for text_ids in ids]
-        text = row = 0
-        for vectors, sentence_vectors in self._network.run(
-            inputs, self.layer if tokens else None, sentences
-        ):
-            count = len(sentence_vectors)
-            if sentences:
-                result.sentences[text : text + count] = sentence_vectors
-            if tokens:
-                token_vectors = vectors[_token_rows(ids[text : text + count])]
-                result.vectors[row : row + len(token_vectors)] = token_vectors
-                row += len(token_vectors)
-            text += count
-
-
-def _add_special_tokens(ids: Sequence[int]) -> IntArray:
-    """Return the network's input; an empty text is one unknown token."""
-    return np.array([BEGIN, *(ids or [UNKNOWN_ID]), END], dtype=np.int64)
-
-
-def _token_rows(ids: Sequence[Sequence[int]]) -> IntArray:
-    """Return the rows of the network's output that belong to tokens of the texts."""
-    starts = offsets_from_lengths([max(len(text_ids), 1) + 2 for text_ids in ids])[:-1] + 1
-    return expand_ranges(starts, starts + np.array([len(text_ids) for text_ids in ids]))
 
 
 @lru_cache(maxsize=1)

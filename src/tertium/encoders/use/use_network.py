@@ -16,6 +16,7 @@ Reference: Yang et al. 2020, arXiv:1907.04307.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ TABLE_PARTS = 17  # the embedding table is stored in interleaved parts with sepa
 BATCH_TOKENS = 32_768  # tokens that share one set of token tables
 BLOCK_TOKENS = 1_024  # tokens convolved together: fits into a core's cache
 
+FEATURES = 2  # the layer that sentence vectors are computed from
 LAYERS = {0: EMBEDDING, 1: 3 * WIDTH, 2: EMBEDDING + 3 * WIDTH, 3: EMBEDDING}
 
 
@@ -60,8 +62,8 @@ class UniversalNetwork:
 
     def run(
         self, texts: Sequence[IntArray], layer: int | None, sentences: bool
-    ) -> Iterator[tuple[Float32Array, Float32Array]]:
-        """Yield requested token (tokens, dim) and sentence vectors (n, 512) of blocks of texts."""
+    ) -> Iterator[tuple[Sequence[Float32Array], Float32Array]]:
+        """Yield the requested vectors of blocks of n texts: n x (tokens, dim), and (n, 512)."""
         for batch in split_by_size(texts, map(len, texts), BATCH_TOKENS):
             tables = TokenTables(self, np.unique(np.concatenate(batch)))
             for block in split_by_size(batch, map(len, batch), BLOCK_TOKENS):
@@ -69,38 +71,31 @@ class UniversalNetwork:
 
     def _run_block(
         self, tables: TokenTables, texts: Sequence[IntArray], layer: int | None, sentences: bool
-    ) -> tuple[Float32Array, Float32Array]:
+    ) -> tuple[Sequence[Float32Array], Float32Array]:
         lengths = np.array([len(text) for text in texts])
-        rows, codes = tables.arrange(texts, lengths)
-        tokens = np.zeros((len(rows), 0), dtype=np.float32)
+        offsets = offsets_from_lengths(lengths)
+        deepest = max(layer or 0, FEATURES if sentences else 0)
+        states = list(islice(self._iter_layers(tables, texts, lengths), deepest + 1))
+        tokens = np.zeros((offsets[-1], 0), np.float32) if layer is None else states[layer]
         summary = np.zeros((len(texts), 0), dtype=np.float32)
-        if layer == 0:
-            tokens = tables.embedded[codes[rows]]
-        elif layer == 1:
-            tokens = np.concatenate([h[rows] for h in tables.convolve_first(codes)], axis=1)
-        if layer in (2, 3) or sentences:
-            features = self._compute_features(tables, rows, codes)
-            if layer == 2:
-                tokens = features
-            elif layer == 3:
-                tokens = _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
-            if sentences:
-                totals = np.add.reduceat(features, offsets_from_lengths(lengths)[:-1])
-                summary = self._summarize(totals, lengths)
-        return tokens, summary
+        if sentences:
+            totals = np.add.reduceat(states[FEATURES], offsets[:-1])
+            summary = self._summarize(totals, lengths)
+        return np.split(tokens, offsets[1:-1]), summary
 
-    def _compute_features(
-        self, tables: TokenTables, rows: IntArray, codes: IntArray
-    ) -> Float32Array:
-        """Compute the contextual features f, (tokens, 1280)."""
-        features = np.empty((len(rows), LAYERS[2]), dtype=np.float32)
-        features[:, :EMBEDDING] = tables.embedded.take(codes[rows], axis=0)
-        for k, h in enumerate(tables.convolve_first(codes)):
-            start = EMBEDDING + k * WIDTH
-            features[:, start : start + WIDTH] = self._convolve_second(k, h).take(
-                rows - REACH, axis=0
-            )
-        return self.normalize(features, self.weights["ln_g"], self.weights["ln_b"])
+    def _iter_layers(
+        self, tables: TokenTables, texts: Sequence[IntArray], lengths: IntArray
+    ) -> Iterator[Float32Array]:
+        """Yield the vectors of each layer, (tokens, width)."""
+        rows, codes = tables.arrange(texts, lengths)
+        embedded = tables.embedded[codes[rows]]
+        yield embedded
+        first = list(tables.convolve_first(codes))
+        yield np.concatenate([h[rows] for h in first], axis=1)
+        second = [self._convolve_second(k, h)[rows - REACH] for k, h in enumerate(first)]
+        features = np.concatenate([embedded, *second], axis=1)
+        yield self.normalize(features, self.weights["ln_g"], self.weights["ln_b"])
+        yield _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
 
     def _convolve_second(self, k: int, h: Float32Array) -> Float32Array:
         """Apply the second layer of window k, (n, 256) -> (n - 2 REACH, 256)."""

@@ -234,14 +234,14 @@ class EmbeddingMetric(Metric):
         encoder = self.encoder_of(side)
         kinds = self.required_vectors(encoder, side)
         one_sided = replace(self, against=side)  # idf weights come from the texts of this side
+        formula, centering = one_sided.formula(encoder, segments), self.centering(encoder, side)
         values = compare_pairs(
             encoder,
             left,
             right,
-            one_sided.formula(encoder, segments),
+            (lambda chunk: formula(centering(chunk))) if centering else formula,
             tokens="tokens" in kinds,
             sentences="sentences" in kinds,
-            transform=self.centering(encoder, side),
         )
         values = values.reshape(len(left), -1)
         if side == "source":
@@ -275,7 +275,7 @@ class EmbeddingMetric(Metric):
         kinds, centering = self.required_vectors(encoder, side), self.centering(encoder, side)
         tokens, sentences = "tokens" in kinds, "sentences" in kinds
         chunk = next(iter_chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
-        chunk = centering(chunk, [left], [right]) if centering else chunk
+        chunk = centering(chunk) if centering else chunk
         pieces = [chunk.embeddings.tokens[int(row)] for row in (chunk.left[0], chunk.right[0])]
         vectors = piece_vectors(chunk, 0)
         links = tuple(self.links(*vectors)) if all(pieces) else ()

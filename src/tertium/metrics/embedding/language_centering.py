@@ -107,22 +107,13 @@ class LanguageCentering:
     target: str = ""
     directions: TranslationDirections | None = None
 
-    def __call__(self, chunk: Chunk, left: Sequence[str], right: Sequence[str]) -> Chunk:
-        """Return the chunk with centered vectors; `left` and `right` are the texts of its pairs."""
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the chunk with centered vectors."""
         rows: dict[tuple[int, str], int] = {}
-        indices = [
-            np.array(
-                [
-                    rows.setdefault((row, language or identify_language(text)), len(rows))
-                    for row, text in zip(numbers.tolist(), texts, strict=True)
-                ],
-                dtype=np.int64,
-            )
-            for numbers, texts, language in (
-                (chunk.left, left, self.target),
-                (chunk.right, right, self.source),
-            )
-        ]
+        indices = []
+        for numbers, language in ((chunk.left, self.target), (chunk.right, self.source)):
+            keys = [(n, language or identify_language(chunk.texts[n])) for n in numbers.tolist()]
+            indices.append(np.array([rows.setdefault(key, len(rows)) for key in keys], np.int64))
         texts = self._center(chunk.embeddings, rows)
         return Chunk(pairs=chunk.pairs, left=indices[0], right=indices[1], embeddings=texts)
 

@@ -20,7 +20,7 @@ import numpy as np
 from tertium.core.arrays import Float32Array, exact_dot_products
 from tertium.core.cached_files import cached_rows
 from tertium.core.errors import UsageError
-from tertium.encoders.cached_encoding import stream_embeddings
+from tertium.encoders.cached_encoding import embed_texts
 from tertium.encoders.encoder import load_encoder
 
 SYNTAX = "syntax"
@@ -88,8 +88,7 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
     model = load_encoder(encoder)
     if not model.sentence_dim:
         raise UsageError(f"encoder {encoder} has no sentence vectors: choose another one")
-    parts = [e.sentences for e in stream_embeddings(model, texts, tokens=False, sentences=True)]
-    return np.concatenate(parts) if parts else np.zeros((0, model.sentence_dim), np.float32)
+    return embed_texts(model, texts, tokens=False).sentences
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
