@@ -27,6 +27,7 @@ from tests.tiny_models import save_model
 from tertium.core.errors import TertiumError
 from tertium.core.segment import Judgment, Segment
 from tertium.encoders import load_encoder
+from tertium.encoders.network_building import build_network
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.bundled.late_interaction import CrossHead
@@ -34,7 +35,7 @@ from tertium.metrics.bundled.tertium_base import TertiumBase
 from tertium.metrics.heads.head_metric import ESIM
 from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.checkpoint import build_network, bundled_models_folder
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.trained_model import load_checkpoint
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))

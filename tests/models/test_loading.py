@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from tertium.models.checkpoint import build_network  # noqa: E402
+from tertium.encoders.network_building import build_network  # noqa: E402
 
 
 def make_network() -> nn.Module:

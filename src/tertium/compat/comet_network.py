@@ -26,11 +26,11 @@ from tertium.core.errors import ModelError
 from tertium.core.runtime import Precision, progress_task
 from tertium.core.schema import check_value, read_json_object
 from tertium.encoders.model_settings import read_settings
+from tertium.encoders.network_building import build_network, check_tensors
 from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.tokenizer import Tokenizer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import open_network
 from tertium.metrics.base.text_warnings import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
-from tertium.models.checkpoint import build_network, check_tensors
 
 TokenIds = tuple[int, ...]
 MAX_POSITIONS_KEY = "max_position_embeddings"

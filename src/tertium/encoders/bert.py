@@ -18,17 +18,20 @@ from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from tertium.core.errors import ModelError
 from tertium.core.schema import NON_NEGATIVE, POSITIVE, read_dataclass
 from tertium.encoders.encoder_network import EncoderNetwork
-from tertium.encoders.int8_linear import Int8Linear, check_int8_widths, quantize_weights
+from tertium.encoders.int8_linear import (
+    allocate_int8_layers,
+    check_int8_widths,
+    quantize_weights,
+)
 from tertium.encoders.linear_layers import convert_linear_layers
 from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optional_json
-from tertium.encoders.skip_init import SkipInit
+from tertium.encoders.network_building import build_network
 from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer
-from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader, list_weight_files
+from tertium.encoders.weight_files import TensorLoader, read_tensors
 
 DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
 # Supported values of settings that would change the computation.
@@ -42,22 +45,29 @@ SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "embedding_size": (None,),
     "quantization_config": (None,),
 }
-# Stored names of a layer's query, key, value, output projection and first norm.
-BERT_NAMES = (
-    "attention.self.query",
-    "attention.self.key",
-    "attention.self.value",
-    "attention.output.dense",
-    "attention.output.LayerNorm",
-)
-MPNET_NAMES = (
-    "attention.attn.q",
-    "attention.attn.k",
-    "attention.attn.v",
-    "attention.attn.o",
-    "attention.LayerNorm",
-)
-MODEL_PREFIXES = ("bert.", "roberta.", "mpnet.")  # of tensor names in a model saved with a head
+# Names of our modules, and of the stored ones that are joined in them.
+TABLES = {
+    "words": ("embeddings.word_embeddings",),
+    "positions": ("embeddings.position_embeddings",),
+    "token_types": ("embeddings.token_type_embeddings",),
+    "distances": ("encoder.relative_attention_bias",),
+    "norm": ("embeddings.LayerNorm",),
+}
+BERT_LAYER = {
+    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "out": ("attention.output.dense",),
+    "norm1": ("attention.output.LayerNorm",),
+    "up": ("intermediate.dense",),
+    "down": ("output.dense",),
+    "norm2": ("output.LayerNorm",),
+}
+MPNET_LAYER = {
+    **BERT_LAYER,
+    "qkv": ("attention.attn.q", "attention.attn.k", "attention.attn.v"),
+    "out": ("attention.attn.o",),
+    "norm1": ("attention.LayerNorm",),
+}
+LINEAR_LAYERS = ("qkv", "out", "up", "down")
 Positive = Annotated[int, POSITIVE]
 
 
@@ -88,10 +98,6 @@ class BertConfig:
             return None
         return 1 if self.is_mpnet else self.pad_token_id
 
-    @property
-    def tensor_names(self) -> tuple[str, ...]:
-        return MPNET_NAMES if self.is_mpnet else BERT_NAMES
-
 
 def read_bert_config(folder: Path) -> BertConfig | None:
     """Read the config of a model folder; None if some setting is not supported here."""
@@ -116,15 +122,7 @@ def read_bert_config(folder: Path) -> BertConfig | None:
 class BertModel(EncoderNetwork):
     """The encoder of a model folder on a device: token ids in, hidden states out."""
 
-    def __init__(
-        self,
-        folder: Path,
-        config: BertConfig,
-        load_tensors: TensorLoader | None = None,
-        *,
-        precision: str = "fp32",
-        device: str = "cpu",
-    ) -> None:
+    def __init__(self, config: BertConfig, precision: str, device: str) -> None:
         super().__init__(
             depth=config.num_hidden_layers,
             pad_token_id=config.pad_token_id,
@@ -132,39 +130,18 @@ class BertModel(EncoderNetwork):
             precision=precision,
         )
         self.config = config
-        stored = StoredWeights(load_tensors() if load_tensors else read_tensors(folder), folder)
-        hidden = config.hidden_size
-        words, positions = config.vocab_size, config.max_position_embeddings
-        self.words = stored.read_table("embeddings.word_embeddings.weight", words, hidden)
-        self.positions = stored.read_table(
-            "embeddings.position_embeddings.weight", positions, hidden
-        )
-        self.distances: Tensor | None
-        self.token_types: Tensor | None
-        distances, token_types = None, None
+        hidden, heads = config.hidden_size, config.num_attention_heads
+        self.words = nn.Embedding(config.vocab_size, hidden)
+        self.positions = nn.Embedding(config.max_position_embeddings, hidden)
         if config.is_mpnet:
-            shape = DISTANCE_BUCKETS, config.num_attention_heads
-            distances = stored.read("encoder.relative_attention_bias.weight", *shape)
+            self.distances = nn.Embedding(DISTANCE_BUCKETS, heads)
         else:
-            shape = config.type_vocab_size, hidden
-            token_types = stored.read("embeddings.token_type_embeddings.weight", *shape)
-        self.register_buffer("distances", distances)
-        self.register_buffer("token_types", token_types)
-        self.norm = nn.LayerNorm(hidden, config.layer_norm_eps, device="meta")
-        norm = {
-            kind: stored.read(f"embeddings.LayerNorm.{kind}", hidden) for kind in ("weight", "bias")
-        }
-        self.norm.load_state_dict(norm, assign=True)
-        self.norm.requires_grad_(False)
-        if precision == "int8":
-            check_int8_widths((config.hidden_size, config.intermediate_size))
-        self.layers = nn.ModuleList()
-        for number in range(self.depth):
-            layer = _read_layer(config, stored, f"encoder.layer.{number}.", precision)
-            convert_linear_layers(layer, precision, device)
-            self.layers.append(layer)
-        self.to(device)
-        self.check_finite(config.vocab_size)
+            self.token_types = nn.Embedding(config.type_vocab_size, hidden)
+        self.norm = nn.LayerNorm(hidden, config.layer_norm_eps)
+        self.layers = nn.ModuleList(
+            TransformerLayer(hidden, heads, config.intermediate_size, config.layer_norm_eps)
+            for _ in range(self.depth)
+        )
 
     def compute_states(
         self, groups: Sequence[Tensor], mask: Tensor | None, layers: frozenset[int]
@@ -187,8 +164,8 @@ class BertModel(EncoderNetwork):
             is_token = (ids != offset).long()
             positions = is_token.cumsum(1) * is_token + offset  # (texts, length)
         x = self.words(ids)  # (texts, length, hidden)
-        if self.token_types is not None:
-            x = x + self.token_types[0]
+        if not self.config.is_mpnet:
+            x = x + self.token_types(ids.new_zeros(1))
         result: Tensor = self.norm(x + self.positions(positions))
         return result.flatten(0, 1)
 
@@ -207,146 +184,76 @@ class BertModel(EncoderNetwork):
         Each direction has half of the buckets. Half of those stand for one distance each; the
         others grow logarithmically.
         """
-        assert self.distances is not None
-        position = torch.arange(length, device=self.distances.device)
+        position = torch.arange(length, device=self.distances.weight.device)
         distance = position[:, None] - position[None]  # (length, length), from query to key
         half, exact = DISTANCE_BUCKETS // 2, DISTANCE_BUCKETS // 4
         near = distance.abs()
         growth = torch.log(near.clamp(min=exact).float() / exact) / math.log(MAX_DISTANCE / exact)
         far = (exact + (growth * (half - exact)).long()).clamp(max=half - 1)
         bucket = torch.where(near < exact, near, far) + half * (distance < 0)
-        return F.embedding(bucket, self.distances).permute(2, 0, 1)[None].contiguous()
+        bias: Tensor = self.distances(bucket).permute(2, 0, 1)[None].contiguous()
+        return bias
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Map the tensors of a model folder into memory, by their names without a model prefix."""
-    from safetensors import SafetensorError, safe_open
+def load_bert(
+    folder: Path,
+    config: BertConfig,
+    load_tensors: TensorLoader | None,
+    *,
+    precision: str,
+    device: str,
+) -> BertModel:
+    """Load the network of a model folder; `load_tensors` replaces the weights in the folder."""
+    if precision == "int8":
+        check_int8_widths((config.hidden_size, config.intermediate_size))
 
+    def make() -> BertModel:
+        network = BertModel(config, precision, device)
+        allocate_int8_layers(network, lambda name: f"{name}.scale" in tensors)
+        return network
+
+    stored = load_tensors() if load_tensors else read_tensors(folder)
+    try:
+        tensors = _collect_tensors(stored, config, precision)
+    except (RuntimeError, IndexError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ModelError(f"the weights in {folder} do not fit its config.json: {reason}") from None
+    network = build_network(make, tensors, folder, copy=False)
+    tensors.clear()  # each layer frees its memory when it is converted
+    for layer in network.layers:
+        convert_linear_layers(layer, precision, device)
+    network.to(device)
+    network.check_finite(config.vocab_size)
+    return network
+
+
+def _collect_tensors(
+    stored: Mapping[str, Any], config: BertConfig, precision: str
+) -> dict[str, Tensor]:
+    """Return the tensors of a `BertModel`; int8 matrices have scales for their rows.
+
+    Linear layers are int8 if the precision is, embedding tables if they are stored as int8.
+    """
+    modules: dict[str, tuple[str, ...]] = dict(TABLES)
+    del modules["token_types" if config.is_mpnet else "distances"]
+    for number in range(config.num_hidden_layers):
+        for module, names in (MPNET_LAYER if config.is_mpnet else BERT_LAYER).items():
+            stored_names = tuple(f"encoder.layer.{number}.{name}" for name in names)
+            modules[f"layers.{number}.{module}"] = stored_names
     tensors: dict[str, Tensor] = {}
-    for file in list_weight_files(folder):
-        try:
-            with safe_open(file, framework="pt") as opened:
-                for name in opened.keys():  # noqa: SIM118
-                    tensors[_normalize_name(name)] = opened.get_tensor(name)
-        except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
-            raise ModelError(f"{file} is damaged or incomplete: {error}") from None
+    for module, names in modules.items():
+        kinds = {"weight": ".weight", "bias": ".bias", "scale": f".weight{ROW_SCALE}"}
+        present = {
+            kind: torch.cat([stored[name + end] for name in names])
+            if len(names) > 1
+            else stored[names[0] + end]
+            for kind, end in kinds.items()
+            if names[0] + end in stored
+        }
+        if module.endswith(LINEAR_LAYERS) and (precision == "int8") != ("scale" in present):
+            if precision == "int8":
+                present["weight"], present["scale"] = quantize_weights(present["weight"].float())
+            else:
+                present["weight"] = present["weight"].float() * present.pop("scale")[:, None]
+        tensors |= {f"{module}.{kind}": tensor for kind, tensor in present.items()}
     return tensors
-
-
-def _normalize_name(name: str) -> str:
-    """Remove the model prefix from a tensor name, and replace gamma and beta of older files.
-
-    >>> _normalize_name("bert.embeddings.LayerNorm.gamma")
-    'embeddings.LayerNorm.weight'
-    """
-    prefix = next((prefix for prefix in MODEL_PREFIXES if name.startswith(prefix)), "")
-    name = name.removeprefix(prefix)
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-        "LayerNorm.beta", "LayerNorm.bias"
-    )
-
-
-class StoredWeights:
-    """The tensors of a model folder by name, checked when they are read.
-
-    A matrix is stored in floating point, or as int8 rows with a scale per row under the same name
-    and `ROW_SCALE`.
-    """
-
-    def __init__(self, tensors: Mapping[str, Any], folder: Path) -> None:
-        self._tensors, self._folder = tensors, folder
-
-    def read(self, name: str, *shape: int) -> Tensor:
-        """Return a tensor of this shape as fp32."""
-        if (rows := self._read_int8(name, *shape)) is not None:
-            return rows[0].float() * rows[1][:, None]
-        tensor = self._look_up(name, *shape)
-        if not tensor.is_floating_point():
-            raise self._error(f"{name} has type {tensor.dtype}, not floating point")
-        return tensor.float()
-
-    def read_int8(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
-        """Return a matrix as int8 rows and their scales."""
-        return self._read_int8(name, *shape) or quantize_weights(self.read(name, *shape))
-
-    def read_table(self, name: str, rows: int, width: int) -> EmbeddingTable:
-        """Return an embedding table, as it is stored."""
-        stored = self._read_int8(name, rows, width)
-        return EmbeddingTable(*stored or (self.read(name, rows, width),))
-
-    def _read_int8(self, name: str, *shape: int) -> tuple[Tensor, Tensor] | None:
-        if name + ROW_SCALE not in self._tensors:
-            return None
-        rows, scale = self._look_up(name, *shape), self._look_up(name + ROW_SCALE, shape[0])
-        if rows.dtype != torch.int8:
-            raise self._error(f"{name} has type {rows.dtype}, expected int8 rows with scales")
-        return rows, scale.float()
-
-    def _look_up(self, name: str, *shape: int) -> Tensor:
-        tensor: Tensor | None = self._tensors.get(name)
-        if tensor is None:
-            raise self._error(f"{name} is missing")
-        if tensor.shape != shape:
-            raise self._error(f"{name} has shape {tuple(tensor.shape)}, expected {shape}")
-        is_checked = tensor.is_floating_point() and tensor.numel() < MAX_CHECKED_VALUES
-        if is_checked and not torch.stack(tensor.float().aminmax()).isfinite().all():
-            raise ModelError(
-                f"the weights in {self._folder} contain NaN or infinite values: {name}"
-            )
-        return tensor
-
-    def _error(self, problem: str) -> ModelError:
-        return ModelError(f"the weights in {self._folder} do not match its config.json: {problem}")
-
-
-class EmbeddingTable(nn.Module):
-    """Vectors by id, (rows, width): fp32, or int8 rows that are scaled on lookup."""
-
-    def __init__(self, table: Tensor, scale: Tensor | None = None) -> None:
-        super().__init__()
-        self.table: Tensor
-        self.scale: Tensor | None
-        self.register_buffer("table", table)
-        self.register_buffer("scale", scale)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """(...) -> (..., width)."""
-        vectors = F.embedding(ids, self.table)
-        return vectors if self.scale is None else vectors.float() * self.scale[ids][..., None]
-
-
-def _read_layer(
-    config: BertConfig, stored: StoredWeights, prefix: str, precision: str
-) -> TransformerLayer:
-    """Build a layer from stored weights; their shapes are checked before memory is allocated."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    *projections, out, norm = config.tensor_names
-    int8_layers: dict[str, Int8Linear] = {}
-    states: dict[str, dict[str, Tensor]] = {}
-    for module, names, shape in (
-        ("qkv", projections, (hidden, hidden)),
-        ("out", [out], (hidden, hidden)),
-        ("norm1", [norm], (hidden,)),
-        ("up", ["intermediate.dense"], (inner, hidden)),
-        ("down", ["output.dense"], (hidden, inner)),
-        ("norm2", ["output.LayerNorm"], (hidden,)),
-    ):
-        full_names = [prefix + name for name in names]
-        bias = torch.cat([stored.read(f"{name}.bias", shape[0]) for name in full_names])
-        weights = [f"{name}.weight" for name in full_names]
-        if precision == "int8" and len(shape) == 2:
-            parts = [stored.read_int8(name, *shape) for name in weights]
-            rows, scales = (torch.cat(list(side)) for side in zip(*parts, strict=True))
-            int8_layers[module] = Int8Linear(rows, scales, bias)
-        else:
-            weight = torch.cat([stored.read(name, *shape) for name in weights])
-            states[module] = {"weight": weight, "bias": bias}
-    with SkipInit():
-        layer = TransformerLayer(
-            hidden, config.num_attention_heads, inner, config.layer_norm_eps, device="meta"
-        )
-    for module, int8_layer in int8_layers.items():
-        setattr(layer, module, int8_layer)
-    for module, state in states.items():
-        getattr(layer, module).load_state_dict(state, assign=True)
-    return layer.requires_grad_(False)

@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
-from tertium.core.arrays import BoolArray, IntArray
+from tertium.core.arrays import IntArray
 from tertium.core.errors import ModelError
 from tertium.core.runtime import current_runtime
 from tertium.encoders.batching import plan_batches, run_or_split
-from tertium.encoders.linear_layers import DTYPES, check_precision
+from tertium.encoders.linear_layers import DTYPES
 from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.pooling import Pooling
 
@@ -39,7 +40,6 @@ class EncoderNetwork(nn.Module):
 
     def __init__(self, *, depth: int, pad_token_id: int, device: str, precision: str) -> None:
         super().__init__()
-        check_precision(precision, device)
         self.depth, self.pad_token_id = depth, pad_token_id
         self.device, self.precision = device, precision
 
@@ -66,7 +66,9 @@ class EncoderNetwork(nn.Module):
         with torch.inference_mode():
             states = self.compute_states(groups, mask, needed)
             pooled = self._pool(pooling, states[self.depth], mask) if pooling else None
-            return [self._round(join_groups(states[layer])) for layer in layers], pooled
+            joined = [join_groups(states[layer]) for layer in layers]
+        # rounded to the precision, as fp32, so that a cache stores the exact values
+        return [layer.to(DTYPES[self.precision]).float() for layer in joined], pooled
 
     def plan_batches(self, lengths: Sequence[int] | IntArray) -> list[IntArray]:
         """Partition texts of these token counts into batches that suit device and runtime."""
@@ -105,9 +107,10 @@ class EncoderNetwork(nn.Module):
         """Convert rows to tensors (texts, length): by length on a CPU, padded on a GPU."""
         if self.device == "cpu":
             return [torch.tensor(list(same)) for _, same in groupby(rows, len)], None
-        ids, mask = pad_rows(rows, self.pad_token_id)
-        device_mask = None if mask is None else torch.from_numpy(mask).to(self.device)
-        return [torch.from_numpy(ids).to(self.device)], device_mask
+        tensors = [torch.tensor(row) for row in rows]
+        ids = pad_sequence(tensors, batch_first=True, padding_value=self.pad_token_id)
+        mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
+        return [ids.to(self.device)], None if mask.all() else mask.to(self.device)
 
     def _pool(self, pooling: Pooling, groups: Sequence[Tensor], mask: Tensor | None) -> Tensor:
         if self.device != "cpu":
@@ -117,31 +120,9 @@ class EncoderNetwork(nn.Module):
         texts = [group[i : i + 1].float().clone() for group in groups for i in range(len(group))]
         return torch.cat([pooling(text, text.new_ones(text.shape[:2])) for text in texts])
 
-    def _round(self, states: Tensor) -> Tensor:
-        """Round to the network's precision, as fp32, so that a cache stores the exact values."""
-        return states.to(DTYPES[self.precision]).float()
-
 
 def join_groups(groups: Sequence[Tensor]) -> Tensor:
     """Concatenate groups of texts (texts, length, d), padding shorter ones with zeros."""
     width = max(group.shape[1] for group in groups)
     padded = [F.pad(group, (0, 0, 0, width - group.shape[1])) for group in groups]
     return padded[0] if len(padded) == 1 else torch.cat(padded)
-
-
-def pad_rows(rows: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, BoolArray | None]:
-    """Pad rows of token ids to one matrix, with a mask if their lengths differ.
-
-    >>> pad_rows([[5, 6, 7], [8]], 0)
-    (array([[5, 6, 7],
-           [8, 0, 0]]), array([[ True,  True,  True],
-           [ True, False, False]]))
-    """
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    width = int(lengths.max())
-    if int(lengths.min()) == width:
-        return np.array(rows, dtype=np.int64), None
-    ids = np.full((len(rows), width), pad_token_id, dtype=np.int64)
-    mask = np.arange(width) < lengths[:, None]
-    ids[mask] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
-    return ids, mask

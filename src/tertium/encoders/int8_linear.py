@@ -92,7 +92,7 @@ class Int8Linear(nn.Module):
 
     def expand_inner(self, x: Tensor) -> Tensor:
         """Return the GELU of the output in a buffer that `contract_inner` may overwrite."""
-        inner = _scratch.get("inner", (len(x), self.out_features), x)
+        inner = scratch.get("inner", (len(x), self.out_features), x)
         result: Tensor = torch.ops.aten.gelu_(self(x, out=inner))
         return result
 
@@ -145,7 +145,7 @@ Operator = Callable[[Int8Linear, Tensor, Tensor], Tensor]
 
 def multiply_int8(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     """Multiply with int8 instructions of a CPU."""
-    sums = _scratch.get("sums", out.shape, x, torch.int32)
+    sums = scratch.get("sums", out.shape, x, torch.int32)
     return out.copy_(torch._int_mm(x, layer.weight.T, out=sums))
 
 
@@ -205,7 +205,7 @@ def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     ([[50, -127]], 0.01)
     """
     largest = _largest_of_rows(x)
-    rounded = torch.mul(x, LARGEST / largest, out=_scratch.get("rounded", x.shape, x)).round_()
+    rounded = torch.mul(x, LARGEST / largest, out=scratch.get("rounded", x.shape, x)).round_()
     return _to_int8(rounded), largest / LARGEST
 
 
@@ -216,7 +216,7 @@ def _largest_of_rows(x: Tensor) -> Tensor:
 
 
 def _to_int8(rounded: Tensor) -> Tensor:
-    return _scratch.get("integers", rounded.shape, rounded, torch.int8).copy_(rounded)
+    return scratch.get("integers", rounded.shape, rounded, torch.int8).copy_(rounded)
 
 
 class _Scratch(threading.local):
@@ -244,18 +244,38 @@ class _Scratch(threading.local):
         return self._views[name]
 
 
-_scratch = _Scratch()
+scratch = _Scratch()
+
+
+class Int8Embedding(nn.Module):
+    """Vectors by id, stored as int8 rows (rows, width) with a scale each."""
+
+    def __init__(self, rows: int, width: int) -> None:
+        super().__init__()
+        self.weight: Tensor
+        self.scale: Tensor
+        self.register_buffer("weight", torch.empty(rows, width, dtype=torch.int8))
+        self.register_buffer("scale", torch.empty(rows))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., width)."""
+        return self.weight[ids].float() * self.scale[ids][..., None]
 
 
 def allocate_int8_layers(
-    model: nn.Module, is_stored: Callable[[str], bool], *, fine: Callable[[str], bool]
+    model: nn.Module,
+    is_stored: Callable[[str], bool],
+    *,
+    fine: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Replace linear layers of a model, by name, with empty int8 layers for stored weights."""
+    """Replace layers of a model, by name, with empty int8 layers for stored weights."""
     for parent_name, parent in list(model.named_modules()):
         for name, child in list(parent.named_children()):
             full_name = f"{parent_name}.{name}".lstrip(".")
             if type(child) is nn.Linear and is_stored(full_name):
                 setattr(parent, name, Int8Linear.allocate(child, fine=fine(full_name)))
+            elif type(child) is nn.Embedding and is_stored(full_name):
+                setattr(parent, name, Int8Embedding(*child.weight.shape))
 
 
 def check_int8_widths(widths: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,8 +34,8 @@ from tertium.encoders.model_settings import (
 from tertium.encoders.tokenizer import (
     TokenizedText,
     Tokenizer,
-    Window,
     certainly_fits,
+    find_longer,
     find_out_of_vocabulary,
     split_windows,
 )
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tertium.encoders.encoder_network import EncoderNetwork
-
-MAX_REMEMBERED_TEXTS = 4096  # long texts for which it is remembered whether they are truncated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +70,6 @@ class TransformerEncoder:
     long: LongTextPolicy
     device: str
     special: bool = False
-    _is_truncated: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def backbone(self) -> tuple[object, ...]:
@@ -132,17 +129,14 @@ class TransformerEncoder:
     ) -> Embeddings:
         rows: dict[str, int] = {}
         order = [rows.setdefault(text, len(rows)) for text in texts]
-        states = self._run_pass(list(rows), [self.layer] if tokens else [], sentences)
-        distinct = states.make_embeddings(self.layer if tokens else None, self.dim)
+        [distinct] = self._run_pass(list(rows), [self.layer if tokens else ""], sentences)
         return distinct if len(rows) == len(texts) else distinct.take(order)
 
     def encode_requests(
         self, texts: Sequence[str], requests: Sequence[tuple[TransformerEncoder, str]]
     ) -> list[Embeddings]:
-        layers = [encoder.layer if part == "tokens" else None for encoder, part in requests]
-        choices = [layer for layer in dict.fromkeys(layers) if layer]
-        states = self._run_pass(texts, choices, sentences=None in layers)
-        return [states.make_embeddings(layer, self.dim) for layer in layers]
+        layers = [encoder.layer if part == "tokens" else "" for encoder, part in requests]
+        return self._run_pass(texts, layers, sentences="" in layers)
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of the tokens of texts that have vectors."""
@@ -164,20 +158,13 @@ class TransformerEncoder:
         return torch.stack(states), mask.to(states[0].device)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [self._token_names(text) for text in self._read_tokens(texts)]
+        return list(self._plan_jobs(self._read_tokens(texts), False)[0])
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
         limit = self.max_length if self.long == "truncate" else MAX_ENCODED_TOKENS
         limit -= len(self.settings.prefix.encode())
         candidates = [text for text in texts if not certainly_fits(text, limit)]
-        new = [text for text in dict.fromkeys(candidates) if text not in self._is_truncated]
-        if len(self._is_truncated) + len(new) > MAX_REMEMBERED_TEXTS:
-            self._is_truncated.clear()
-            new = list(dict.fromkeys(candidates))
-        if new:
-            ids, limit = self.tokenizer.encode_ids(new), self.max_tokens
-            self._is_truncated.update((t, len(i) > limit) for t, i in zip(new, ids, strict=True))
-        return {text for text in candidates if self._is_truncated[text]}
+        return find_longer(candidates, self.max_tokens, self.tokenizer) if candidates else set()
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         return find_out_of_vocabulary(texts, self._read_tokens)
@@ -226,140 +213,108 @@ class TransformerEncoder:
         """Return the tokens of texts that have vectors."""
         return [text.truncate(self.max_tokens) for text in self.tokenizer(texts)]
 
-    def _special_counts(self, text: TokenizedText) -> tuple[int, int]:
-        """Return how many special tokens are kept before and after a text."""
-        if not self.special or not len(text):
-            return 0, 0
-        return len(self.tokenizer.prefix_ids), len(self.tokenizer.suffix_ids)
-
-    def _token_names(self, text: TokenizedText) -> tuple[str, ...]:
-        """Return a text's tokens, with empty strings for the special tokens kept around it."""
-        before, after = self._special_counts(text)
-        return ("",) * before + text.tokens + ("",) * after
-
     def _add_special_tokens(self, rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
         before, after = self.tokenizer.prefix_ids, self.tokenizer.suffix_ids
         return [(*before, *ids, *after) for ids in rows]
 
-    def _run_pass(self, texts: Sequence[str], layers: Sequence[str], sentences: bool) -> _Pass:
-        """Compute all requested vectors of distinct texts in one pass."""
+    def _run_pass(
+        self, texts: Sequence[str], choices: Sequence[str], sentences: bool
+    ) -> list[Embeddings]:
+        """Compute distinct texts in one pass, with the token vectors of each layer choice.
+
+        A choice may be "", for embeddings without tokens. An empty text has only a sentence vector.
+        """
         complete = self.tokenizer(texts)
-        result = _Pass(self, complete, layers, sentences)
-        lengths = [len(job.ids) + self.tokenizer.special_count for job in result.jobs]
+        read = [text.truncate(self.max_tokens) for text in complete]
+        names, jobs = self._plan_jobs(read, sentences)
+        offsets = offsets_from_lengths([len(text_names) for text_names in names])
+        vectors = {
+            choice: np.zeros((int(offsets[-1]), self._token_dim(choice)), dtype=np.float32)
+            for choice in choices
+            if choice
+        }
+        needed = sorted({number for choice in vectors for number in self._numbers(choice)})
+        pooled_windows = np.zeros((len(jobs), self.sentence_dim * sentences), dtype=np.float32)
 
         def run(batch: IntArray) -> None:
-            result.run([result.jobs[i] for i in batch])
+            rows = self._add_special_tokens([jobs[n].ids for n in batch])
+            states, pooled = self.network(
+                rows, needed, self.settings.pooling if sentences else None
+            )
+            by_layer = dict(zip(needed, states, strict=True))
+            for choice, output in vectors.items():
+                chosen = [by_layer[number] for number in self._numbers(choice)]
+                combined = _combine_layers(chosen, concatenates_layers(choice)).cpu().numpy()
+                for n, job_states in zip(batch, combined, strict=True):
+                    position, row, size = jobs[n].position, jobs[n].row, jobs[n].size
+                    output[row : row + size] = job_states[position : position + size]
+            if pooled is not None:
+                pooled_windows[batch] = pooled.cpu().numpy()
 
+        lengths = [len(job.ids) + self.tokenizer.special_count for job in jobs]
         for _ in self.network.map_batches(run, lengths):
             pass
-        result.average_windows()
-        return result
+        owners = np.array([job.text for job in jobs], dtype=np.int64)
+        empty = np.zeros((0, self.dim), dtype=np.float32)
+        return [
+            Embeddings(
+                vectors=vectors.get(choice, empty),
+                offsets=offsets if choice else np.zeros_like(offsets),
+                tokens=names if choice else ((),) * len(texts),
+                sentences=self._average_windows(pooled_windows, owners, len(texts)),
+                truncated=np.array([len(text) > self.max_tokens for text in complete], np.bool_),
+            )
+            for choice in choices
+        ]
+
+    def _plan_jobs(
+        self, texts: Sequence[TokenizedText], sentences: bool
+    ) -> tuple[tuple[tuple[str, ...], ...], list[_Job]]:
+        """Return the names of the tokens that have vectors, by text, and the windows to compute."""
+        shift = len(self.tokenizer.prefix_ids)
+        before, after = (shift, len(self.tokenizer.suffix_ids)) if self.special else (0, 0)
+        names: list[tuple[str, ...]] = []
+        jobs: list[_Job] = []
+        row = 0
+        for number, text in enumerate(texts):
+            length = len(text)
+            names.append(("",) * before + text.tokens + ("",) * after if length else ())
+            if not (length or (sentences and self.tokenizer.special_count)):
+                continue
+            for start, stop, first, last in split_windows(length, self.window_size):
+                leading = before if length and first == 0 else 0
+                trailing = after if length and last == length else 0
+                size = leading + last - first + trailing
+                position = shift + first - start - leading
+                jobs.append(_Job(number, text.ids[start:stop], position, row, size))
+                row += size
+        return tuple(names), jobs
+
+    def _average_windows(self, pooled: Float32Array, owners: IntArray, count: int) -> Float32Array:
+        """Return the mean over the windows of each text, added up from left to right."""
+        vectors = np.zeros((count, pooled.shape[1]), dtype=np.float32)
+        np.add.at(vectors, owners, pooled)
+        windows = np.bincount(owners, minlength=count)
+        several = windows > 1
+        if pooled.shape[1] and several.any():
+            vectors[several] /= windows[several, None]
+            if self.settings.pooling.normalize:
+                norms = np.sqrt(exact_squared_norms(vectors[several]))[:, None]
+                vectors[several] /= norms.astype(np.float32)
+        return vectors
 
 
 class _Job(NamedTuple):
-    """A window of text number `text`, and the ids of its tokens."""
+    """A window of text number `text` and where its vectors go.
 
-    text: int
-    window: Window
-    ids: tuple[int, ...]
-
-
-class _Pass:
-    """One pass over distinct texts, whose vectors are filled in place.
-
-    `tokens` are token vectors by layer choice, `sentences` sentence vectors, `jobs` the windows to
-    compute. An empty text has only a sentence vector.
+    The states of `size` tokens from `position` are the vectors of the pass from `row`.
     """
 
-    def __init__(
-        self,
-        encoder: TransformerEncoder,
-        complete: Sequence[TokenizedText],
-        layers: Sequence[str],
-        sentences: bool,
-    ) -> None:
-        self._encoder = encoder
-        max_tokens, window_size = encoder.max_tokens, encoder.window_size
-        self._texts = [text.truncate(max_tokens) for text in complete]
-        self._truncated = np.array([len(text) > max_tokens for text in complete], dtype=np.bool_)
-        self._names = tuple(map(encoder._token_names, self._texts))
-        self._offsets = offsets_from_lengths([len(names) for names in self._names])
-        count = int(self._offsets[-1])
-        self._tokens = {
-            layer: np.zeros((count, encoder._token_dim(layer)), dtype=np.float32)
-            for layer in layers
-        }
-        width = encoder.sentence_dim * sentences
-        self._sentences = np.zeros((len(complete), width), dtype=np.float32)
-        self._window_vectors: dict[_Job, Float32Array] = {}
-        self.jobs = [
-            _Job(number, window, text.ids[window.start : window.stop])
-            for number, text in enumerate(self._texts)
-            if len(text) or (sentences and encoder.tokenizer.special_count)
-            for window in split_windows(len(text), window_size)
-        ]
-
-    def make_embeddings(self, layer: str | None, dim: int) -> Embeddings:
-        """Return the embeddings of a layer choice, or only sentence vectors if it is None."""
-        n = len(self._texts)
-        return Embeddings(
-            vectors=self._tokens[layer] if layer else np.zeros((0, dim), dtype=np.float32),
-            offsets=self._offsets if layer else np.zeros(n + 1, dtype=np.int64),
-            tokens=self._names if layer else ((),) * n,
-            sentences=self._sentences,
-            truncated=self._truncated,
-        )
-
-    def run(self, jobs: Sequence[_Job]) -> None:
-        """Run the network on a batch of windows."""
-        encoder = self._encoder
-        needed = sorted({number for choice in self._tokens for number in encoder._numbers(choice)})
-        pooling = encoder.settings.pooling if self._sentences.shape[1] else None
-        rows = encoder._add_special_tokens([job.ids for job in jobs])
-        states, pooled = encoder.network(rows, needed, pooling)
-        by_layer = dict(zip(needed, states, strict=True))
-        for choice in self._tokens:
-            chosen = [by_layer[number] for number in encoder._numbers(choice)]
-            self._write_tokens(choice, jobs, _combine_layers(chosen, concatenates_layers(choice)))
-        if pooled is not None:
-            self._window_vectors.update(zip(jobs, pooled.cpu().numpy(), strict=True))
-
-    def _write_tokens(self, layer: str, jobs: Sequence[_Job], states: Tensor) -> None:
-        """Write the token vectors that each job keeps; states are (jobs, positions, d)."""
-        import torch
-
-        keep = np.zeros(states.shape[:2], dtype=np.bool_)
-        rows = []
-        for number, job in enumerate(jobs):
-            first, last, row = self._text_positions(job)
-            keep[number, first:last] = True
-            rows.append(np.arange(row, row + last - first))
-        token_states = states[torch.from_numpy(keep).to(states.device)]
-        self._tokens[layer][np.concatenate(rows)] = token_states.cpu().numpy()
-
-    def _text_positions(self, job: _Job) -> tuple[int, int, int]:
-        """Return the positions first:last of a job's text, and the row of its first vector."""
-        text, (start, _, first, last) = self._texts[job.text], job.window
-        before, after = self._encoder._special_counts(text)
-        row = int(self._offsets[job.text]) + before + first
-        shift = len(self._encoder.tokenizer.prefix_ids) - start
-        leading = before if first == 0 else 0
-        trailing = after if last == len(text) else 0
-        return shift + first - leading, shift + last + trailing, row - leading
-
-    def average_windows(self) -> None:
-        """Set each sentence vector to the mean over its windows, added up from left to right."""
-        for job in self.jobs:
-            if job in self._window_vectors:
-                self._sentences[job.text] += self._window_vectors[job]
-        counts = np.bincount([job.text for job in self.jobs], minlength=len(self._sentences))
-        several = counts > 1
-        if not self._sentences.shape[1] or not several.any():
-            return
-        self._sentences[several] /= counts[several, None]
-        if self._encoder.settings.pooling.normalize:
-            norms = np.sqrt(exact_squared_norms(self._sentences[several]))[:, None]
-            self._sentences[several] /= norms.astype(np.float32)
+    text: int
+    ids: tuple[int, ...]
+    position: int
+    row: int
+    size: int
 
 
 def _combine_layers(states: Sequence[Tensor], concatenate: bool) -> Tensor:
@@ -387,15 +342,17 @@ def open_network(
     folder: Path, device: str, precision: str, load_tensors: TensorLoader | None = None
 ) -> EncoderNetwork:
     """Read the network of a model folder; `load_tensors` replaces the weights in the folder."""
-    from tertium.encoders.bert import BertModel, read_bert_config
+    from tertium.encoders.bert import load_bert, read_bert_config
+    from tertium.encoders.linear_layers import check_precision
 
-    target = resolve_device(device)
+    options = {"precision": precision, "device": resolve_device(device)}
+    check_precision(**options)
     config = read_bert_config(folder)
     if config is not None:
-        return BertModel(folder, config, load_tensors, precision=precision, device=target)
+        return load_bert(folder, config, load_tensors, **options)
     from tertium.encoders.transformers_model import TransformersModel
 
-    return TransformersModel(folder, load_tensors, precision=precision, device=target)
+    return TransformersModel(folder, load_tensors, **options)
 
 
 _load_network = lru_cache(maxsize=4)(open_network)

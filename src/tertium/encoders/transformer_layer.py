@@ -13,35 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.int8_linear import Int8Linear
+from tertium.encoders.int8_linear import Int8Linear, scratch
 from tertium.encoders.linear_layers import linear_gelu
 
 # Tokens of a matrix product on a CPU: activations fit into the cache, and products are fast.
 CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 384
-
-
-class AttentionGroup(NamedTuple):
-    """Views of one group of texts, each (texts, heads, length, head_dim); `bias` may be a mask."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    bias: Tensor | None
-    output: Tensor
-
-
-class AttentionBuffers(NamedTuple):
-    """Memory of a layer's attention, and views of it by group of texts."""
-
-    qkv: Tensor  # (tokens, 3 * hidden)
-    output: Tensor  # (tokens, hidden)
-    groups: Sequence[AttentionGroup]
 
 
 class BatchLayout:
@@ -52,24 +33,15 @@ class BatchLayout:
 
     def __init__(self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None]) -> None:
         self.shapes, self.biases = shapes, biases
-        self._buffers: AttentionBuffers | None = None
 
     def split_groups(self, states: Tensor) -> list[Tensor]:
         """Split states (tokens, d) into one view (texts, length, d) per group."""
         groups = torch.split(states, [texts * length for texts, length in self.shapes])
         return [group.view(*shape, -1) for group, shape in zip(groups, self.shapes, strict=True)]
 
-    def reuse_buffers(self, states: Tensor, heads: int) -> AttentionBuffers:
-        """Return attention buffers for states (tokens, hidden), shared by all layers of a pass."""
-        if self._buffers is None:
-            qkv = states.new_zeros(len(states), 3 * states.shape[1])
-            self._buffers = self.make_buffers(qkv, heads)
-        return self._buffers
-
-    def make_buffers(self, qkv: Tensor, heads: int) -> AttentionBuffers:
-        """Return attention buffers around a projection qkv (tokens, 3 * hidden)."""
-        output = qkv.new_zeros(len(qkv), qkv.shape[1] // 3)  # (tokens, hidden)
-        groups = []
+    def attend(self, qkv: Tensor, heads: int) -> Tensor:
+        """Apply attention to a projection (tokens, 3 * hidden), group by group."""
+        output = scratch.get("attended", (len(qkv), qkv.shape[1] // 3), qkv, qkv.dtype)
         for x, bias, y in zip(
             self.split_groups(qkv), self.biases, self.split_groups(output), strict=True
         ):
@@ -77,9 +49,9 @@ class BatchLayout:
             query, key, value = x.view(*x.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
             if bias is not None and bias.is_floating_point():
                 bias = bias.to(qkv.dtype)
-            y = y.view(*y.shape[:2], heads, -1).transpose(1, 2)  # (texts, heads, length, head_dim)
-            groups.append(AttentionGroup(query, key, value, bias, y))
-        return AttentionBuffers(qkv, output, groups)
+            attended = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+            y.view(*y.shape[:2], heads, -1).copy_(attended.transpose(1, 2))
+        return output
 
 
 class ConcatenatedLayout(BatchLayout):
@@ -127,38 +99,29 @@ class TransformerLayer(nn.Module):
     y = LN(a + down(GELU(up(a))))
     """
 
-    def __init__(
-        self, hidden: int, heads: int, inner: int, epsilon: float, device: str | None = None
-    ) -> None:
+    def __init__(self, hidden: int, heads: int, inner: int, epsilon: float) -> None:
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(hidden, 3 * hidden, device=device)
-        self.out = nn.Linear(hidden, hidden, device=device)
-        self.up = nn.Linear(hidden, inner, device=device)
-        self.down = nn.Linear(inner, hidden, device=device)
-        self.norm1, self.norm2 = (nn.LayerNorm(hidden, epsilon, device=device) for _ in range(2))
+        self.qkv = nn.Linear(hidden, 3 * hidden)
+        self.out = nn.Linear(hidden, hidden)
+        self.up = nn.Linear(hidden, inner)
+        self.down = nn.Linear(inner, hidden)
+        self.norm1, self.norm2 = (nn.LayerNorm(hidden, epsilon) for _ in range(2))
 
     def forward(self, x: Tensor, layout: BatchLayout) -> Tensor:
         """(tokens, hidden) -> (tokens, hidden)."""
         if x.device.type != "cpu":
-            buffers = layout.make_buffers(self.qkv(x), self.heads)
-            self._attend(buffers)
-            return self._feed_forward(x, buffers.output)
-        buffers = layout.reuse_buffers(x, self.heads)  # attention in fp32: bf16 is slower
-        for rows, target in _chunks(x, buffers.qkv):
+            return self._feed_forward(x, layout.attend(self.qkv(x), self.heads))
+        qkv = scratch.get("qkv", (len(x), 3 * x.shape[1]), x)  # fp32: bf16 attention is slower
+        for rows, target in _chunks(x, qkv):
             if isinstance(self.qkv, Int8Linear):
                 self.qkv(rows, out=target)
             else:
                 target.copy_(self.qkv(rows))
-        self._attend(buffers)
         result = torch.empty_like(x)
-        for rows, attended, target in _chunks(x, buffers.output, result):
+        for rows, attended, target in _chunks(x, layout.attend(qkv, self.heads), result):
             target.copy_(self._feed_forward(rows, attended))
         return result
-
-    def _attend(self, buffers: AttentionBuffers) -> None:
-        for query, key, value, bias, output in buffers.groups:
-            output.copy_(F.scaled_dot_product_attention(query, key, value, attn_mask=bias))
 
     def _feed_forward(self, x: Tensor, attended: Tensor) -> Tensor:
         """Apply all token-wise steps after attention; both inputs are (rows, hidden)."""

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.linear_layers import autocast_context, convert_linear_layers
-from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader
+from tertium.encoders.weight_files import TensorLoader
 
 
 class TransformersModel(EncoderNetwork):
@@ -86,10 +85,6 @@ def _load_model(folder: Path, load_tensors: TensorLoader | None) -> Any:
             f"the weights in {folder} do not match its config.json: {len(missing)} tensors are "
             f"missing, such as {sorted(missing)[0]}"
         )
-    checked = ((n, p) for n, p in model.named_parameters() if p.numel() < MAX_CHECKED_VALUES)
-    invalid = next((n for n, p in checked if not torch.isfinite(p).all()), None)
-    if invalid:
-        raise ModelError(f"the weights in {folder} contain NaN or infinite values: {invalid}")
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return model.float().eval().requires_grad_(False)

@@ -29,8 +29,7 @@ HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
 HUB_IGNORED_PATTERNS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
-# Larger tensors are not checked for NaN: that would read a memory-mapped table completely.
-MAX_CHECKED_VALUES = 1 << 26
+MODEL_PREFIXES = ("bert.", "roberta.", "mpnet.")  # of tensor names in a model saved with a head
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -202,6 +201,28 @@ def list_weight_files(folder: Path, card: ModelCard | None = None) -> list[Path]
             "save_pretrained on a machine that trusts the file) and use the new folder"
         )
     raise ModelError(f"{folder} has no model.safetensors: not a folder with weights")
+
+
+def read_tensors(folder: Path) -> dict[str, Any]:
+    """Map the tensors of a model folder into memory, by their names without a model prefix.
+
+    The names gamma and beta of older files are replaced.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    tensors: dict[str, Any] = {}
+    for file in list_weight_files(folder):
+        try:
+            with safe_open(file, framework="pt") as opened:
+                for stored_name in opened.keys():  # noqa: SIM118
+                    prefix = next((p for p in MODEL_PREFIXES if stored_name.startswith(p)), "")
+                    name = stored_name.removeprefix(prefix)
+                    name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+                    name = name.replace("LayerNorm.beta", "LayerNorm.bias")
+                    tensors[name] = opened.get_tensor(stored_name)
+        except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+            raise ModelError(f"{file} is damaged or incomplete: {error}") from None
+    return tensors
 
 
 def _missing_message(name: EncoderName, card: ModelCard | None) -> str:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -27,10 +27,7 @@ from tertium.core.cached_files import hash_file
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.schema import Sha256, read_dataclass, read_json_object
 from tertium.data.tables import missing_to_null
-from tertium.models.array_checks import Array, check_finite, check_names
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
+from tertium.models.array_checks import Array, check_finite
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 NEXT_WEIGHTS = ".next.weights.safetensors"  # name of weights until their configuration is written
@@ -39,7 +36,6 @@ PACKAGE = "tertium_models"  # contains the bundled models
 HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weights)"
 MISSING = Path("/nowhere") / PACKAGE  # used if the package is not installed
 T = TypeVar("T")
-Module = TypeVar("Module", bound="nn.Module")
 
 
 @lru_cache(maxsize=1)
@@ -273,50 +269,3 @@ def check_encoder(name: str, trained_with: str, installed: str) -> None:
             f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the "
             f"installed one has {installed[:12]}...: install that version, or train the model again"
         )
-
-
-def build_network(
-    make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object
-) -> Module:
-    """Build the network of `make`, load these tensors, and prepare it for inference.
-
-    The network is created without memory, so that a configuration of absurd size is refused by the
-    shapes of the weights before anything is allocated. Integer weights are shared, not copied.
-    """
-    import torch
-
-    from tertium.encoders.skip_init import SkipInit
-
-    try:
-        with torch.device("meta"), SkipInit():
-            network = make()
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
-        raise ModelError(f"the config.json of {where} describes an impossible network") from None
-    shapes = network.state_dict()
-    check_tensors(tensors, shapes, where)
-    copies = {
-        name: tensor.to(shapes[name].dtype, copy=tensor.is_floating_point())
-        for name, tensor in tensors.items()
-    }
-    network.load_state_dict(copies, assign=True)
-    return network.eval().requires_grad_(False)
-
-
-def check_tensors(
-    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: object
-) -> None:
-    """Raise unless names, shapes and types of tensors match and all numbers are finite."""
-    check_names(tensors, wanted, where)
-    for name, expected in wanted.items():
-        tensor = tensors[name]
-        if tensor.shape != expected.shape:
-            raise ModelError(
-                f"the weights in {where} do not fit its config.json: {name} has shape "
-                f"{tuple(tensor.shape)}, expected {tuple(expected.shape)}"
-            )
-        if tensor.is_floating_point() != expected.is_floating_point():
-            raise ModelError(
-                f"{where}: {name} is of type {tensor.dtype}, expected {expected.dtype}"
-            )
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise ModelError(f"{where}: {name} has NaN or infinite numbers")

@@ -119,8 +119,8 @@ class RowScorer:
     def _network(self) -> JointNetwork:
         from tertium.encoders.int8_linear import allocate_int8_layers
         from tertium.encoders.linear_layers import check_precision, convert_linear_layers
+        from tertium.encoders.network_building import build_network
         from tertium.metrics.bundled.joint_network import JointNetwork
-        from tertium.models.checkpoint import build_network
 
         device = resolve_device(self._device)
         check_precision(self._precision, device)

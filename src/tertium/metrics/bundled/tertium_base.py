@@ -24,7 +24,7 @@ from tertium.core.schema import POSITIVE, Rule, Sha256
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.tokenizer import find_longer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import build_encoder
-from tertium.encoders.weight_files import locate_weights
+from tertium.encoders.weight_files import locate_weights, read_tensors
 from tertium.metrics.bundled.bundled_model import (
     BundledModel,
     apply_weight_delta,
@@ -38,7 +38,6 @@ from tertium.metrics.bundled.calibrated_metric import (
 )
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, Row
 from tertium.models.array_checks import check_names
-from tertium.models.checkpoint import build_network
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -163,6 +162,7 @@ class PairScorer:
 
     @cached_property
     def _head(self) -> CrossHead:
+        from tertium.encoders.network_building import build_network
         from tertium.metrics.bundled.late_interaction import CrossHead
 
         weights = self._model.restore_tensors(HEAD_PREFIX)
@@ -174,8 +174,6 @@ class PairScorer:
         return head.to(self._encoder.network.device)
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
-        from tertium.encoders.bert import read_tensors
-
         stored = read_tensors(self._weights.folder)
         public = {name: value for name, value in stored.items() if value.is_floating_point()}
         tuned = apply_weight_delta(public, self._model.encoder_tensors(), self._model.folder)

@@ -149,8 +149,8 @@ def _load_encoder(model: BundledModel, precision: Precision, device: str) -> Tra
 @lru_cache(maxsize=2)
 def _load_head(model: BundledModel, precision: Precision, device: str) -> LateInteraction:
     from tertium.encoders.int8_linear import allocate_int8_layers
+    from tertium.encoders.network_building import build_network
     from tertium.metrics.bundled.late_interaction import LateInteraction
-    from tertium.models.checkpoint import build_network
 
     shape = asdict(model.settings(SmallSettings).head)
     int8_layers = INT8_LAYERS if precision == "int8" else ()

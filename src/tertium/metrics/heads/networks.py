@@ -23,9 +23,10 @@ import torch
 from torch import Tensor, nn
 
 from tertium.encoders import Encoder
+from tertium.encoders.network_building import build_network
 from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences, initialize_weights
 from tertium.metrics.heads.config import HeadConfig
-from tertium.models.checkpoint import Checkpoint, build_network, parse_config
+from tertium.models.checkpoint import Checkpoint, parse_config
 
 
 def mean_pool(texts: PaddedSequences) -> Tensor:
