@@ -27,7 +27,7 @@ from tertium.core.errors import MissingResourceError, ModelError
 from tertium.encoders import hub as hub_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
+from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.metrics.base.wordnet import WORDNET
 from tertium.metrics.linguistics.dependency_parser import PIPELINE_HASHES
 
@@ -202,7 +202,7 @@ def test_an_unreachable_hub_is_not_asked_again_while_loading(
 
 
 @pytest.mark.parametrize("card", MODEL_CARDS.values(), ids=lambda card: card.name)
-def test_cards_have_fixed_revisions(card: ModelCard) -> None:
+def test_cards_have_fixed_revisions(card: Resource) -> None:
     assert bool(card.hub_name) == bool(card.hub_revision)
     assert len(card.hub_revision) in (0, 40)
     assert not card.hub_revision or card.settings or card.hub_files
@@ -217,8 +217,7 @@ def test_the_security_page_lists_the_origin_of_all_files() -> None:
         assert row.endswith(f"| {card.license} |")
         assert card.packages[0] in row
         assert next(iter(card.files.values()))[:16] in row
-        if isinstance(card, ModelCard):
-            assert f"{card.hub_name} @ {card.hub_revision[:8]}" in row or not card.hub_name
-            assert all(digest[:16] in page for digest in card.hub_files.values())
-            assert card.quantized_hash[:16] in page
+        assert f"{card.hub_name} @ {card.hub_revision[:8]}" in row or not card.hub_name
+        assert all(digest[:16] in page for digest in card.hub_files.values())
+        assert card.quantized_hash[:16] in page
     assert all(digest[:16] in page for digest in PIPELINE_HASHES.values())

@@ -29,7 +29,7 @@ from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.e5.quantized_checkpoint import unpack_model
-from tertium.encoders.model_cards import ModelCard, Resource
+from tertium.encoders.model_cards import Resource
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
 CARDS: dict[str, Resource] = {}  # of the index in use
@@ -107,11 +107,11 @@ def split_archive() -> list[bytes]:
     return [content[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-def make_cards(content: bytes) -> dict[str, ModelCard]:
+def make_cards(content: bytes) -> dict[str, Resource]:
     """Cards of a model in one package, in several, and quantized."""
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
     settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size_mb": 1}
-    whole = ModelCard(
+    whole = Resource(
         name="whole",
         files=files,
         packages=("whole-model==1.0",),
@@ -119,14 +119,14 @@ def make_cards(content: bytes) -> dict[str, ModelCard]:
         subfolder="data",
         **settings,
     )  # type: ignore[arg-type]
-    split = ModelCard(
+    split = Resource(
         name="split",
         files=files,
         archive_prefix="split.zip",
         packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
         **settings,
     )  # type: ignore[arg-type]
-    dense = ModelCard(
+    dense = Resource(
         name="dense",
         files=files,
         packages=("dense-model==1.0",),
@@ -332,17 +332,6 @@ def test_a_broken_installation_is_replaced(index: Path) -> None:
     (home / "model.safetensors").write_bytes(b"cut short")
     (home / "stale.json").touch()
     assert names(install("whole")) == {"model.safetensors", "card.json"}
-
-
-def test_a_full_disk_is_reported_before_the_download(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = shutil.disk_usage(index)._replace(free=1000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(
-        MissingResourceError, match="No space left on device; the installation needs about 2 MB"
-    ):
-        install("whole")
 
 
 def test_a_disk_that_fills_up_leaves_no_partial_model(index: Path) -> None:

@@ -19,7 +19,7 @@ from tertium.core.errors import MissingResourceError, ModelError, UnknownNameErr
 from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import model_cards as cards_module
 from tertium.encoders import weight_files as weights_module
-from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
+from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache, locate_weights
 
 CONTENT = b"weights of a small model"
@@ -35,7 +35,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setenv("HF_HUB_CACHE", str(folders["hub"]))
     monkeypatch.setenv("TERTIUM_CACHE", str(folders["cache"]))
     monkeypatch.setattr(sys, "path", [str(folders["packages"]), *sys.path])
-    card = ModelCard(
+    card = Resource(
         name="small",
         title="small",
         layer=1,
@@ -77,17 +77,12 @@ def test_the_search_order(folders: dict[str, Path]) -> None:
     with pytest.raises(MissingResourceError):
         locate_weights(name)
     snapshot = put_snapshot(folders["hub"])
-    assert (locate_weights(name).folder, locate_weights(name).origin) == (
-        snapshot,
-        "Hugging Face cache",
-    )
+    assert locate_weights(name).folder == snapshot
     package = put_package(folders["packages"])
-    assert (locate_weights(name).folder, locate_weights(name).origin) == (
-        package,
-        "package small-model",
-    )
+    assert locate_weights(name).folder == package
+    assert find_installed_weights("small") == (package, "package small-model")
     folder = put(folders["models"] / "small")
-    assert (locate_weights(name).folder, locate_weights(name).origin) == (folder, "models folder")
+    assert locate_weights(name).folder == folder
     assert locate_weights(name).hash == hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -137,10 +132,10 @@ def test_the_hub_is_tried_last(folders: dict[str, Path], monkeypatch: pytest.Mon
         return str(put(folders["hub"] / "fetched"))
 
     monkeypatch.setattr(hub, "snapshot_download", fetch)
-    assert locate_weights(EncoderName("small")).origin == "hub"
+    assert locate_weights(EncoderName("small")).folder == folders["hub"] / "fetched"
     assert requested == ["org/small"]
-    put(folders["models"] / "small")
-    assert locate_weights(EncoderName("small")).origin == "models folder"
+    folder = put(folders["models"] / "small")
+    assert locate_weights(EncoderName("small")).folder == folder
     assert requested == ["org/small"]
 
 

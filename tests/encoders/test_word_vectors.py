@@ -14,7 +14,6 @@ from tertium.encoders import load_encoder
 from tertium.encoders.word_vectors import (
     WordVectorEncoder,
     list_files,
-    read_dim,
     read_table,
     read_text,
 )
@@ -74,7 +73,7 @@ def test_the_word2vec_header_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "v.vec"
     path.write_text("5 3\n" + "\n".join(LINES), encoding="utf-8")
     matrix, words = read_text(path)
-    assert (matrix.tolist(), words[0], read_dim(path)) == (MATRIX, "cat", 3)
+    assert (matrix.tolist(), words[0]) == (MATRIX, "cat")
 
 
 def test_a_word_may_contain_a_space(vectors: Path) -> None:

@@ -122,9 +122,11 @@ def _install(home: Path) -> None:
         files={"config.json": "0" * 64},
     )
     staging = home / "staging"
-    with install._staging_folder(card, staging):
-        install._unpack(card, [home / "w.whl"], staging / "packages")
-        install._check_files(card, staging / "packages", "w.whl")
+    target = staging / "packages"
+    target.mkdir(parents=True)
+    with install._explain_errors(card, staging):
+        install._unpack(card, [home / "w.whl"], target)
+        install._check_files(card, {"config.json": target / "config.json"}, "w.whl")
 
 
 ARCHIVES: dict[str, Case] = {

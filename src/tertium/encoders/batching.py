@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,20 +72,6 @@ def split_by_size(items: Iterable[T], sizes: Iterable[int], max_size: int) -> li
         parts[-1].append(item)
         total += size
     return parts
-
-
-def split_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
-    """Split items, in order, into at most `count` non-empty parts of similar total size.
-
-    >>> split_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
-    ['abc', 'def']
-    >>> split_evenly("abc", [1, 9, 1], 3)
-    ['a', 'b', 'c']
-    """
-    ends = np.cumsum(sizes)
-    parts = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
-    cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(items)]
-    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
 
 
 def run_or_split(function: Callable[[Batch], R], batch: Batch) -> list[R]:

@@ -7,9 +7,8 @@ the address of another hub, and `HF_HUB_OFFLINE` disables the hub.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -41,25 +40,8 @@ def is_offline() -> bool:
 
 def check_hub() -> None:
     """Raise `HubError` if the hub does not answer within a few seconds."""
-    problems: list[HubError] = []
-
-    def request() -> None:
-        try:
-            with _open("", method="HEAD"):
-                pass
-        except RefusedRequestError:
-            pass  # it answers: a mirror of the hub may have no start page
-        except HubError as error:
-            problems.append(error)
-
-    # Looking up a host name cannot be interrupted and may take longer than any timeout.
-    thread = threading.Thread(target=request, daemon=True)
-    thread.start()
-    thread.join(2 * TIMEOUT)
-    if thread.is_alive():
-        raise HubError(f"no answer within {2 * TIMEOUT:.0f} s")
-    if problems:
-        raise problems[0]
+    with suppress(RefusedRequestError), _open("", method="HEAD"):
+        pass  # a mirror of the hub may have no start page, but it answers
 
 
 def download_file(model: str, revision: str, name: str, target: Path, *, max_bytes: int) -> None:
@@ -70,24 +52,20 @@ def download_file(model: str, revision: str, name: str, target: Path, *, max_byt
         open_atomic(target, make_folder=True, durable=False) as sink,
         progress_task(f"downloading {name}", total=response.length) as advance,
     ):
-        for block in _read_blocks(response, max_bytes):
+        expected, size = response.length, 0
+        while block := _read_block(response):
+            size += len(block)
+            if size > max_bytes:
+                raise HubError("a file is far larger than expected")
             sink.write(block)
             advance(len(block))
+        if expected is not None and size != expected:
+            raise HubError(f"the connection ended after {size} of {expected} bytes")
 
 
-def _read_blocks(response: HTTPResponse, max_bytes: int) -> Iterator[bytes]:
-    expected, size = response.length, 0
-    while True:
-        with _explain():
-            block = response.read(COPY_BYTES)
-        if not block:
-            break
-        size += len(block)
-        if size > max_bytes:
-            raise HubError("a file is far larger than expected")
-        yield block
-    if expected is not None and size != expected:
-        raise HubError(f"the connection ended after {size} of {expected} bytes")
+def _read_block(response: HTTPResponse) -> bytes:
+    with _explain():
+        return response.read(COPY_BYTES)
 
 
 @contextmanager

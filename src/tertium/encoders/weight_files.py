@@ -18,10 +18,10 @@ from typing import Any
 from tertium.core.cached_files import cached_file_hash, hub_folder, models_folder
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import EXTRA_BY_MODULE, install_command
-from tertium.core.schema import read_dataclass, read_json_object
+from tertium.core.schema import check_value, read_json_object
 from tertium.encoders import hub
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
+from tertium.encoders.model_cards import MODEL_CARDS, Resource
 
 logger = logging.getLogger(__name__)
 
@@ -34,19 +34,12 @@ PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ShardIndex:
-    weight_map: Mapping[str, str]
-    metadata: Any = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class WeightFolder:
-    """A folder with checked weights, its origin and hash; `load_tensors` replaces the weights."""
+    """A folder with checked weights and their hash; `load_tensors` replaces the weights."""
 
     folder: Path
-    origin: str
     hash: str
-    card: ModelCard | None = None
+    card: Resource | None = None
     load_tensors: TensorLoader | None = None
 
 
@@ -57,23 +50,23 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         folder = Path(name.path).expanduser()
         if not folder.is_dir():
             raise MissingResourceError(f"encoder {name}: there is no folder {folder}")
-        return _check_folder(folder, "folder", None)
-    for folder, origin in _candidate_folders(name, card):
-        if _is_model(folder, card):
-            return _check_folder(folder, origin, card)
+        return _check_folder(folder, None)
+    if place := _find_folder(name, card):
+        return _check_folder(place[0], card)
     hub_name = card.hub_name if card else name.path
     if hub_name and (downloaded := _download(hub_name, card.hub_revision if card else "")):
-        return _check_folder(downloaded, "hub", card)
+        return _check_folder(downloaded, card)
     raise MissingResourceError(_missing_message(name, card))
 
 
 def find_installed_weights(name: str) -> tuple[Path, str] | None:
     """Return the folder and origin of a short name's files, unchecked, or None."""
-    card = MODEL_CARDS[name]
-    candidates = _candidate_folders(EncoderName(name), card)
-    return next(
-        ((folder, origin) for folder, origin in candidates if _is_model(folder, card)), None
-    )
+    return _find_folder(EncoderName(name), MODEL_CARDS[name])
+
+
+def _find_folder(name: EncoderName, card: Resource | None) -> tuple[Path, str] | None:
+    candidates = _candidate_folders(name, card)
+    return next((place for place in candidates if _is_model(place[0], card)), None)
 
 
 def missing_extras(name: EncoderName) -> list[str]:
@@ -86,13 +79,13 @@ def missing_extras(name: EncoderName) -> list[str]:
 
 def list_hub_cache() -> list[str]:
     """List the models of the Hugging Face cache that hf/NAME can load."""
-    folders = sorted(hub_folder().glob("models--*")) if hub_folder().is_dir() else []
+    folders = sorted(hub_folder().glob("models--*"))
     names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
     snapshots = [(name, _find_snapshot(name)) for name in names]
     return [name for name, folder in snapshots if folder and any(folder.glob("*.safetensors"))]
 
 
-def _candidate_folders(name: EncoderName, card: ModelCard | None) -> Iterator[tuple[Path, str]]:
+def _candidate_folders(name: EncoderName, card: Resource | None) -> Iterator[tuple[Path, str]]:
     yield models_folder() / (card.name if card else name.path.replace("/", "--")), "models folder"
     if card and card.module and (package := _find_package(card.module)):
         yield package / card.subfolder, f"package {card.packages[0].partition('==')[0]}"
@@ -114,13 +107,12 @@ def _find_snapshot(hub_name: str) -> Path | None:
         candidates = [base / "snapshots" / revision]
     except OSError:
         candidates = []
-    snapshots = base / "snapshots"
-    if snapshots.is_dir():
-        candidates += sorted(snapshots.iterdir(), key=lambda p: p.stat().st_mtime, reverse=True)
+    snapshots = base.glob("snapshots/*")
+    candidates += sorted(snapshots, key=lambda p: p.stat().st_mtime, reverse=True)
     return next((folder for folder in candidates if _is_model(folder, None)), None)
 
 
-def _is_model(folder: Path, card: ModelCard | None) -> bool:
+def _is_model(folder: Path, card: Resource | None) -> bool:
     if card:
         return all((folder / file).is_file() for file in card.files)
     return (folder / "config.json").is_file() and any(
@@ -152,7 +144,7 @@ def _download(hub_name: str, revision: str) -> Path | None:
         return None
 
 
-def _check_folder(folder: Path, origin: str, card: ModelCard | None) -> WeightFolder:
+def _check_folder(folder: Path, card: Resource | None) -> WeightFolder:
     """Hash the weights of a folder and compare them with the model card."""
     files = list_weight_files(folder, card)
     hashes = {file.relative_to(folder).as_posix(): cached_file_hash(file) for file in files}
@@ -166,7 +158,7 @@ def _check_folder(folder: Path, origin: str, card: ModelCard | None) -> WeightFo
                     f"{hashes[name][:16]}..., expected {expected[:16]}...; it is damaged or "
                     "another version: remove it and install it again"
                 )
-    return WeightFolder(folder=folder, origin=origin, hash=combine_hashes(hashes), card=card)
+    return WeightFolder(folder=folder, hash=combine_hashes(hashes), card=card)
 
 
 def combine_hashes(hashes: Mapping[str, str]) -> str:
@@ -176,13 +168,14 @@ def combine_hashes(hashes: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(hashes[name] for name in sorted(hashes)).encode()).hexdigest()
 
 
-def list_weight_files(folder: Path, card: ModelCard | None = None) -> list[Path]:
+def list_weight_files(folder: Path, card: Resource | None = None) -> list[Path]:
     """List the weight files of a folder, sorted; raise `ModelError` if they cannot be loaded."""
     if card:
         return [folder / name for name in sorted(card.files)]
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        weight_map = read_dataclass(_ShardIndex, read_json_object(index), index).weight_map
+        stored = read_json_object(index).get("weight_map")
+        weight_map = check_value(Mapping[str, str], stored, index, "weight_map")
         shards = sorted(set(weight_map.values()))
         outside = [shard for shard in shards if Path(shard).name != shard]
         if outside:
@@ -225,7 +218,7 @@ def read_tensors(folder: Path) -> dict[str, Any]:
     return tensors
 
 
-def _missing_message(name: EncoderName, card: ModelCard | None) -> str:
+def _missing_message(name: EncoderName, card: Resource | None) -> str:
     if card is None:
         folder = models_folder() / name.path.replace("/", "--")
         return (

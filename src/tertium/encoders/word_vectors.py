@@ -53,12 +53,15 @@ class WordVectorEncoder:
     """
 
     name: str
-    dim: int
     weights_hash: str
     files: tuple[Path, ...]
     languages: frozenset[str] | None = None
     layers: ClassVar[int] = 1
     max_length: ClassVar[int] = MAX_ENCODED_TOKENS
+
+    @property
+    def dim(self) -> int:
+        return int(self._table.matrix.shape[1])
 
     @property
     def sentence_dim(self) -> int:
@@ -72,8 +75,8 @@ class WordVectorEncoder:
         vectors = np.asarray(self._table.matrix[indices], dtype=np.float32)  # (words, dim)
         offsets = offsets_from_lengths([len(text_words) for text_words in words])
         return Embeddings(
-            vectors=vectors if tokens else np.zeros((0, 0), dtype=np.float32),
-            offsets=offsets if tokens else np.zeros_like(offsets),
+            vectors=vectors[: len(vectors) * tokens],
+            offsets=offsets * tokens,
             tokens=tuple(text_words if tokens else () for text_words in words),
             sentences=_mean_vectors(vectors, offsets)[:, : self.dim * sentences],
             truncated=np.array([self._is_truncated(text) for text in texts], dtype=np.bool_),
@@ -154,13 +157,7 @@ def load(
             raise MissingResourceError(f"encoder {name}: there is no file {missing[0]}")
         digest = hashlib.sha256("".join(map(cached_file_hash, files)).encode()).hexdigest()
         languages = None
-    return WordVectorEncoder(
-        name=str(name),
-        dim=read_dim(files[0]),
-        weights_hash=digest,
-        files=files,
-        languages=languages,
-    )
+    return WordVectorEncoder(name=str(name), weights_hash=digest, files=files, languages=languages)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -177,54 +174,56 @@ def list_files(path: Path) -> tuple[Path, ...]:
 
 
 def read_table(files: Sequence[Path], key: str) -> WordTable:
-    """Read the table in files whose combined hash is `key`."""
-    if files[0].suffix == ".npy":
-        matrix = np.load(files[0], mmap_mode="r", allow_pickle=False)
-        words = _read_words(files[1], key)
+    """Read the table in files whose combined hash is `key`, from the cache if it was read before.
+
+    The cache holds the words, and the matrix of a text file.
+    """
+    is_text = files[0].suffix != ".npy"
+    words_path = WORD_VECTORS.path(f"{key[:32]}.txt")
+    matrix_path = WORD_VECTORS.path(f"{key[:32]}.npy") if is_text else files[0]
+    with contextlib.suppress(OSError, ValueError):
+        words = words_path.read_text(encoding="utf-8").split("\n")
+        matrix = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
+        if len(matrix) == len(words):
+            return _make_table(matrix, words)
+    if is_text:
+        matrix, words = read_text(files[0])
+        write_cache_file(matrix_path, lambda stream: np.save(stream, matrix))
     else:
-        matrix, words = _read_cached_text(files[0], key)
+        matrix = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
+        words = _read_words(files[1])
     if len(words) != len(matrix):
         raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
+    write_cache_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
+    return _make_table(matrix, words)
+
+
+def _make_table(matrix: Float32Array, words: Sequence[str]) -> WordTable:
     return WordTable(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
 
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:
     """Read the matrix (words, dim) and the words of a text file; words may contain spaces."""
-    dim, vectors = read_dim(path), dict[str, Float32Array]()
+    dim, vectors = 0, dict[str, Float32Array]()
     with _open(path) as stream:
         for number, line in enumerate(limited_lines(stream, str(path)), start=1):
-            word, *values = line.rstrip().rsplit(" ", dim)
-            if number == 1 and _is_header(line) and len(values) != dim:
+            columns = line.split()
+            if number == 1 and len(columns) == 2 and all(map(str.isdigit, columns)):
+                dim = int(columns[1])  # word2vec's header `words dimension`
                 continue
+            dim = dim or len(columns) - 1
+            word, *values = line.rstrip().rsplit(" ", dim)
             try:
                 vector = np.array(values, dtype=np.float32)
             except ValueError:
                 vector = np.zeros(0, dtype=np.float32)
-            if len(vector) != dim:
-                raise DataError(f"{path}, line {number}: expected a word and {dim} numbers")
+            if len(vector) != dim or not dim:
+                expected = f"a word and {dim or 'its'} numbers"
+                raise DataError(f"{path}, line {number}: expected {expected}")
             vectors.setdefault(word, vector)
-    return np.stack(list(vectors.values())), list(vectors)
-
-
-def read_dim(path: Path) -> int:
-    """Read the dimension of the vectors from the start of a file."""
-    if path.suffix == ".npy":
-        return int(np.load(path, mmap_mode="r", allow_pickle=False).shape[1])
-    with _open(path) as stream:
-        lines = limited_lines(stream, str(path))
-        first, second = next(lines, ""), next(lines, "")
-    columns = len(first.split()) - 1
-    if _is_header(first) and len(second.split()) - 1 != columns:
-        columns = int(first.split()[1])
-    if columns < 1:
+    if not vectors:
         raise DataError(f"{path} has no word vectors: expected lines of `word v1 v2 ...`")
-    return columns
-
-
-def _is_header(line: str) -> bool:
-    """Return whether a line is word2vec's header `words dimension`."""
-    parts = line.split()
-    return len(parts) == 2 and all(part.isdigit() for part in parts)
+    return np.stack(list(vectors.values())), list(vectors)
 
 
 @contextlib.contextmanager
@@ -237,33 +236,11 @@ def _open(path: Path) -> Iterator[TextIO]:
         raise DataError(f"{path}: damaged gzip file ({error})") from None
 
 
-def _read_words(path: Path, key: str) -> list[str]:
+def _read_words(path: Path) -> list[str]:
     if path.suffix != ".parquet":
         with _open(path) as stream:
             return [line.rstrip("\n") for line in limited_lines(stream, str(path))]
-    cache_file = _cache_path(key, "txt")
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return cache_file.read_text(encoding="utf-8").split("\n")
     with explain_missing(f"reading the words of {path.name}"):
         from pyarrow import parquet
     words: list[str] = parquet.read_table(path).column(0).to_pylist()
-    write_cache_file(cache_file, lambda stream: stream.write("\n".join(words).encode()))
     return words
-
-
-def _read_cached_text(path: Path, key: str) -> tuple[Float32Array, list[str]]:
-    """Read a text file, from the cache if it was read before."""
-    matrix_path, words_path = _cache_path(key, "npy"), _cache_path(key, "txt")
-    with contextlib.suppress(OSError, ValueError):
-        words = words_path.read_text(encoding="utf-8").split("\n")
-        cached = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
-        if len(cached) == len(words):
-            return cached, words
-    matrix, words = read_text(path)
-    write_cache_file(matrix_path, lambda stream: np.save(stream, matrix))
-    write_cache_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
-    return matrix, words
-
-
-def _cache_path(key: str, suffix: str) -> Path:
-    return WORD_VECTORS.path(f"{key[:32]}.{suffix}")

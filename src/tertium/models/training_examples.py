@@ -48,11 +48,6 @@ class ScoredPairs:
     def __len__(self) -> int:
         return len(self.targets)
 
-    @property
-    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        """Arrays that identify the data."""
-        return self.pairs.hypotheses, self.pairs.compared, self.targets
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedPairs:
@@ -73,12 +68,6 @@ class ComparedPairs:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
-
-    @property
-    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        """Arrays that identify the data."""
-        verdicts = self.items, self.better, self.worse, self.weights
-        return self.pairs.hypotheses, self.pairs.compared, *verdicts
 
 
 def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextIds) -> ScoredPairs:

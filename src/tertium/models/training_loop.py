@@ -10,7 +10,6 @@ of comparisons (logistic, hinge).
 
 from __future__ import annotations
 
-import copy
 import csv
 import dataclasses
 import io
@@ -19,10 +18,9 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -71,11 +69,10 @@ def fit(
         network.parameters(), lr=options.rate, weight_decay=options.weight_decay
     )
     rng = np.random.default_rng(options.seed)
-    run = Run(stage=stage)
-    best = _copy(network)
-    saved = read_snapshot(snapshot, identity) if snapshot is not None else None
-    if saved is not None and saved.stage == stage:
-        run, best = _restore(saved, network, optimizer, rng)
+    state = _State(Run(stage=stage), network, optimizer, rng, _copy_weights(network))
+    if snapshot is not None and read_stage(snapshot, identity) == stage:
+        state.load(snapshot)
+    run = state.run
     try:
         while len(run.epochs) < options.epochs and not 0 < options.patience <= run.since_best:
             started = time.perf_counter()
@@ -83,13 +80,13 @@ def fit(
             network.eval()
             with torch.inference_mode():
                 value = math.nan if evaluate is None else evaluate()
-            best = _record_epoch(run, network, best, loss, value, time.perf_counter() - started)
+            state.record_epoch(loss, value, time.perf_counter() - started)
             if snapshot is not None:
-                write_snapshot(snapshot, identity, _capture(run, network, best, optimizer, rng))
+                state.save(snapshot, identity)
             if on_epoch is not None:
                 on_epoch(run.epochs[-1])
     finally:
-        network.load_state_dict(best)
+        network.load_state_dict(state.best)
         network.eval()
     return run
 
@@ -106,12 +103,13 @@ def _train_epoch(
     losses: list[Tensor] = []
     number = len(run.epochs) + 1
     epoch_batches = list(batches)
+    uses_bf16 = options.mixed and next(network.parameters()).device.type == "cuda"
     with progress_task(f"{run.stage}, epoch {number}", total=len(epoch_batches)) as advance:
         for step, batch in enumerate(epoch_batches):
             progress = (number - 1 + step / len(epoch_batches)) / options.epochs
             for group in optimizer.param_groups:
                 group["lr"] = options.rate * (1 - progress if options.schedule == "linear" else 1)
-            with half_precision(network, options.mixed):
+            with torch.autocast("cuda", torch.bfloat16, enabled=uses_bf16):
                 loss = compute_loss(batch)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -130,128 +128,103 @@ def _train_epoch(
     return mean
 
 
-def half_precision(network: nn.Module, enabled: bool) -> AbstractContextManager[Any]:
-    """Return a context with bf16 matrix products, if enabled and the network is on a GPU."""
-    device = next(network.parameters()).device.type
-    if enabled and device == "cuda":
-        return torch.autocast(device, dtype=torch.bfloat16)
-    return nullcontext()
+def _copy_weights(network: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 
-def _record_epoch(
-    run: Run, network: nn.Module, best: dict[str, Tensor], loss: float, value: float, seconds: float
-) -> dict[str, Tensor]:
-    """Append a row to the log; return the best weights so far."""
-    is_best = math.isnan(value) or value > run.best
-    if is_best:
-        best, run.since_best = _copy(network), 0
-        run.best = run.best if math.isnan(value) else value
-    else:
-        run.since_best += 1
-    number = len(run.epochs) + 1
-    run.epochs.append(
-        Epoch(stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=is_best)
-    )
-    logger.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
-    return best
+@dataclass
+class _State:
+    """Complete state of a run after an epoch, with the `best` weights so far.
+
+    It is stored as safetensors with a JSON header.
+    """
+
+    run: Run
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    rng: np.random.Generator
+    best: dict[str, Tensor]
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    def record_epoch(self, loss: float, value: float, seconds: float) -> None:
+        """Append a row to the log, and copy the weights if they are the best."""
+        run, number = self.run, len(self.run.epochs) + 1
+        is_best = math.isnan(value) or value > run.best
+        run.since_best = 0 if is_best else run.since_best + 1
+        if is_best:
+            self.best = _copy_weights(self.network)
+            run.best = run.best if math.isnan(value) else value
+        run.epochs.append(
+            Epoch(
+                stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=is_best
+            )
+        )
+        logger.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
+
+    def save(self, file: Path, identity: str) -> None:
+        """Write the state; only a run with the same `identity` can resume from it."""
+        moments = {
+            f"{number}.{name}": torch.as_tensor(value)
+            for number, values in self.optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
+        random_state = {"torch": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            random_state["cuda"] = torch.cuda.get_rng_state(self.device)
+        groups = {
+            "network": self.network.state_dict(),
+            "best": self.best,
+            "optimizer": moments,
+            "random": random_state,
+        }
+        arrays = {
+            f"{kind}.{name}": tensor.detach().cpu().numpy()
+            for kind, tensors in groups.items()
+            for name, tensor in tensors.items()
+        }
+        epochs = [vars(epoch) for epoch in self.run.epochs]
+        progress = {**vars(self.run), "epochs": epochs, "order": self.rng.bit_generator.state}
+        header = {"identity": identity, "progress": json.dumps(progress)}
+        write_arrays(file, arrays, header)
+
+    def load(self, file: Path) -> None:
+        """Continue from a file of the same network and optimizer."""
+        arrays, header = read_arrays(file)
+        groups: dict[str, dict[str, Tensor]] = {}
+        for name, array in arrays.items():
+            kind, _, key = name.partition(".")
+            groups.setdefault(kind, {})[key] = torch.from_numpy(array)
+        self.network.load_state_dict(groups["network"])
+        self.best = {name: tensor.to(self.device) for name, tensor in groups["best"].items()}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in groups["optimizer"].items():
+            number, _, name = key.partition(".")
+            moments.setdefault(int(number), {})[name] = tensor
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        torch.set_rng_state(groups["random"]["torch"])
+        if self.device.type == "cuda" and "cuda" in groups["random"]:
+            torch.cuda.set_rng_state(groups["random"]["cuda"], self.device)
+        progress = json.loads(header["progress"])
+        self.rng.bit_generator.state = progress.pop("order")
+        self.run = Run(**{**progress, "epochs": [Epoch(**row) for row in progress["epochs"]]})
+        logger.info("%s: resuming after epoch %d", self.run.stage, len(self.run.epochs))
 
 
-def _copy(network: nn.Module) -> dict[str, Tensor]:
-    return copy.deepcopy({name: t.detach() for name, t in network.state_dict().items()})
-
-
-class Snapshot(NamedTuple):
-    """Complete state of a run after an epoch, stored as safetensors with a JSON header."""
-
-    stage: str
-    progress: dict[str, Any]
-    tensors: Mapping[str, Mapping[str, Tensor]]
-
-
-def _capture(
-    run: Run,
-    network: nn.Module,
-    best: dict[str, Tensor],
-    optimizer: torch.optim.Optimizer,
-    rng: np.random.Generator,
-) -> Snapshot:
-    device = next(network.parameters()).device
-    randomness = {"torch": torch.get_rng_state()}
-    if device.type == "cuda":
-        randomness["cuda"] = torch.cuda.get_rng_state(device)
-    moments = {
-        f"{number}.{name}": torch.as_tensor(value)
-        for number, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-    }
-    return Snapshot(
-        stage=run.stage,
-        progress={
-            "epochs": [vars(epoch) for epoch in run.epochs],
-            "best": run.best,
-            "since_best": run.since_best,
-            "order": rng.bit_generator.state,
-        },
-        tensors={
-            "network": network.state_dict(),
-            "best": best,
-            "optimiser": moments,
-            "random": randomness,
-        },
-    )
-
-
-def _restore(
-    saved: Snapshot, network: nn.Module, optimizer: torch.optim.Optimizer, rng: np.random.Generator
-) -> tuple[Run, dict[str, Tensor]]:
-    device, tensors = next(network.parameters()).device, saved.tensors
-    network.load_state_dict(tensors["network"])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in tensors["optimiser"].items():
-        number, _, name = key.partition(".")
-        moments.setdefault(int(number), {})[name] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    rng.bit_generator.state = saved.progress["order"]
-    torch.set_rng_state(tensors["random"]["torch"])
-    if device.type == "cuda" and "cuda" in tensors["random"]:
-        torch.cuda.set_rng_state(tensors["random"]["cuda"], device)
-    run = Run(
-        stage=saved.stage,
-        epochs=[Epoch(**row) for row in saved.progress["epochs"]],
-        best=float(saved.progress["best"]),
-        since_best=int(saved.progress["since_best"]),
-    )
-    logger.info("%s: resuming after epoch %d", run.stage, len(run.epochs))
-    return run, {name: tensor.to(device) for name, tensor in tensors["best"].items()}
-
-
-def write_snapshot(file: Path, identity: str, snapshot: Snapshot) -> None:
-    """Write a snapshot; only a run with the same `identity` can resume from it."""
-    arrays = {
-        f"{kind}.{name}": tensor.detach().cpu().numpy()
-        for kind, part in snapshot.tensors.items()
-        for name, tensor in part.items()
-    }
-    progress = json.dumps(snapshot.progress)
-    header = {"identity": identity, "stage": snapshot.stage, "progress": progress}
-    write_arrays(file, arrays, header)
-
-
-def read_snapshot(file: Path, identity: str) -> Snapshot | None:
-    """Read a snapshot; None if the file does not exist. Raise if it is of another run."""
+def read_stage(file: Path, identity: str) -> str | None:
+    """Return the stage of a snapshot; None without a file. Raise if it is of another run."""
     if not file.is_file():
         return None
-    arrays, header = read_arrays(file)
+    _, header = read_arrays(file)
     if header.get("identity") != identity:
         raise UsageError(
             f"{file} belongs to a training run with other data or settings: choose another "
             "folder, or delete the file to start again"
         )
-    tensors: dict[str, dict[str, Tensor]] = {}
-    for name, array in arrays.items():
-        kind, _, key = name.partition(".")
-        tensors.setdefault(kind, {})[key] = torch.from_numpy(array)
-    return Snapshot(header["stage"], json.loads(header["progress"]), tensors)
+    stage: str = json.loads(header["progress"])["stage"]
+    return stage
 
 
 # Losses of margins m, (comparisons,): log(1 + e^-m) and max(0, 1 - m).
@@ -289,12 +262,13 @@ def read_log(file: Path) -> list[Epoch]:
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as stream:
-        return [
-            Epoch(
-                stage=row["stage"],
-                number=int(row["number"]),
-                best=row["best"] == "True",
-                **{name: float(row[name]) for name in ("loss", "dev", "seconds")},
-            )
-            for row in csv.DictReader(stream, delimiter="\t")
-        ]
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    return [
+        Epoch(
+            stage=row["stage"],
+            number=int(row["number"]),
+            best=row["best"] == "True",
+            **{name: float(row[name]) for name in ("loss", "dev", "seconds")},
+        )
+        for row in rows
+    ]

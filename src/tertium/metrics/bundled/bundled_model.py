@@ -120,7 +120,6 @@ class BundledModel:
             self._verify(name, digest)
         return WeightFolder(
             folder=self.folder / ENCODER,
-            origin="package tertium",
             hash=self.hash,
             load_tensors=self.encoder_tensors,
         )

@@ -46,7 +46,7 @@ from tertium.models.training_examples import (
     strict_tau,
 )
 from tertium.models.training_job import LOG, TrainingJob
-from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_snapshot, write_log
+from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_stage, write_log
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
 EVALUATION_BATCH = 256  # pairs
@@ -270,9 +270,8 @@ def _run_stages(training: HeadTraining, options: HeadOptions, data: NumberedSets
         by_comparisons = training.by_comparisons(data.compared, first, options.loss)
         training.run("both", join_steps(by_scores, by_comparisons), first)
         return
-    saved = read_snapshot(training.snapshot, training.identity) if training.snapshot else None
-    comparisons_done = saved is not None and saved.stage == "scores"
-    if data.compared is not None and not comparisons_done:
+    stage = read_stage(training.snapshot, training.identity) if training.snapshot else None
+    if data.compared is not None and stage != "scores":
         steps = training.by_comparisons(data.compared, first, options.loss)
         training.run("comparisons", steps, first)
     if data.scored is not None:
@@ -306,6 +305,7 @@ def _identity(
         digest.update(json.dumps(side.groups).encode())
         for data in (side.scored, side.compared):
             digest.update(b"without" if data is None else b"with")
-            for array in data.arrays if data is not None else ():
-                digest.update(array.tobytes())
+            fields = {**vars(data), **vars(data.pairs)} if data is not None else {}
+            for value in fields.values():
+                digest.update(value.tobytes() if isinstance(value, np.ndarray) else b"")
     return digest.hexdigest()
