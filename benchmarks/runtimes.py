@@ -33,8 +33,7 @@ from tertium.core.runtime import runtime
 from tertium.encoders import load_encoder
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.bert import BertModel, read_bert_config
-from tertium.encoders.encoder_network import pad_rows
-from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.encoders.transformer_encoder import TransformerEncoder, open_network
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime", "openvino")
 BATCH_TOKENS, MAX_PADDING = 1024, 64  # of the batches of the others
@@ -100,8 +99,11 @@ def make_batches(
     for batch in plan_batches(
         [len(row) for row in rows], budget=BATCH_TOKENS, overhead=MAX_PADDING
     ):
-        ids, mask = pad_rows([rows[n] for n in batch], encoder.network.pad_token_id)
-        yield ids, np.ones_like(ids) if mask is None else mask.astype(np.int64)
+        lengths = np.array([len(rows[n]) for n in batch])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(mask.shape, encoder.network.pad_token_id, dtype=np.int64)
+        ids[mask] = np.concatenate([rows[n] for n in batch])
+        yield ids, mask.astype(np.int64)
 
 
 class PlainBert(nn.Module):
@@ -145,7 +147,7 @@ def export_model(source: Path, target: Path) -> dict[str, str]:
     config = read_bert_config(source)
     assert config is not None
     with mock.patch("tertium.encoders.linear_layers._can_pack", return_value=False):
-        model = PlainBert(BertModel(source, config)).eval()
+        model = PlainBert(cast(BertModel, open_network(source, "cpu", "fp32"))).eval()
     files = {precision: str(target / f"{precision}.onnx") for precision in ("fp32", "int8")}
     ids = torch.randint(5, 1000, (4, 20))
     sizes = {0: torch.export.Dim("texts", min=2), 1: torch.export.Dim("positions", min=2, max=512)}

@@ -30,6 +30,7 @@ from tertium.encoders.network_building import build_network, check_tensors
 from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.tokenizer import Tokenizer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import open_network
+from tertium.encoders.weight_files import read_tensor_file
 from tertium.metrics.base.text_warnings import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
 
 TokenIds = tuple[int, ...]
@@ -52,12 +53,7 @@ class Estimator:
         precision: Precision,
         device: str,
     ) -> None:
-        from safetensors.torch import load_file
-
-        try:
-            tensors = load_file(weights)
-        except Exception as error:  # a SafetensorError or an OSError
-            raise ModelError(f"{weights} is damaged or incomplete: {error}") from None
+        tensors = read_tensor_file(weights)
         self.hparams = hparams
         encoder_tensors = partial(_select_tensors, tensors, ENCODER_PREFIX)
         self.network = open_network(encoder, device, precision, encoder_tensors)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.core.errors import ModelError
+from tertium.encoders.weight_files import read_tensor_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,11 +69,5 @@ def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _load_dense_weights(folder: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        stored = load_file(folder / DENSE_WEIGHTS)
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{folder}: {DENSE_WEIGHTS} is damaged: {error}") from None
+    stored = read_tensor_file(folder / DENSE_WEIGHTS)
     return {key.rpartition(".")[2]: value for key, value in stored.items()}

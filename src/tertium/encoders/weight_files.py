@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,9 @@ HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
 HUB_IGNORED_PATTERNS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
-MODEL_PREFIXES = ("bert.", "roberta.", "mpnet.")  # of tensor names in a model saved with a head
+MODEL_PREFIX = re.compile(
+    r"^(bert|roberta|mpnet)\."
+)  # of tensor names in a model saved with a head
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -196,25 +199,28 @@ def list_weight_files(folder: Path, card: Resource | None = None) -> list[Path]:
     raise ModelError(f"{folder} has no model.safetensors: not a folder with weights")
 
 
+def read_tensor_file(file: Path) -> dict[str, Any]:
+    """Map the tensors of a safetensors file into memory, by name."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+        raise ModelError(f"{file} is damaged or incomplete: {error}") from None
+
+
 def read_tensors(folder: Path) -> dict[str, Any]:
     """Map the tensors of a model folder into memory, by their names without a model prefix.
 
     The names gamma and beta of older files are replaced.
     """
-    from safetensors import SafetensorError, safe_open
-
     tensors: dict[str, Any] = {}
     for file in list_weight_files(folder):
-        try:
-            with safe_open(file, framework="pt") as opened:
-                for stored_name in opened.keys():  # noqa: SIM118
-                    prefix = next((p for p in MODEL_PREFIXES if stored_name.startswith(p)), "")
-                    name = stored_name.removeprefix(prefix)
-                    name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
-                    name = name.replace("LayerNorm.beta", "LayerNorm.bias")
-                    tensors[name] = opened.get_tensor(stored_name)
-        except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
-            raise ModelError(f"{file} is damaged or incomplete: {error}") from None
+        for stored_name, tensor in read_tensor_file(file).items():
+            name = MODEL_PREFIX.sub("", stored_name)
+            name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+            tensors[name.replace("LayerNorm.beta", "LayerNorm.bias")] = tensor
     return tensors
 
 
