@@ -32,7 +32,7 @@ from tertium.core.arrays import IntArray
 from tertium.core.runtime import runtime
 from tertium.encoders import load_encoder
 from tertium.encoders.batching import plan_batches
-from tertium.encoders.bert import BertModel, read_bert_config
+from tertium.encoders.bert import BertModel
 from tertium.encoders.transformer_encoder import TransformerEncoder, open_network
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime", "openvino")
@@ -144,8 +144,6 @@ def export_model(source: Path, target: Path) -> dict[str, str]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    config = read_bert_config(source)
-    assert config is not None
     with mock.patch("tertium.encoders.linear_layers._can_pack", return_value=False):
         model = PlainBert(cast(BertModel, open_network(source, "cpu", "fp32"))).eval()
     files = {precision: str(target / f"{precision}.onnx") for precision in ("fp32", "int8")}

@@ -1,4 +1,4 @@
-"""A library with side effects on disk has few homes, so that files have one layout and one reader."""
+"""A library of a file format is imported in few files, so that each format has one reader."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def test_fp16_is_rejected_on_a_cpu(tiny_model: TinyModel) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_device_is_rejected(tiny_model: TinyModel) -> None:
     with runtime(device="cuda"), pytest.raises(UsageError, match="device cuda is not available"):
-        load_encoder(f"dir/{tiny_model('bert')}")
+        load_encoder(f"dir/{tiny_model('bert')}").encode(["a cat"])
 
 
 def test_a_missing_layer_is_rejected(tiny_model: TinyModel) -> None:

@@ -22,11 +22,7 @@ from torch import Tensor, nn
 from tertium.core.errors import ModelError
 from tertium.core.schema import NON_NEGATIVE, POSITIVE, read_dataclass
 from tertium.encoders.encoder_network import EncoderNetwork
-from tertium.encoders.int8_linear import (
-    allocate_int8_layers,
-    check_int8_widths,
-    quantize_weights,
-)
+from tertium.encoders.int8_linear import allocate_int8_layers, check_int8_widths
 from tertium.encoders.linear_layers import convert_linear_layers
 from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optional_json
 from tertium.encoders.network_building import build_network
@@ -215,7 +211,7 @@ def load_bert(
     stored = load_tensors() if load_tensors else read_tensors(folder)
     try:
         tensors = _collect_tensors(stored, config, precision)
-    except (RuntimeError, IndexError) as error:
+    except (RuntimeError, KeyError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"the weights in {folder} do not fit its config.json: {reason}") from None
     network = build_network(make, tensors, folder, copy=False)
@@ -230,9 +226,9 @@ def load_bert(
 def _collect_tensors(
     stored: Mapping[str, Any], config: BertConfig, precision: str
 ) -> dict[str, Tensor]:
-    """Return the tensors of a `BertModel`; int8 matrices have scales for their rows.
+    """Return the tensors of a `BertModel`; matrices that are stored as int8 have scales.
 
-    Linear layers are int8 if the precision is, embedding tables if they are stored as int8.
+    Of these, linear layers stay int8 only if the precision is.
     """
     modules: dict[str, tuple[str, ...]] = dict(TABLES)
     del modules["token_types" if config.is_mpnet else "distances"]
@@ -250,10 +246,7 @@ def _collect_tensors(
             for kind, end in kinds.items()
             if names[0] + end in stored
         }
-        if module.endswith(LINEAR_LAYERS) and (precision == "int8") != ("scale" in present):
-            if precision == "int8":
-                present["weight"], present["scale"] = quantize_weights(present["weight"].float())
-            else:
-                present["weight"] = present["weight"].float() * present.pop("scale")[:, None]
+        if module.endswith(LINEAR_LAYERS) and precision != "int8" and "scale" in present:
+            present["weight"] = present["weight"].float() * present.pop("scale")[:, None]
         tensors |= {f"{module}.{kind}": tensor for kind, tensor in present.items()}
     return tensors

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import getattr_static
 from typing import Any, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
@@ -301,23 +300,16 @@ def _load(
 ) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    is_builtin = parsed.family in ENCODERS.builtin
-    plugin = None if is_builtin else ENCODERS.plugins.get(parsed.family)
-    explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
+    plugin = None if parsed.family in ENCODERS.builtin else ENCODERS.plugins.get(parsed.family)
     options = {"precision": precision, "long": long, "special": special, "device": device}
+    explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
     with explain or explain_missing(f"encoder {name}"):
         encoder: Encoder = loader(parsed, **options)
-    _check_protocol(encoder, name)
+    members = [member for cls in Encoder.__mro__ for member in vars(cls) if member[0] != "_"]
+    absent = [member for member in members if plugin and not hasattr(encoder, member)]
+    if absent:
+        raise PluginError(
+            f"encoder {name} is a {type(encoder).__name__}, which has no {absent[0]}: an encoder "
+            f"has {', '.join(members)} (tertium.encoders.Encoder)"
+        )
     return encoder
-
-
-def _check_protocol(encoder: object, name: str) -> None:
-    """Reject an encoder of a plugin that lacks a member of the protocol."""
-    members = [name for cls in Encoder.__mro__ for name in vars(cls) if not name.startswith("_")]
-    absent = object()
-    for member in members:  # getattr_static does not run properties such as a hash of weights
-        if getattr_static(encoder, member, absent) is absent and not hasattr(encoder, member):
-            raise PluginError(
-                f"encoder {name} is a {type(encoder).__name__}, which has no {member}: an encoder "
-                f"has {', '.join(members)} (tertium.encoders.Encoder)"
-            )

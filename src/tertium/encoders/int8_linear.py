@@ -23,7 +23,7 @@ import math
 import platform
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor, nn
@@ -59,8 +59,6 @@ class Int8Linear(nn.Module):
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
         self.register_buffer("bias", scale.new_zeros(scale.shape) if bias is None else bias)
-        self._slices: list[Tensor] | None = None
-        self._weight_sums: Tensor | None = None
 
     @classmethod
     def quantize(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
@@ -85,19 +83,13 @@ class Int8Linear(nn.Module):
             return self._multiply_fine(x)
         return self._multiply(*quantize_rows(x), out=out)
 
-    def forward_gelu(self, x: Tensor) -> Tensor:
+    def forward_gelu(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """Return the exact (erf) GELU of the output."""
-        result: Tensor = torch.ops.aten.gelu_(self(x))
-        return result
-
-    def expand_inner(self, x: Tensor) -> Tensor:
-        """Return the GELU of the output in a buffer that `contract_inner` may overwrite."""
-        inner = scratch.get("inner", (len(x), self.out_features), x)
-        result: Tensor = torch.ops.aten.gelu_(self(x, out=inner))
+        result: Tensor = torch.ops.aten.gelu_(self(x, out=out))
         return result
 
     def contract_inner(self, inner: Tensor) -> Tensor:
-        """Apply the layer to the result of `expand_inner`, which is overwritten.
+        """Apply the layer to the result of `forward_gelu`, which is overwritten.
 
         GELU is at least -0.17, so its range from there to the largest value of a row is rounded to
         256 steps: x = a (X + 128) - 0.17, which halves the rounding error.
@@ -107,8 +99,6 @@ class Int8Linear(nn.Module):
         rounded = inner.mul_(1 / step).add_(offset).round_()
         y = self._integer_product(_to_int8(rounded)).mul_(self.scale)
         shift = (LARGEST + 1) * step + MIN_GELU  # what the steps below zero stand for, (n, 1)
-        if self._weight_sums is None:
-            self._weight_sums = self.weight.sum(1, dtype=torch.int32) * self.scale
         return torch.addcmul(torch.addcmul(self.bias, shift, self._weight_sums), y, step, out=y)
 
     def _multiply(self, x: Tensor, row_scale: Tensor, out: Tensor | None = None) -> Tensor:
@@ -132,12 +122,15 @@ class Int8Linear(nn.Module):
             out = torch.empty(len(x), self.out_features, device=x.device)
         return choose_operator(x.device.type)(self, x, out)
 
+    @cached_property
+    def _weight_sums(self) -> Tensor:
+        return self.weight.sum(1, dtype=torch.int32) * self.scale
+
+    @cached_property
     def fp32_slices(self) -> list[Tensor]:
-        """Return the weights as fp32, in slices of columns whose products are exact."""
-        if self._slices is None:
-            parts = torch.split(self.weight, MAX_EXACT_COLUMNS, dim=1)
-            self._slices = [part.float().T.contiguous() for part in parts]
-        return self._slices
+        """The weights as fp32, in slices of columns whose products are exact."""
+        parts = torch.split(self.weight, MAX_EXACT_COLUMNS, dim=1)
+        return [part.float().T.contiguous() for part in parts]
 
 
 Operator = Callable[[Int8Linear, Tensor, Tensor], Tensor]
@@ -161,7 +154,7 @@ def multiply_int8_cuda(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
 def multiply_fp32_slices(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     """Multiply the same integers in fp32; several slices are added in double precision."""
     floats = x.float()
-    slices = layer.fp32_slices()
+    slices = layer.fp32_slices
     if len(slices) == 1:
         return torch.mm(floats, slices[0], out=out)
     parts = zip(torch.split(floats, MAX_EXACT_COLUMNS, dim=1), slices, strict=True)

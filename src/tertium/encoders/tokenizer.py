@@ -7,7 +7,6 @@ the same way for every model.
 from __future__ import annotations
 
 import copy
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
+from tertium.encoders.model_settings import read_optional_json
 
 MAX_SPECIAL_TOKENS = 4  # that a model adds around and between texts
 GENERIC_CLASS = "PreTrainedTokenizerFast"  # adds nothing to tokenizer.json
@@ -171,7 +171,7 @@ def split_windows(length: int, window_size: int) -> list[Window]:
 
 def _load_backend(folder: Path) -> Any:
     """Load the fast tokenizer of a folder, with transformers only if tokenizer.json needs it."""
-    file, settings = folder / "tokenizer.json", _read_tokenizer_config(folder)
+    file, settings = folder / "tokenizer.json", read_optional_json(folder / "tokenizer_config.json")
     if settings.get("tokenizer_class") in (GENERIC_CLASS, *WORDPIECE_CLASSES) and file.is_file():
         from tokenizers import Tokenizer as Backend
 
@@ -215,14 +215,6 @@ def _load_with_transformers(folder: Path) -> Any:
 def _loading_error(folder: Path, error: Exception) -> ModelError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}")
-
-
-def _read_tokenizer_config(folder: Path) -> dict[str, Any]:
-    try:
-        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
 
 
 def _encode_prompt(backend: Any, prompt: str, folder: Path) -> tuple[int, ...]:

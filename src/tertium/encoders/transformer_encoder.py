@@ -363,10 +363,6 @@ def load(
 ) -> TransformerEncoder:
     """Load the encoder of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
     require_modules("torch", "tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
-    if precision == "fp16" or device not in ("auto", "cpu"):
-        from tertium.encoders.linear_layers import check_precision
-
-        check_precision(precision, resolve_device(device))
     weights = locate_weights(name)
     return build_encoder(
         name, weights, precision=precision, long=long, special=special, device=device

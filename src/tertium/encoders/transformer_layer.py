@@ -127,7 +127,8 @@ class TransformerLayer(nn.Module):
         """Apply all token-wise steps after attention; both inputs are (rows, hidden)."""
         x = self.norm1(self.out(attended).float().add_(x))  # (rows, hidden)
         if isinstance(self.up, Int8Linear) and isinstance(self.down, Int8Linear):
-            contracted = self.down.contract_inner(self.up.expand_inner(x))
+            inner = scratch.get("inner", (len(x), self.up.out_features), x)
+            contracted = self.down.contract_inner(self.up.forward_gelu(x, out=inner))
         else:
             contracted = self.down(linear_gelu(self.up, x)).float()
         result: Tensor = self.norm2(contracted.add_(x))  # (rows, hidden)

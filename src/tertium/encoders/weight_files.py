@@ -30,9 +30,7 @@ HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
 HUB_IGNORED_PATTERNS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
-MODEL_PREFIX = re.compile(
-    r"^(bert|roberta|mpnet)\."
-)  # of tensor names in a model saved with a head
+MODEL_PREFIX = re.compile(r"^(bert|roberta|mpnet)\.")  # of tensors in a model saved with a head
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
