@@ -14,7 +14,7 @@ import pytest
 
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
-from tertium.encoders import Encoder, load_encoder
+from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.encoders.transformer_encoder import TransformerEncoder
 
 torch = pytest.importorskip("torch")
@@ -216,7 +216,8 @@ def test_vectors_do_not_depend_on_batch_order_or_neighbors(
 
 
 def test_duplicates_have_identical_vectors(tiny_model: TinyModel) -> None:
-    found = load_encoder(f"dir/{tiny_model('bert')}@2").encode(["a cat", "the dog sat", "a cat"])
+    encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
+    found = embed_texts(encoder, ["a cat", "the dog sat", "a cat"])
     assert np.array_equal(found.token_vectors(0), found.token_vectors(2))
     assert np.array_equal(found.sentences[0], found.sentences[2])
 

@@ -201,18 +201,13 @@ def _embed_chunk(
     parts = [part for part, on in (("tokens", tokens), ("sentences", sentences)) if on]
     if not (runtime.cache or runtime.memory) or not all(map(encoder.fingerprint, parts)):
         return encoder.encode(texts, tokens=tokens, sentences=sentences)
-    cached_encoder = encoder
-    if isinstance(encoder, BackboneEncoder):
-        cached_encoder = encoder.with_special_tokens()
-    entries = {part: get_entries(cached_encoder.fingerprint(part), texts) for part in parts}
+    entries = {part: get_entries(encoder.fingerprint(part), texts) for part in parts}
     missing = [text for text in texts if any(text not in cached for cached in entries.values())]
     if missing:
-        _compute_entries(cached_encoder, missing, entries)
+        _compute_entries(encoder, missing, entries)
     empty = CacheEntry(np.zeros((0, encoder.dim), dtype=np.float32), (), False)
     columns = {part: [cached[text] for text in texts] for part, cached in entries.items()}
     token_entries = columns.get("tokens", [empty] * len(texts))
-    if cached_encoder is not encoder:
-        token_entries = [strip_special_tokens(entry) for entry in token_entries]
     vectors = [entry.matrix for entry in columns.get("sentences", ())]
     return make_embeddings(
         [entry.matrix for entry in token_entries],
@@ -277,15 +272,3 @@ def _make_entries(result: Embeddings, part: str) -> Iterator[CacheEntry]:
             yield CacheEntry(result.token_vectors(i).copy(), result.tokens[i], is_truncated)
         else:
             yield CacheEntry(result.sentences[i].copy(), (), is_truncated)
-
-
-def strip_special_tokens(entry: CacheEntry) -> CacheEntry:
-    """Remove the special tokens, whose names are empty, at both ends of a text.
-
-    >>> entry = CacheEntry(np.eye(3, dtype=np.float32), ("", "cat", ""), False)
-    >>> strip_special_tokens(entry).matrix
-    array([[0., 1., 0.]], dtype=float32)
-    """
-    rows = [row for row, token in enumerate(entry.tokens) if token]
-    first, last = (rows[0], rows[-1] + 1) if rows else (0, 0)
-    return CacheEntry(entry.matrix[first:last], entry.tokens[first:last], entry.truncated)

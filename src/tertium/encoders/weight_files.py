@@ -178,9 +178,6 @@ def list_weight_files(folder: Path, card: Resource | None = None) -> list[Path]:
         stored = read_json_object(index).get("weight_map")
         weight_map = check_value(Mapping[str, str], stored, index, "weight_map")
         shards = sorted(set(weight_map.values()))
-        outside = [shard for shard in shards if Path(shard).name != shard]
-        if outside:
-            raise ModelError(f"{index} lists {outside[0]!r}, which is not a file of its folder")
         missing = [shard for shard in shards if not (folder / shard).is_file()]
         if missing:
             raise ModelError(f"{folder} is incomplete: {', '.join(missing)} missing")
