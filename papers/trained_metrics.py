@@ -37,7 +37,7 @@ from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.head_options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
-from tertium.models.training_data import remove_leaks
+from tertium.models.training_data import TrainingSets, remove_leaks
 from tertium.models.training_options import PairLoss
 
 SEEDS = (1, 2, 3)
@@ -139,11 +139,12 @@ def train_head(datasets: DatasetFolder, head: Head, seed: int) -> Any:
     rankings = [r for name in PREFERENCES for r in read_rankings(datasets, name)]
     held_out: list[JudgmentSet | RankingSet] = [*read_rankings(datasets, "rankings/wmt12")]
     held_out += read_judgments(datasets, "da/wmt17", head.pairs)
-    scores, comparisons = remove_leaks(train, rankings if head.preferences else [], held_out)
+    sets = remove_leaks(TrainingSets(train, rankings if head.preferences else []), held_out)
+    scores = sets.scores
     if head.judgments is not None:
         scores = [sample_judgments(scores, head.judgments, seed)]
     return resolve(METRICS, head.metric, "metric").train(
-        [*scores, *comparisons],
+        [*scores, *sets.comparisons],
         dev=dev,
         options=head.training_options(seed),
         encoder=head.encoder,

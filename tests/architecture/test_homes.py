@@ -12,13 +12,8 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 HOMES = {
     "safetensors": {"models/checkpoint.py", "encoders/weight_files.py"},
-    # The cache, locks of files, the event log of people (durability, not speed), costs of a run.
-    "sqlite3": {
-        "core/store.py",
-        "core/atomic.py",
-        "people/annotation_store.py",
-        "metrics/judge/budget.py",
-    },
+    # The cache, locks of files, and the event log of people (for durability, not speed).
+    "sqlite3": {"core/store.py", "core/atomic.py", "people/annotation_store.py"},
 }
 
 

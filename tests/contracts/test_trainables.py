@@ -259,8 +259,7 @@ def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
     from tertium.models.training_data import TrainingSets
 
     rows = [*make_judgments(2), *(replace(row, lp="fi-en") for row in make_judgments(2, seed=1))]
-    sets, _ = sort_training_sets(rows)
-    numbered = NumberedSets.from_sets(TrainingSets(sets), "reference", {})
+    numbered = NumberedSets.from_sets(sort_training_sets(rows), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
     bare = JudgmentSet(name="x", lp="cs-en", judgments=tuple(replace(r, lp="") for r in rows))
     assert set(NumberedSets.from_sets(TrainingSets([bare]), "reference", {}).groups) == {"cs-en"}
@@ -290,13 +289,13 @@ def test_training_data_overlapping_held_out_data_are_removed() -> None:
     rows = make_judgments(10)
     dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
     uppercased = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
-    held_out, _ = sort_training_sets([replace(dev[0], segment=uppercased)])
-    (remaining,), _ = remove_leaks(*sort_training_sets(rows), held_out)
+    held_out = sort_training_sets([replace(dev[0], segment=uppercased)]).all
+    (remaining,) = remove_leaks(sort_training_sets(rows), held_out).scores
     assert len(remaining) == 9
     assert remaining.excluded_counts == {OVERLAP_REASON: 1}
     assert rows[3] not in remaining.judgments
     with pytest.raises(DataError, match="held-out data"):
-        remove_leaks(*sort_training_sets([rows[3]]), held_out)
+        remove_leaks(sort_training_sets([rows[3]]), held_out)
 
 
 def test_training_data_overlapping_dev_are_removed_and_logged(

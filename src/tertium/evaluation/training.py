@@ -105,11 +105,11 @@ def train(
     plan = TrainingPlan.make(spec, recipe, **options)
     if folder is not None:
         check_folder(folder, plan.cls, overwrite=overwrite)
-    held_out_sets = [part for sets in sort_training_sets(_read_data(held_out)) for part in sets]
-    scores, rankings = remove_leaks(*sort_training_sets(_read_data(data)), held_out_sets)
-    _reject_unused_options(plan, TrainingSets(scores, rankings), options)
+    held_out_sets = sort_training_sets(_read_data(held_out)).all
+    sets = remove_leaks(sort_training_sets(_read_data(data)), held_out_sets)
+    _reject_unused_options(plan, sets, options)
     trained = plan.cls.train(
-        [*scores, *rankings],
+        sets.all,
         dev=_read_data(dev),
         options=plan.options,
         folder=folder,

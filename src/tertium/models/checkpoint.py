@@ -2,16 +2,15 @@
 
 The configuration contains the sha256 of its weights, which get their final name after it, so a
 folder has the previous or the new model, or is refused. Arrays that fit half precision are
-stored in half and computed in single precision. A missing number is NaN in memory and null in
-JSON. Settings are checked against their dataclass (`tertium.core.schema`) and weights for finite
-numbers. Bundled models are such folders in the package `tertium_models`.
+stored in half and computed in single precision. A missing number is null in JSON. Settings are
+checked against their dataclass (`tertium.core.schema`) and weights for finite numbers. Bundled
+models are such folders in the package `tertium_models`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -150,19 +149,21 @@ class Checkpoint:
 
 def round_to_half(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Round single-precision arrays to half precision, as they are stored."""
-    return {name: _round_to_half(array) for name, array in arrays.items()}
-
-
-def _round_to_half(array: Array) -> Array:
-    if array.dtype != np.float32:
-        return array
-    if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # true for NaN, too
-        raise ModelError("weights are too large for half precision: training diverged")
-    return array.astype(np.float16).astype(np.float32)
+    rounded = dict(arrays)
+    for name, array in arrays.items():
+        if array.dtype == np.float32:
+            if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # true for NaN, too
+                raise ModelError("weights are too large for half precision: training diverged")
+            rounded[name] = array.astype(np.float16).astype(np.float32)
+    return rounded
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; single precision is stored as half if that loses nothing."""
+    """Write a checkpoint; single precision is stored as half if that loses nothing.
+
+    The configuration contains the hash of the weights, so that an interrupted write leaves the
+    previous model or the new one.
+    """
     arrays = {name: _compact(array) for name, array in checkpoint.arrays.items()}
     config = {
         checkpoint.kind: checkpoint.name,
@@ -171,7 +172,11 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "training": missing_to_null(checkpoint.training),
         **({"fields": dict(checkpoint.fields)} if checkpoint.fields else {}),
     }
-    write_folder(folder, config, arrays)
+    digest = write_arrays(folder / NEXT_WEIGHTS, arrays)
+    text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
+    write_text(folder / CONFIG, text + "\n")
+    with suppress(FileNotFoundError):  # renamed by another process that saves here
+        (folder / NEXT_WEIGHTS).replace(folder / WEIGHTS)
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -182,11 +187,11 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         kind="ranker" if stored.ranker else "metric",
         config=stored.config,
         encoders=stored.encoders,
-        training=_null_to_nan(stored.training),
+        training=stored.training,
         fields=stored.fields,
         arrays={
             name: array.astype(np.float32) if array.dtype == np.float16 else array
-            for name, array in read_weights(folder, stored.weights_sha256).items()
+            for name, array in _read_weights(folder, stored.weights_sha256).items()
         },
     )
 
@@ -199,19 +204,7 @@ def _compact(array: Array) -> Array:
     return half if (half == array).all() else array
 
 
-def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write weights and configuration, which contains the hash of the weights.
-
-    An interrupted write leaves the previous model or the new one.
-    """
-    digest = write_arrays(folder / NEXT_WEIGHTS, arrays)
-    text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
-    write_text(folder / CONFIG, text + "\n")
-    with suppress(FileNotFoundError):  # renamed by another process that saves here
-        (folder / NEXT_WEIGHTS).replace(folder / WEIGHTS)
-
-
-def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
+def _read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
     """Read the arrays of a folder; raise unless their file has the expected hash.
 
     The file is read once: arrays of one file must not be accepted for the hash of another.
@@ -247,19 +240,6 @@ def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
 def parse_config(kind: type[T], checkpoint: Checkpoint, where: str) -> T:
     """Parse the settings of a checkpoint into the dataclass that declares them."""
     return read_dataclass(kind, checkpoint.config, Path(where) / CONFIG, "config")
-
-
-def _null_to_nan(value: Any) -> Any:
-    """Replace null by NaN, the inverse of `null_missing`.
-
-    >>> _null_to_nan({"dev": [None, 1.5]})
-    {'dev': [nan, 1.5]}
-    """
-    if isinstance(value, dict):
-        return {key: _null_to_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_null_to_nan(entry) for entry in value]
-    return math.nan if value is None else value
 
 
 def check_encoder(name: str, trained_with: str, installed: str) -> None:

@@ -160,13 +160,14 @@ class TrainedModel(EqualByWeights):
         `dev` selects the best epoch and is never trained on: training data that shares a reference
         with it is removed. With `folder`, the model is saved there. Keyword arguments are settings.
         """
-        from tertium.models.training_data import check_accepted_data, prepare_training_sets
+        from tertium.models.training_data import prepare_training_sets
         from tertium.models.training_job import TrainingJob
 
         settings_class: Any = cls.settings or cls
         chosen = settings_class(**settings)
-        sets, dev_sets = prepare_training_sets(cls.name, data, dev, chosen.required_inputs)
-        check_accepted_data(cls.name, cls.accepted_data, sets, dev_sets)
+        sets, dev_sets = prepare_training_sets(
+            cls.name, cls.accepted_data, data, dev, chosen.required_inputs
+        )
         _warn_about_languages(cls, chosen, sets)
         job = TrainingJob(
             settings=chosen,
@@ -211,11 +212,7 @@ class TrainedModel(EqualByWeights):
     @property
     def checkpoint(self) -> Checkpoint:
         """Checkpoint of the model, loaded on first use and checked against the fields."""
-        checkpoint = find_checkpoint(resolve_model_path(self.model, self.bundled_name))
-        if checkpoint.name != self.name:
-            raise ModelError(
-                f"{self.location}: expected a model of {self.name}, got {checkpoint.name}"
-            )
+        checkpoint = self._find_checkpoint(resolve_model_path(self.model, self.bundled_name))
         stored = checkpoint.config.get(SETTINGS, {}) if self.settings is None else {}
         for name, value in self.scoring_fields.items():
             requested, trained = _format_setting(value), _format_setting(stored.get(name, value))
@@ -224,6 +221,16 @@ class TrainedModel(EqualByWeights):
                     f"{self.location} was trained with {name}={trained}, not {name}={requested}: "
                     f"leave {name} out, or train a model with it"
                 )
+        return checkpoint
+
+    @classmethod
+    def _find_checkpoint(cls, where: str) -> Checkpoint:
+        """Return the checkpoint of a folder, or of weights in memory."""
+        checkpoint = (
+            where.checkpoint if isinstance(where, WeightsInMemory) else load_checkpoint(where)
+        )
+        if checkpoint.name != cls.name:
+            raise ModelError(f"{where}: expected a model of {cls.name}, got {checkpoint.name}")
         return checkpoint
 
     @property
@@ -264,9 +271,7 @@ class TrainedModel(EqualByWeights):
         """Load a model from a folder; raise `ModelError` if the folder is not valid."""
         model = folder if isinstance(folder, WeightsInMemory) else str(folder)
         where = resolve_model_path(model, cls.name)
-        checkpoint = find_checkpoint(where)
-        if checkpoint.name != cls.name:
-            raise ModelError(f"{where}: expected a model of {cls.name}, got {checkpoint.name}")
+        checkpoint = cls._find_checkpoint(where)
         file = Path(where) / CONFIG
         if cls.settings is None:
             key, stored = f"config.{SETTINGS}", checkpoint.config.get(SETTINGS, {})
@@ -310,11 +315,6 @@ def resolve_model_path(model: str, bundled: str) -> str:
     except OSError:  # not a valid file name; reading it will raise
         is_bundled = False
     return str(bundled_folder) if is_bundled else model
-
-
-def find_checkpoint(where: str) -> Checkpoint:
-    """Return the checkpoint of a folder, or of weights in memory."""
-    return where.checkpoint if isinstance(where, WeightsInMemory) else load_checkpoint(where)
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,7 +19,10 @@ from tertium.data.train_test_overlap import drop_overlap
 
 logger = logging.getLogger(__name__)
 
-AnyHumanSet = TypeVar("AnyHumanSet", JudgmentSet, RankingSet)
+DATA_LABELS = {
+    "scores": "human scores (--train, a JudgmentSet)",
+    "comparisons": "comparisons (--train, a RankingSet)",
+}
 TrainingData = Iterable[JudgmentSet | RankingSet | Judgment | Preference]
 
 
@@ -45,30 +47,38 @@ class TrainingSets:
 
 
 def prepare_training_sets(
-    metric: str, data: TrainingData, dev: TrainingData, required_inputs: frozenset[str]
+    metric: str,
+    accepted: Sequence[str],
+    data: TrainingData,
+    dev: TrainingData,
+    required_inputs: frozenset[str],
 ) -> tuple[TrainingSets, TrainingSets]:
-    """Return training and dev sets, checked and without shared references; log what is left out."""
-    dev_sets = _usable(*sort_training_sets(dev), required_inputs)
-    sets = _usable(*remove_leaks(*sort_training_sets(data), dev_sets.all), required_inputs)
-    for judgment_set in (*sets.all, *dev_sets.all):
-        if left_out := {k: n for k, n in judgment_set.excluded_counts.items() if k != NO_REFERENCE}:
-            logger.warning(
-                "%s: %d judgments%s", judgment_set.title, len(judgment_set), reasons(left_out)
-            )
-    check_training_inputs(metric, [*sets.all, *dev_sets.all], required_inputs)
+    """Return training and dev sets without shared references; log what is left out.
+
+    Raise an error if there is no training data, or data that the model cannot use: of a kind that
+    is not accepted, or without a required input.
+    """
+    dev_sets = sort_training_sets(dev)
+    sets = remove_leaks(sort_training_sets(data), dev_sets.all)
+    if "references" in required_inputs:
+        sets, dev_sets = (
+            TrainingSets([one.drop_without_references() for one in part.scores], part.comparisons)
+            for part in (sets, dev_sets)
+        )
+    for kind, label in DATA_LABELS.items():
+        if kind not in accepted and (getattr(sets, kind) or getattr(dev_sets, kind)):
+            usable = " and ".join(DATA_LABELS[name] for name in accepted)
+            raise UsageError(f"{metric} learns from {usable}; it cannot use {label}")
+    if not sets.all:
+        raise DataError(f"{metric}: no training data: give judgments")
+    for one in (*sets.all, *dev_sets.all):
+        if left_out := {k: n for k, n in one.excluded_counts.items() if k != NO_REFERENCE}:
+            logger.warning("%s: %d judgments%s", one.title, len(one), reasons(left_out))
+        _check_inputs(metric, one, required_inputs)
     return sets, dev_sets
 
 
-def _usable(
-    scores: list[JudgmentSet], rankings: list[RankingSet], required_inputs: frozenset[str]
-) -> TrainingSets:
-    """Drop single judgments without references, if the model needs references."""
-    if "references" in required_inputs:
-        scores = [one.drop_without_references() for one in scores]
-    return TrainingSets(scores, rankings)
-
-
-def sort_training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[RankingSet]]:
+def sort_training_sets(data: TrainingData) -> TrainingSets:
     """Sort sets and single judgments into sets of scores and sets of comparisons."""
     entries = [data] if isinstance(data, JudgmentSet | RankingSet) else list(data)
     scores = [entry for entry in entries if isinstance(entry, JudgmentSet)]
@@ -85,7 +95,7 @@ def sort_training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[Rank
         scores.append(JudgmentSet(name="judgments", judgments=judgments))
     if preferences:
         rankings.append(_ranking_set(preferences))
-    return scores, rankings
+    return TrainingSets(scores, rankings)
 
 
 def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
@@ -112,66 +122,41 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
     return build_ranking_set(comparisons, texts, name="preferences")
 
 
-def remove_leaks(
-    scores: Sequence[JudgmentSet],
-    rankings: Sequence[RankingSet],
-    held_out: Sequence[JudgmentSet | RankingSet],
-) -> tuple[list[JudgmentSet], list[RankingSet]]:
+def remove_leaks(sets: TrainingSets, held_out: Sequence[JudgmentSet | RankingSet]) -> TrainingSets:
     """Remove training data that shares a reference with held-out sets."""
     if not held_out:
-        return list(scores), list(rankings)
+        return sets
     references = dict.fromkeys((s.references, s.source) for h in held_out for s in h.segments)
     rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
     forbidden = [JudgmentSet(name="held out", judgments=rows)]
-    return (
-        [_drop_shared(judgment_set, forbidden) for judgment_set in scores],
-        [_drop_shared(judgment_set, forbidden) for judgment_set in rankings],
-    )
-
-
-def _drop_shared(judgment_set: AnyHumanSet, held_out: Sequence[JudgmentSet]) -> AnyHumanSet:
     try:
-        return drop_overlap(judgment_set, held_out)
-    except DataError:
+        return TrainingSets(
+            [drop_overlap(one, forbidden) for one in sets.scores],
+            [drop_overlap(one, forbidden) for one in sets.comparisons],
+        )
+    except DataError as error:
         raise DataError(
-            f"{judgment_set.name} {judgment_set.lp}".rstrip()
-            + ": every reference also occurs in the dev or "
-            "held-out data, so nothing is left to train on"
+            f"{error}: every reference also occurs in the dev or held-out data, so nothing is left "
+            "to train on"
         ) from None
 
 
-def check_training_inputs(
-    metric: str, sets: Sequence[JudgmentSet | RankingSet], required_inputs: frozenset[str]
+def _check_inputs(
+    metric: str, judgment_set: JudgmentSet | RankingSet, required_inputs: frozenset[str]
 ) -> None:
-    """Raise if a training segment lacks an input that the model needs."""
-    for judgment_set in sets:
-        everything = np.ones(len(judgment_set), dtype=bool)
-        used = judgment_set.compared_mask if isinstance(judgment_set, RankingSet) else everything
-        for number in np.flatnonzero(used):
-            segment = judgment_set.segments[number]
-            lacks = {"references": not segment.references, "source": segment.source is None}
-            if missing := [name for name in sorted(required_inputs) if lacks[name]]:
-                raise DataError(
-                    f"{metric} needs {' and '.join(sorted(required_inputs))}, and segment "
-                    f"{number + 1} of {judgment_set.name} {judgment_set.lp}".rstrip()
-                    + f" has no {' and no '.join(missing)}"
-                )
-
-
-def check_accepted_data(
-    metric: str, accepted: Sequence[str], sets: TrainingSets, dev: TrainingSets
-) -> None:
-    """Raise if there is no training data, or data of a kind that the model cannot use."""
-    labels = {
-        "scores": "human scores (--train, a JudgmentSet)",
-        "comparisons": "comparisons (--train, a RankingSet)",
-    }
-    for kind, label in labels.items():
-        if kind not in accepted and (getattr(sets, kind) or getattr(dev, kind)):
-            usable = " and ".join(labels[name] for name in accepted)
-            raise UsageError(f"{metric} learns from {usable}; it cannot use {label}")
-    if not sets.all:
-        raise DataError(f"{metric}: no training data: give judgments")
+    """Raise if a segment lacks an input that the model needs."""
+    is_used = np.ones(len(judgment_set.segments), dtype=np.bool_)
+    if isinstance(judgment_set, RankingSet):
+        is_used = judgment_set.compared_mask
+    for number in np.flatnonzero(is_used):
+        segment = judgment_set.segments[number]
+        lacks = {"references": not segment.references, "source": segment.source is None}
+        if missing := [name for name in sorted(required_inputs) if lacks[name]]:
+            raise DataError(
+                f"{metric} needs {' and '.join(sorted(required_inputs))}, and segment "
+                f"{number + 1} of {judgment_set.name} {judgment_set.lp}".rstrip()
+                + f" has no {' and no '.join(missing)}"
+            )
 
 
 def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
