@@ -20,7 +20,7 @@ from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import model_cards as cards_module
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.model_cards import MODEL_CARDS, Resource
-from tertium.encoders.weight_files import find_installed_weights, list_hub_cache, locate_weights
+from tertium.encoders.weight_files import find_installed_weights, locate_weights
 
 CONTENT = b"weights of a small model"
 
@@ -113,7 +113,6 @@ def test_a_hub_model_from_the_cache(
     weights, _, settings = encoder.signature_fields()["model"].partition("+")
     assert weights == f"hf/org/tiny@{encoder.weights_hash[:8]}"
     assert len(settings) == 8
-    assert list_hub_cache() == ["org/tiny"]
 
 
 def test_the_main_revision_is_preferred(folders: dict[str, Path]) -> None:

@@ -78,14 +78,6 @@ def missing_extras(name: EncoderName) -> list[str]:
     return [EXTRA_BY_MODULE[card.module]]
 
 
-def list_hub_cache() -> list[str]:
-    """List the models of the Hugging Face cache that hf/NAME can load."""
-    folders = sorted(hub_folder().glob("models--*"))
-    names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
-    snapshots = [(name, _find_snapshot(name)) for name in names]
-    return [name for name, folder in snapshots if folder and any(folder.glob("*.safetensors"))]
-
-
 def _candidate_folders(name: EncoderName, card: Resource | None) -> Iterator[tuple[Path, str]]:
     yield models_folder() / (card.name if card else name.path.replace("/", "--")), "models folder"
     if card and card.module and (package := _find_package(card.module)):

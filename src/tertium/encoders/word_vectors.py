@@ -61,7 +61,7 @@ class WordVectorEncoder:
 
     @property
     def dim(self) -> int:
-        return int(self._table.matrix.shape[1])
+        return int(self._table[0].shape[1])
 
     @property
     def sentence_dim(self) -> int:
@@ -70,9 +70,9 @@ class WordVectorEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows, words = self._table.rows, self.tokenize(texts)
+        rows, words = self._rows, self.tokenize(texts)
         indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
-        vectors = np.asarray(self._table.matrix[indices], dtype=np.float32)  # (words, dim)
+        vectors = np.asarray(self._table[0][indices], dtype=np.float32)  # (words, dim)
         offsets = offsets_from_lengths([len(text_words) for text_words in words])
         return Embeddings(
             vectors=vectors[: len(vectors) * tokens],
@@ -91,8 +91,7 @@ class WordVectorEncoder:
 
     def count_unknown_words(self, text: str) -> int:
         """Count the words of a text that have no vector."""
-        rows = self._table.rows
-        return sum(word not in rows for word in self._lookup_forms(text))
+        return sum(word not in self._rows for word in self._lookup_forms(text))
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
         return {text for text in texts if self._is_truncated(text)}
@@ -108,8 +107,7 @@ class WordVectorEncoder:
         return ""
 
     def _known_words(self, text: str) -> Iterator[str]:
-        rows = self._table.rows
-        return (word for word in self._lookup_forms(text) if word in rows)
+        return (word for word in self._lookup_forms(text) if word in self._rows)
 
     def _is_truncated(self, text: str) -> bool:
         if len(text) <= MAX_ENCODED_TOKENS:
@@ -118,15 +116,20 @@ class WordVectorEncoder:
 
     def _lookup_forms(self, text: str) -> Iterator[str]:
         """Yield the words of a text in the form of the table, unknown words in lower case."""
-        rows = self._table.rows
+        rows = self._rows
         for word in _WORD.findall(text):
             form = word if word in rows else word.lower()
             parts = re.split("[-.]", form) if form not in rows else [form]
             yield from (parts if len(parts) > 1 and all(parts) else [form])
 
     @cached_property
-    def _table(self) -> WordTable:
+    def _table(self) -> tuple[Float32Array, list[str]]:
         return read_table(self.files, self.weights_hash)
+
+    @cached_property
+    def _rows(self) -> Mapping[str, int]:
+        """The row of each word in the matrix."""
+        return {word: row for row, word in enumerate(self._table[1])}
 
 
 def _mean_vectors(vectors: Float32Array, offsets: IntArray) -> Float32Array:
@@ -160,23 +163,15 @@ def load(
     return WordVectorEncoder(name=str(name), weights_hash=digest, files=files, languages=languages)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WordTable:
-    """The row of each word in a matrix (words, dim)."""
-
-    rows: Mapping[str, int]
-    matrix: Float32Array
-
-
 def list_files(path: Path) -> tuple[Path, ...]:
     """Return the files of the vectors at a path: a matrix has its words in another file."""
     return (path, path.with_suffix(".txt")) if path.suffix == ".npy" else (path,)
 
 
-def read_table(files: Sequence[Path], key: str) -> WordTable:
-    """Read the table in files whose combined hash is `key`, from the cache if it was read before.
+def read_table(files: Sequence[Path], key: str) -> tuple[Float32Array, list[str]]:
+    """Read the matrix (words, dim) and the words of files whose combined hash is `key`.
 
-    The cache holds the words, and the matrix of a text file.
+    The words, and the matrix of a text file, are read from the cache after the first time.
     """
     is_text = files[0].suffix != ".npy"
     words_path = WORD_VECTORS.path(f"{key[:32]}.txt")
@@ -185,7 +180,7 @@ def read_table(files: Sequence[Path], key: str) -> WordTable:
         words = words_path.read_text(encoding="utf-8").split("\n")
         matrix = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
         if len(matrix) == len(words):
-            return _make_table(matrix, words)
+            return matrix, words
     if is_text:
         matrix, words = read_text(files[0])
         write_cache_file(matrix_path, lambda stream: np.save(stream, matrix))
@@ -195,11 +190,7 @@ def read_table(files: Sequence[Path], key: str) -> WordTable:
     if len(words) != len(matrix):
         raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
     write_cache_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
-    return _make_table(matrix, words)
-
-
-def _make_table(matrix: Float32Array, words: Sequence[str]) -> WordTable:
-    return WordTable(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
+    return matrix, words
 
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:

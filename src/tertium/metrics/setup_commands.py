@@ -18,7 +18,7 @@ from tertium.core.result import Column, Listing, Table
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.model_cards import MODEL_CARDS, Resource
-from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
+from tertium.encoders.weight_files import find_installed_weights
 from tertium.metrics.base.wordnet import WORDNET, find_wordnet
 from tertium.models.checkpoint import HOW_TO_INSTALL, bundled_models_folder, has_bundled_models
 from tertium.version import __version__
@@ -105,9 +105,6 @@ def list_models() -> Listing:
     entailment features use WordNet.
     """
     rows = [*map(_describe, RESOURCES.values())]
-    for name in list_hub_cache():
-        content = "a model in the Hugging Face cache"
-        rows.append(Installable(name=f"hf/{name}", content=content, installed="Hugging Face cache"))
     for name, entries in ENCODERS.plugins.items():
         package = describe_package(entries[0])
         rows.append(Installable(name=name, content="an encoder of a plugin", installed=package))
