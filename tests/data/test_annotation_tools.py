@@ -81,6 +81,17 @@ def test_one_slider_is_the_score_and_a_score_counts_before_sliders(tmp_path: Pat
     assert read_ratings(path).scores.tolist() == [3.0, 70.0]
 
 
+@pytest.mark.parametrize(
+    ("sliders", "message"),
+    [({"Fluency": None}, r"a slider has no value \(Fluency\)"), ([5], "sliders is")],
+)
+def test_sliders_without_values_are_errors(tmp_path: Path, sliders: Any, message: str) -> None:
+    rating = {"A": {"score": None, "sliders": sliders, "error_spans": []}}
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
+    with pytest.raises(DataError, match=message):
+        read_ratings(path)
+
+
 def test_special_tokens_of_pearmut_are_errors_without_a_position(tmp_path: Path) -> None:
     length = len(ITEM["tgt"]["A"])
     marks = [MARK, *(MARK | {"start_i": n, "end_i": n} for n in (length, length + 1))]

@@ -6,6 +6,7 @@ such as "[missing]": an error without a position.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -58,7 +59,9 @@ def _rows(record: Mapping[str, Any], where: str) -> Iterator[Row]:
         raise DataError(f"{where}: annotation is {short_repr(ratings)}; expected a list or object")
     items = record.get("item") or [{}] * len(ratings)
     items = read_object_list([items] if isinstance(items, Mapping) else items, "item", where)
-    for place, (item, rating) in enumerate(zip(items, ratings, strict=False)):
+    if len(items) != len(ratings):
+        raise DataError(f"{where}: {len(ratings)} ratings for {len(items)} items")
+    for place, (item, rating) in enumerate(zip(items, ratings, strict=True)):
         name = get_text(item, ("item_id",)) or "/".join(filter(None, (*_key(record), str(place))))
         systems = read_object(rating or {}, "annotation", where)
         if not all(isinstance(answer, Mapping) for answer in systems.values()):
@@ -85,6 +88,8 @@ def _read_score(answer: Mapping[str, Any], where: str) -> Any:
     if answer.get("score") is not None or not sliders:
         return answer.get("score")
     values = [read_score(value, f"{where}, slider {name!r}") for name, value in sliders.items()]
+    if any(map(math.isnan, values)):
+        raise DataError(f"{where}: a slider has no value ({', '.join(sliders)})")
     return sum(values) / len(values)
 
 
