@@ -186,7 +186,6 @@ def test_wmt_sgml_is_a_test_set(tmp_path: Path) -> None:
         ("a.sgm", OUTPUT_SGML.replace("</seg>", ""), "line 2: a segment without </seg>"),
         ("a.sgm", "<p>Nein.</p>", "it has no <seg>"),
         ("a.txt", "one line\n", "a.txt has 1 lines, .*src.sgm 3 segments"),
-        ("a.po", 'msgid "a"\nmsgstr "b"\n\n', "expected files in SGML or plain text"),
     ],
 )
 def test_damaged_sgml_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:

@@ -70,18 +70,6 @@ def length_deviations(pair: TranslationPair) -> float:
     return (math.log(lengths[1] / lengths[0]) - mean) / deviation
 
 
-@cache
-def usual_ratios(
-    source: str, target: str, lowest: float = MIN_DEVIATIONS, highest: float = MAX_DEVIATIONS
-) -> tuple[float, float]:
-    """Return the smallest and largest ratio of lengths that is usual for texts of any length."""
-    expected = expected_log_ratio(source, target)
-    if expected is None:
-        return 0.0, math.inf
-    mean, deviation = expected
-    return math.exp(mean + lowest * deviation), math.exp(mean + highest * deviation)
-
-
 @partial(
     Check,
     "truncation",
@@ -128,7 +116,7 @@ def find_loops(pair: TranslationPair) -> Iterator[Finding]:
     for start in range(0, len(text) - PROBE, 2 * PROBE):
         if text.count(text[start : start + PROBE]) > 2:
             loop = _read_loop(text, max(0, start - 60))
-            if loop is None or _has_loop(pair.source):
+            if loop is None or _read_loop(pair.source):
                 continue
             unit = text[loop[0] : loop[1]][:30].strip()
             yield "hypothesis", *loop, f"{unit!r} repeats the same text"
@@ -146,16 +134,12 @@ def _repeats_evenly(words: list[str]) -> bool:
     return False
 
 
-def _read_loop(text: str, start: int) -> tuple[int, int] | None:
+def _read_loop(text: str, start: int = 0) -> tuple[int, int] | None:
     for match in LOOP.finditer(text, start):
         loop = match[1] + match[2]
         if len(loop) >= MIN_LOOP_CHARACTERS and any(map(str.isalpha, loop)):
             return match.start(), match.start() + len(loop)
     return None
-
-
-def _has_loop(text: str) -> bool:
-    return any(len(m[1] + m[2]) >= MIN_LOOP_CHARACTERS for m in LOOP.finditer(text))
 
 
 @partial(
@@ -171,9 +155,6 @@ def _has_loop(text: str) -> bool:
 )
 def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
     """The translation is not far shorter or longer than is usual for the two languages."""
-    low, high = usual_ratios(pair.source_language, pair.target_language)
-    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
-        return
     deviations = length_deviations(pair)
     if MIN_DEVIATIONS < deviations < MAX_DEVIATIONS:
         return
@@ -194,10 +175,6 @@ def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
 )
 def find_added_text(pair: TranslationPair) -> Iterator[Finding]:
     """The translation has no sentences after the end of the source."""
-    languages = pair.source_language, pair.target_language
-    _, high = usual_ratios(*languages, 0.0, MIN_TAIL_DEVIATIONS)
-    if len(pair.hypothesis) < high * len(pair.source):
-        return
     if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
         return
     sentences = max(1, len(SENTENCE.findall(pair.source)))

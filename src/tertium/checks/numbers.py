@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 from tertium.checks.check import Check, Finding, TranslationPair
 from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_spelled_out
@@ -46,11 +45,6 @@ class Number:
     end: int
     values: tuple[float, ...]
 
-    @classmethod
-    def of(cls, match: re.Match[str]) -> Self:
-        """Read a match of `NUMBER`."""
-        return cls(match[0], *match.span(), read_values(match[0]))
-
 
 def read_values(text: str) -> tuple[float, ...]:
     """Return the values that a number may have, by the meaning of its last separator.
@@ -74,19 +68,16 @@ def read_values(text: str) -> tuple[float, ...]:
 
 
 def read_numbers(text: str) -> list[Number]:
-    """Return the numbers of a text."""
-    return [*map(Number.of, find_numbers(text))]
-
-
-def find_numbers(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `NUMBER`; to search for the first digit alone is much faster."""
+    """Return the numbers of a text; to search for the first digit alone is much faster."""
+    numbers: list[Number] = []
     end = 0
     while (digit := DIGIT.search(text, end)) is not None:
         match = NUMBER.match(text, digit.start())
         assert match is not None, "a digit is a number"
         if not text.startswith("&#", match.start() - 2):  # an escaped character
-            yield match
+            numbers.append(Number(match[0], *match.span(), read_values(match[0])))
         end = match.end()
+    return numbers
 
 
 @partial(

@@ -65,32 +65,22 @@ DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
 def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
     """Blanks at both ends are those of the source, and no blank is doubled."""
     source, target = pair.source, pair.hypothesis
-    stripped = target.strip()
-    if not stripped:
+    if not target.strip():
         return
-    if len(stripped) != len(target) or len(source.strip()) != len(source):
-        yield from _compare_end_blanks(source, target)
-    if "  " in stripped and "  " not in source.strip() and _is_single_spaced(pair.target_language):
-        start = target.index("  ", len(target) - len(target.lstrip()))
-        yield "hypothesis", start, start + 2, "two blanks in a row"
-
-
-def _is_single_spaced(language: str) -> bool:
-    """Tell whether a double blank is an error; without spaces, blanks separate sentences."""
-    return language not in UNMARKED_LANGUAGES and language not in DOUBLE_BLANK_LANGUAGES
-
-
-def _compare_end_blanks(source: str, target: str) -> Iterator[Finding]:
     start, end = len(target) - len(target.lstrip()), len(target.rstrip())
-    theirs = len(source) - len(source.lstrip()), len(source.rstrip())
-    if start and not theirs[0]:
+    source_start, source_end = len(source) - len(source.lstrip()), len(source.rstrip())
+    if start and not source_start:
         yield "hypothesis", 0, start, "the source does not start with a blank"
-    elif theirs[0] and not start:
-        yield "source", 0, theirs[0], "the source starts with a blank"
-    if end < len(target) and theirs[1] == len(source):
+    elif source_start and not start:
+        yield "source", 0, source_start, "the source starts with a blank"
+    if end < len(target) and source_end == len(source):
         yield "hypothesis", end, len(target), "the source does not end with a blank"
-    elif end == len(target) and theirs[1] < len(source):
-        yield "source", theirs[1], len(source), "the source ends with a blank"
+    elif end == len(target) and source_end < len(source):
+        yield "source", source_end, len(source), "the source ends with a blank"
+    is_usual = pair.target_language in UNMARKED_LANGUAGES | DOUBLE_BLANK_LANGUAGES
+    double = target.find("  ", start, end)
+    if double >= 0 and "  " not in source.strip() and not is_usual:
+        yield "hypothesis", double, double + 2, "two blanks in a row"
 
 
 @partial(

@@ -54,9 +54,8 @@ class CheckReport(Result):
 
     def counts(self, system: str) -> dict[str, int]:
         """Count the segments with a finding of each check, in the order of the checks."""
-        counts = Counter(
-            name for spans in self.spans[system] for name in {span.category for span in spans}
-        )
+        kinds = [{span.category for span in spans} for spans in self.spans[system]]
+        counts = Counter(chain.from_iterable(kinds))
         return {name: counts[name] for name in self.settings.ids if counts[name]}
 
     def clean_share(self, system: str) -> float:
@@ -226,43 +225,40 @@ def check(
     """
     if settings is not None and fields:
         raise UsageError("give settings= or its fields, not both")
-    lists: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
-    try:
-        chosen = settings or CheckSettings(**lists)
-    except TypeError:
-        names = ", ".join(CheckSettings.__dataclass_fields__)
-        raise UsageError(f"{', '.join(fields)}: expected settings of checks ({names})") from None
     texts = as_testset(testset, sources)
     outputs = [*chain.from_iterable(texts.systems.values())]
-    source, target = _detect_languages(
-        texts.sources, outputs, chosen.source_language, chosen.target_language
-    )
-    chosen = replace(chosen, source_language=source, target_language=target)
+    chosen = _detect_languages(settings or CheckSettings(**fields), texts.sources, outputs)
     spans = {system: _check_system(texts, system, chosen) for system in texts.systems}
     return CheckReport(testset=texts, settings=chosen, spans=spans)
 
 
 def _detect_languages(
-    sources: Sequence[str], outputs: Sequence[str], source: str = "", target: str = ""
-) -> tuple[str, str]:
-    """Return source and target language; those that are not given are detected."""
-    source = source or main_language(sources)
-    if target:
-        return source, target
-    target = main_language(outputs)
-    return source, "" if target == source else target  # untranslated, or not known
+    settings: CheckSettings, sources: Sequence[str], outputs: Sequence[str]
+) -> CheckSettings:
+    """Return settings with both languages; those that are not given are detected."""
+    source = settings.source_language or main_language(sources)
+    target = settings.target_language
+    if not target:
+        target = main_language(outputs)
+        target = "" if target == source else target  # untranslated, or unknown
+    return replace(settings, source_language=source, target_language=target)
 
 
 def _check_system(testset: TestSet, system: str, settings: CheckSettings) -> list[tuple[Span, ...]]:
     segments = testset.segments(system)
-    findings = _check_segments(segments, settings, testset.columns.get(MAX_LENGTH_COLUMN, ()))
+    limits = testset.columns.get(MAX_LENGTH_COLUMN, ())
+    findings = _check_segments(segments, settings, limits)
     if CONSISTENCY in settings.ids and testset.sources:
         severity = settings.severity.get(CONSISTENCY, "minor")
         forms = testset.columns.get(PLURAL_COLUMN) or [""] * len(segments)
-        rows = zip(findings, find_inconsistencies(segments, severity), forms, strict=True)
-        findings = [own if form else own + added for own, added, form in rows]
-    if settings.suppress:
-        findings = [*_drop_suppressed(testset, findings, settings)]
+        inconsistencies = find_inconsistencies(segments, severity)
+        for number, (added, form) in enumerate(zip(inconsistencies, forms, strict=True)):
+            findings[number] += () if form else added
+    for name, items in settings.suppress.items():
+        rows = {*map(str, items)}
+        for number, item in enumerate(testset.items):
+            if not rows.isdisjoint((str(item), str(number + 1))):
+                findings[number] = tuple(s for s in findings[number] if s.category != name)
     return findings
 
 
@@ -278,25 +274,14 @@ def _check_segments(
     has_source = any(segment.source is not None for segment in segments)
     runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
     languages = settings.source_language, settings.target_language
-    own = settings.pair_settings
-    each = [
-        replace(own, max_length=int(limit)) if limit.isdecimal() else own
-        for limit in limits or [""] * len(segments)
+    pairs = [
+        TranslationPair(s.source or "", s.hypothesis, *languages, settings.pair_settings)
+        for s in segments
     ]
-    pairs = (
-        TranslationPair(segment.source or "", segment.hypothesis, *languages, own)
-        for segment, own in zip(track_progress(segments, "checks"), each, strict=True)
-    )
-    return [*map(runner, pairs)]
-
-
-def _drop_suppressed(
-    testset: TestSet, findings: Sequence[tuple[Span, ...]], settings: CheckSettings
-) -> Iterator[tuple[Span, ...]]:
-    suppressed = {name: {*map(str, rows)} for name, rows in settings.suppress.items()}
-    for number, (item, spans) in enumerate(zip(testset.items, findings, strict=True), start=1):
-        names = {str(item), str(number)}
-        yield tuple(s for s in spans if not names & suppressed.get(s.category, set()))
+    for pair, limit in zip(pairs, limits, strict=False):
+        if limit.isdecimal():
+            pair.settings = replace(pair.settings, max_length=int(limit))
+    return [*map(runner, track_progress(pairs, "checks"))]
 
 
 def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
@@ -305,11 +290,11 @@ def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
     for lp, indices in group_by_pair(rows).items():
         segments = [rows[n].segment for n in indices]
         source, target = split_pair(lp)
+        settings = CheckSettings(source_language=source, target_language=target)
         if not target:
             sources = [segment.source for segment in segments if segment.source]
             outputs = [segment.hypothesis for segment in segments]
-            source, target = _detect_languages(sources, outputs)
-        settings = CheckSettings(source_language=source, target_language=target)
+            settings = _detect_languages(settings, sources, outputs)
         for n, spans in zip(indices, _check_segments(segments, settings), strict=True):
             findings[n] = spans
     return findings

@@ -88,10 +88,7 @@ def _split_suffix(key: str, keys: Container[str]) -> tuple[str, str]:
     match = _SUFFIX.fullmatch(key)
     if match and any(f"{match[1]}_{other}" in keys for other in CATEGORIES - {match[2]}):
         return match[1], match[2]
-    stem = key.removesuffix("_plural")
-    if stem != key and stem in keys:
-        return stem, "other"
-    return key, "one" if f"{key}_plural" in keys else ""
+    return key, ""
 
 
 def _flatten(

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import unescape
 
-from tertium.core.errors import DataError, UsageError
+from tertium.core.errors import DataError
 from tertium.data.consistency import check_plain_text, name_systems
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines, read_text
-from tertium.files.catalogs import SUFFIXES, is_sgml, suffix_of
+from tertium.files.catalogs import is_sgml
 from tertium.files.encodings import line_at
 from tertium.files.units import Languages
 from tertium.files.xml_elements import XmlFile
@@ -135,8 +135,6 @@ def read_wmt_sgml(
         if file in sets:
             return {name: _select(texts, segments, file) for name, texts in sets[file].items()}
         check_plain_text(file)
-        if suffix_of(file) in SUFFIXES:
-            raise UsageError(f"{file} with {first}: expected files in SGML or plain text")
         lines = read_lines(file)
         if len(lines) != len(segments):
             raise DataError(f"{file} has {len(lines)} lines, {first} {len(segments)} segments")

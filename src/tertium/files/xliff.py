@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tertium.core.errors import DataError
 from tertium.files.annotations import Place, blanks_and_element
@@ -16,6 +15,8 @@ _NOTE_1 = (
     "</{0}note>"
 )
 _NOTE_2 = _NOTE_1.replace("from=", "category=").replace("annotates=", "appliesTo=")
+# name, source, target, state and line
+_Segment = tuple[str, Element | None, Element | None, str, int]
 
 
 def read_xliff(catalog: Catalog) -> Iterator[Unit]:
@@ -41,17 +42,6 @@ def read_xliff(catalog: Catalog) -> Iterator[Unit]:
         yield from _read_unit(element, scope, file)
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """A part of a unit."""
-
-    name: str
-    source: Element | None
-    target: Element | None
-    state: str
-    line: int
-
-
 def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterator[Unit]:
     """Yield the segments of a unit."""
     reader = InlineReader(file)
@@ -68,18 +58,18 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterat
     name = element.get("id") or element.get("resname")
     files = [parent.get("id") for parent in element.parents if parent.local == "file"]
     place = _find_place(element)
-    for segment in segments:
+    for suffix, source, target, state, line in segments:
         yield Unit(
-            id=name if is_one else f"{name}:{segment.name}",
-            source=reader.read(segment.source),
-            target=reader.read(segment.target),
+            id=name if is_one else f"{name}:{suffix}",
+            source=reader.read(source),
+            target=reader.read(target),
             notes=tuple(filter(None, notes)),
-            state=segment.state,
+            state=state,
             context=" ".join(filter(None, contexts)),
             document=scope.get("original") or "".join(files),
             max_length=int(limit) if is_one and limit.isdecimal() else 0,
             is_translatable=scope.get("translate") != "no",
-            line=segment.line,
+            line=line,
             place=place,
         )
 
@@ -97,13 +87,9 @@ def _is_own(element: Element) -> bool:
 def _find_segments(element: Element) -> Iterator[_Segment]:
     """Yield the segments of a unit of XLIFF 2."""
     for number, segment in enumerate(element.elements("segment"), start=1):
-        yield _Segment(
-            segment.get("id") or str(number),
-            segment.first("source"),
-            segment.first("target"),
-            segment.get("subState") or segment.get("state"),
-            segment.line,
-        )
+        name = segment.get("id") or str(number)
+        state = segment.get("subState") or segment.get("state")
+        yield name, segment.first("source"), segment.first("target"), state, segment.line
 
 
 def _find_marks(element: Element) -> Iterator[_Segment]:
@@ -115,12 +101,12 @@ def _find_marks(element: Element) -> Iterator[_Segment]:
     sources, targets = _read_marks(element.first("seg-source")), _read_marks(target)
     is_undivided = target and not targets and (target.elements() or target.text().strip())
     if not sources or is_undivided:
-        yield _Segment("", source, target, state, element.line)
+        yield "", source, target, state, element.line
         return
     # the states of segments in files of Trados
     states = {seg.get("id"): seg.get("conf") for seg in element.descendants() if seg.local == "seg"}
     for name, mark in sources.items():
-        yield _Segment(name, mark, targets.get(name), states.get(name) or state, mark.line)
+        yield name, mark, targets.get(name), states.get(name) or state, mark.line
 
 
 def _read_marks(element: Element | None) -> dict[str, Element]:
