@@ -68,27 +68,14 @@ def preference_signs(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
     return signs
 
 
-def classify_pairs(human: FloatArray, metric: FloatArray, epsilon: float = 0.0) -> CodeArray:
-    """Classify each pair from the differences left - right of both sides (broadcast).
+def classify_pairs(human: SignArray, metric: SignArray) -> CodeArray:
+    """Classify pairs from the preference signs of both sides (broadcast).
 
-    A metric difference of at most `epsilon` is a tie.
-
-    >>> classify_pairs(np.array([1.0, -1, 0, 1, 0, 1]), np.array([2.0, 3, 1, 0, 0, np.nan]))
-    array([0, 1, 2, 3, 4, 5], dtype=uint8)
+    >>> classify_pairs(np.array([1, -1, 0, 1, 0], np.int8), np.array([1, 1, 1, 0, 0], np.int8))
+    array([0, 1, 2, 3, 4], dtype=uint8)
     """
-    return classify_signs(preference_signs(human), preference_signs(metric, epsilon))
-
-
-def classify_signs(human: SignArray, metric: SignArray) -> CodeArray:
-    """Classify pairs from the preference signs of both sides."""
     codes: CodeArray = _OUTCOMES[4 * human + metric + 5]
     return codes
-
-
-def count_outcomes(codes: CodeArray, units: IntArray, size: int) -> FloatArray:
-    """Count each outcome in each unit, (pairs,) -> (size, 6)."""
-    flat = np.bincount((units * 6 + codes).reshape(-1), minlength=6 * size)
-    return flat.reshape(size, 6).astype(np.float64)
 
 
 def count_comparisons(
@@ -106,21 +93,19 @@ def count_comparisons(
     """
     known_verdicts = to_float_array(verdicts, "verdicts")
     check_verdicts(known_verdicts[~np.isnan(known_verdicts)], "human comparisons")
-    human_differences = known_verdicts - 0.5
     difference = to_float_array(left, "left scores") - to_float_array(right, "right scores")
-    if difference.shape[-1:] != human_differences.shape:
+    if difference.shape[-1:] != known_verdicts.shape:
         raise LengthError(
-            f"{human_differences.shape} verdicts for score differences {difference.shape}"
+            f"{known_verdicts.shape} verdicts for score differences {difference.shape}"
         )
-    where = np.zeros(len(human_differences), dtype=np.int64) if units is None else units
-    size = int(where.max(initial=0)) + 1
-    stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(human_differences))
-    return np.stack(
-        [
-            count_outcomes(classify_pairs(human_differences, row, epsilon), where, size)
-            for row in stack
-        ]
-    )
+    stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(known_verdicts))
+    human = preference_signs(known_verdicts - 0.5)
+    codes = classify_pairs(human, preference_signs(stack, epsilon)).astype(np.int64)
+    where = np.zeros(len(human), dtype=np.int64) if units is None else units
+    shape = (len(stack), int(where.max(initial=0)) + 1, 6)
+    codes += 6 * where + 6 * shape[1] * np.arange(len(stack))[:, None]
+    counts = np.bincount(codes.reshape(-1), minlength=int(np.prod(shape)))
+    return counts.reshape(shape).astype(np.float64)
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -141,9 +126,8 @@ def count_groups(
         differences = layout.human.T[i] - layout.human.T[j]  # (block, groups)
         excluded, human = ~(np.abs(differences) >= threshold), preference_signs(differences)
         for metric, scores in enumerate(layout.metrics):
-            codes = classify_signs(
-                human, preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
-            )
+            signs = preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
+            codes = classify_pairs(human, signs)
             codes[excluded] = MISSING + 1
             for outcome in range(6):
                 counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
@@ -173,26 +157,25 @@ def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
 
 def tau_strict(counts: FloatArray) -> FloatArray:
     """(C - D - T_m) / (C + D + T_m): WMT 2011 and 2012, and DARR from 2018."""
-    c, d, m = counts[..., CONCORDANT], counts[..., DISCORDANT], counts[..., METRIC_TIE]
+    c, d, _, m, *_ = np.moveaxis(counts, -1, 0)
     return divide(c - d - m, c + d + m)
 
 
 def tau_wmt13(counts: FloatArray) -> FloatArray:
     """(C - D) / (C + D): WMT 2013, ties on either side are ignored."""
-    c, d = counts[..., CONCORDANT], counts[..., DISCORDANT]
+    c, d, *_ = np.moveaxis(counts, -1, 0)
     return divide(c - d, c + d)
 
 
 def tau_wmt14(counts: FloatArray) -> FloatArray:
     """(C - D) / (C + D + T_m): WMT 2014, a metric tie counts 0; also DARR of 2017."""
-    c, d, m = counts[..., CONCORDANT], counts[..., DISCORDANT], counts[..., METRIC_TIE]
+    c, d, _, m, *_ = np.moveaxis(counts, -1, 0)
     return divide(c - d, c + d + m)
 
 
 def tau_b(counts: FloatArray) -> FloatArray:
     """(C - D) / sqrt((C + D + T_h)(C + D + T_m))."""
-    c, d = counts[..., CONCORDANT], counts[..., DISCORDANT]
-    h, m = counts[..., HUMAN_TIE], counts[..., METRIC_TIE]
+    c, d, h, m, *_ = np.moveaxis(counts, -1, 0)
     return divide(c - d, np.sqrt((c + d + h) * (c + d + m)))
 
 
@@ -201,6 +184,13 @@ def accuracy(counts: FloatArray) -> FloatArray:
     return divide(counts[..., CONCORDANT] + counts[..., BOTH_TIE], counts[..., :MISSING].sum(-1))
 
 
+# Formulas on human comparisons, and whether human ties count.
+_FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
+    "tau-strict": (tau_strict, False),
+    "tau13": (tau_wmt13, False),
+    "tau14": (tau_wmt14, False),
+    "consistency": (accuracy, True),
+}
 DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale (Bojar et al. 2017)
 
 
@@ -215,7 +205,7 @@ def kendall_strict(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Ag
     >>> float(kendall_strict([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
     0.333333
     """
-    return _compare(verdicts, left, right, tau_strict, human_ties=False)
+    return _compare("tau-strict", verdicts, left, right)
 
 
 def kendall_wmt13(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
@@ -224,7 +214,7 @@ def kendall_wmt13(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agr
     >>> float(kendall_wmt13([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
     1.0
     """
-    return _compare(verdicts, left, right, tau_wmt13, human_ties=False)
+    return _compare("tau13", verdicts, left, right)
 
 
 def kendall_wmt14(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
@@ -235,7 +225,7 @@ def kendall_wmt14(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agr
     >>> float(kendall_wmt14([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
     0.666667
     """
-    return _compare(verdicts, left, right, tau_wmt14, human_ties=False)
+    return _compare("tau14", verdicts, left, right)
 
 
 def consistency(
@@ -248,8 +238,7 @@ def consistency(
     >>> float(consistency([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
     0.5
     """
-    tie = check_epsilon(epsilon)
-    return _compare(verdicts, left, right, accuracy, human_ties=True, epsilon=tie)
+    return _compare("consistency", verdicts, left, right, check_epsilon(epsilon))
 
 
 def darr(
@@ -313,35 +302,25 @@ def kendall_b_values(layout: Layout) -> FloatArray:
 
 
 def _compare(
-    verdicts: ArrayLike,
-    left: ArrayLike,
-    right: ArrayLike,
-    reduce: Reduce,
-    *,
-    human_ties: bool,
-    epsilon: float = 0.0,
+    statistic: str, verdicts: ArrayLike, left: ArrayLike, right: ArrayLike, epsilon: float = 0.0
 ) -> Agreement:
     counts = count_comparisons(verdicts, left, right, epsilon=epsilon).sum(axis=1)
-    shape = np.shape(np.asarray(left))[:-1]
-    return count_agreement(counts, reduce, verdicts, human_ties=human_ties, shape=shape)
+    return _apply_formula(statistic, counts, verdicts, np.shape(np.asarray(left))[:-1])
 
 
-def count_agreement(
-    counts: FloatArray,
-    reduce: Reduce,
-    verdicts: ArrayLike,
-    *,
-    human_ties: bool,
-    shape: tuple[int, ...],
+def _apply_formula(
+    statistic: str, counts: FloatArray, verdicts: ArrayLike, shape: tuple[int, ...]
 ) -> Agreement:
     """Apply a formula to pooled counts (metrics, 6) of human comparisons."""
-    verdict_values = to_float_array(verdicts, "verdicts")
-    dropped = np.isnan(verdict_values) | ((verdict_values == 0.5) & (not human_ties))
+    reduce, human_ties = _FORMULAS[statistic]
+    values = to_float_array(verdicts, "verdicts")
     used = counts[:, :MISSING].sum(axis=1)
+    is_judged = ~np.isnan(values)
     if not human_ties:
+        is_judged &= values != 0.5
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
     return make_pooled_agreement(
-        reduce(counts), shape, judged_count=int((~dropped).sum()), used=used
+        reduce(counts), shape, judged_count=int(is_judged.sum()), used=used
     )
 
 
@@ -360,29 +339,14 @@ def measure_darr(
     )
 
 
-_FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
-    "tau-strict": (tau_strict, False),
-    "tau13": (tau_wmt13, False),
-    "tau14": (tau_wmt14, False),
-    "consistency": (accuracy, True),
-}
-
-
 def measure_comparisons(index: ComparisonIndex, scores: FloatArray, statistic: str) -> Measurement:
     """Measure a formula on human comparisons for a task; scores are (metrics, systems, items)."""
-    reduce, human_ties = _FORMULAS[statistic]
-    left = scores[:, index.left, index.item]
-    right = scores[:, index.right, index.item]
+    left, right = scores[:, index.left, index.item], scores[:, index.right, index.item]
     items, unit = np.unique(index.item, return_inverse=True)
     counts = count_comparisons(index.verdicts, left, right, units=unit)
+    pooled = counts.sum(axis=1)
     return Measurement(
-        agreement=count_agreement(
-            counts.sum(axis=1),
-            reduce,
-            index.verdicts,
-            human_ties=human_ties,
-            shape=left.shape[:1],
-        ),
-        replicate=sums_replicate(counts, reduce),
+        agreement=_apply_formula(statistic, pooled, index.verdicts, left.shape[:1]),
+        replicate=sums_replicate(counts, _FORMULAS[statistic][0]),
         strata=(len(items),),
     )

@@ -117,18 +117,13 @@ def count_by_severity(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
 ) -> dict[str, FloatArray]:
     """Count the errors of each severity separately; a wrong severity earns nothing."""
-    present = {
-        SEVERITY_GRADES[s.severity]
-        for spans in human
-        for s in spans
-        if s.severity in SEVERITY_GRADES
+    severities = {span.severity for spans in human for span in spans}
+    present = {SEVERITY_GRADES[name] for name in severities & {*SEVERITY_GRADES}}
+    return {
+        name: count(_select(human, "grade", grade), _select(metric, "grade", grade), lengths)
+        for grade, name in enumerate(("minor", "major"))
+        if grade in present
     }
-    names = {0: "minor", 1: "major"}
-
-    def only(sets: Sequence[Spans], grade: int) -> list[list[Span]]:
-        return [[s for s in spans if SEVERITY_GRADES.get(s.severity) == grade] for spans in sets]
-
-    return {names[g]: count(only(human, g), only(metric, g), lengths) for g in sorted(present)}
 
 
 def count_by_category(
@@ -137,14 +132,23 @@ def count_by_category(
     """Count the errors of each human category; if the metric has none, only recall matters."""
     names = {s.category for spans in human for s in spans if s.category}
     has_categories = any(s.category for spans in metric for s in spans)
-
-    def only(sets: Sequence[Spans], category: str) -> list[list[Span]]:
-        return [[s for s in spans if s.category == category] for spans in sets]
-
     return {
-        name: count(only(human, name), only(metric, name) if has_categories else metric, lengths)
+        name: count(
+            _select(human, "category", name),
+            _select(metric, "category", name) if has_categories else metric,
+            lengths,
+        )
         for name in sorted(names)
     }
+
+
+def _select(sets: Sequence[Spans], what: str, value: object) -> list[list[Span]]:
+    """Return the spans of a severity grade or of a category."""
+
+    def kind(span: Span) -> object:
+        return span.category if what == "category" else SEVERITY_GRADES.get(span.severity)
+
+    return [[span for span in spans if kind(span) == value] for spans in sets]
 
 
 def split_by_rater(error_annotations: ErrorAnnotations) -> list[tuple[Span, ...]]:
