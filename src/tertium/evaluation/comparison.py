@@ -26,14 +26,20 @@ from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
     Test,
     assign_clusters,
-    bootstrap,
     check_test_options,
-    interval,
     paired_bootstrap,
     paired_randomization,
 )
 from tertium.evaluation.reference_copies import find_reference_copies
-from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
+from tertium.evaluation.scoring import (
+    References,
+    Translations,
+    add_intervals,
+    as_testset,
+    bootstrap_systems,
+    find_intervals,
+    score,
+)
 from tertium.evaluation.system_scores import MIN_SEGMENTS, NOTE, Evaluation, MetricDict, is_caution
 from tertium.evaluation.verdicts import describe_verdict
 from tertium.meta.difference_scales import DifferenceScale
@@ -390,34 +396,26 @@ def compare_evaluation(
     check_test_options(test, alpha, resamples)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
-    all_scores = [s for metric in evaluation.metrics for s in evaluation.metric_scores(metric)]
-    samples = bootstrap(all_scores, resamples=bootstrap_resamples, seed=seed)
-    metrics = evaluation.metrics
-    by_metric = dict(zip(metrics, np.split(samples, len(metrics)), strict=True))
+    samples = bootstrap_systems(evaluation, bootstrap_resamples, seed)
     p_values, clusters = {}, {}
-    for metric in metrics:
+    for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
         if test == "bootstrap":
-            p_values[metric] = paired_bootstrap(scores, by_metric[metric])
+            p = paired_bootstrap(scores, samples[metric])
         else:
-            p_values[metric] = paired_randomization(
+            p = paired_randomization(
                 scores, resamples=count, seed=seed, baseline_only=baseline_only
             )
+        p_values[metric] = p
         clusters[metric] = (
-            [0] * len(scores)
-            if baseline_only
-            else assign_clusters(scores, p_values[metric], alpha=alpha)
+            [0] * len(p) if baseline_only else assign_clusters(scores, p, alpha=alpha)
         )
-    intervals = {
-        system: {metric: interval(by_metric[metric][n]) for metric in metrics}
-        for n, system in enumerate(evaluation.systems)
-    }
     return Comparison(
         evaluation.testset,
         evaluation.systems,
         evaluation.metrics,
         evaluation.scores,
-        intervals,
+        find_intervals(evaluation, samples),
         test=test,
         resamples=count,
         seed=seed,

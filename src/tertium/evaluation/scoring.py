@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from tertium.core.arrays import FloatArray
 from tertium.core.errors import (
     UsageError,
     short_repr,
@@ -111,11 +114,25 @@ def score_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[list[Scor
     return [[own.parts["", system] for system in testset.systems] for own in scored]
 
 
+def bootstrap_systems(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, FloatArray]:
+    """Return the scores of shared bootstrap samples by metric, (systems, resamples)."""
+    metrics = evaluation.metrics
+    all_scores = [scores for metric in metrics for scores in evaluation.metric_scores(metric)]
+    samples = bootstrap(all_scores, resamples=resamples, seed=seed)
+    return dict(zip(metrics, np.split(samples, len(metrics)), strict=True))
+
+
+def find_intervals(
+    evaluation: Evaluation, samples: Mapping[str, FloatArray]
+) -> dict[str, dict[str, Interval]]:
+    """Return the 95 % bootstrap intervals of systems by metric."""
+    return {
+        system: {metric: interval(samples[metric][n]) for metric in evaluation.metrics}
+        for n, system in enumerate(evaluation.systems)
+    }
+
+
 def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
     """Add 95 % bootstrap intervals to an evaluation, all from the same resamples."""
-    pairs = [(s, m) for s in evaluation.systems for m in evaluation.metrics]
-    samples = bootstrap([evaluation.scores[s][m] for s, m in pairs], resamples=resamples, seed=seed)
-    bounds: dict[str, dict[str, Interval]] = {system: {} for system in evaluation.systems}
-    for (system, metric), row in zip(pairs, samples, strict=True):
-        bounds[system][metric] = interval(row)
-    return replace(evaluation, intervals=bounds)
+    samples = bootstrap_systems(evaluation, resamples, seed)
+    return replace(evaluation, intervals=find_intervals(evaluation, samples))
