@@ -120,7 +120,7 @@ def count_by_severity(
     severities = {span.severity for spans in human for span in spans}
     present = {SEVERITY_GRADES[name] for name in severities & {*SEVERITY_GRADES}}
     return {
-        name: count(_select(human, "grade", grade), _select(metric, "grade", grade), lengths)
+        name: count(_select(human, _grade, grade), _select(metric, _grade, grade), lengths)
         for grade, name in enumerate(("minor", "major"))
         if grade in present
     }
@@ -134,21 +134,27 @@ def count_by_category(
     has_categories = any(s.category for spans in metric for s in spans)
     return {
         name: count(
-            _select(human, "category", name),
-            _select(metric, "category", name) if has_categories else metric,
+            _select(human, _category, name),
+            _select(metric, _category, name) if has_categories else metric,
             lengths,
         )
         for name in sorted(names)
     }
 
 
-def _select(sets: Sequence[Spans], what: str, value: object) -> list[list[Span]]:
-    """Return the spans of a severity grade or of a category."""
-
-    def kind(span: Span) -> object:
-        return span.category if what == "category" else SEVERITY_GRADES.get(span.severity)
-
+def _select(
+    sets: Sequence[Spans], kind: Callable[[Span], object], value: object
+) -> list[list[Span]]:
+    """Return the spans of one kind, such as a category."""
     return [[span for span in spans if kind(span) == value] for spans in sets]
+
+
+def _category(span: Span) -> str:
+    return span.category
+
+
+def _grade(span: Span) -> int | None:
+    return SEVERITY_GRADES.get(span.severity)
 
 
 def split_by_rater(error_annotations: ErrorAnnotations) -> list[tuple[Span, ...]]:
