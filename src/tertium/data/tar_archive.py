@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import lzma
+import shutil
 import tarfile
 import tempfile
 import zlib
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from tertium.core.atomic import PathLike
+from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,11 @@ def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
             raise DataError(
                 f"{archive}: member {member.name!r} would be written outside the folder"
             )
-        if member.isfile() or member.isdir():
-            tar.extract(member, target, filter="data")
+        content = tar.extractfile(member) if member.isfile() else None
+        if content is not None:
+            with content, open_atomic(target / name, make_folder=True, durable=False) as copy:
+                shutil.copyfileobj(content, copy)
+        elif member.isdir():
+            (target / name).mkdir(parents=True, exist_ok=True)
         else:
             logger.warning("%s: skipped %s: neither a file nor a folder", archive, member.name)
