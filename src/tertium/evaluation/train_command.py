@@ -25,7 +25,6 @@ from tertium.evaluation.training import (
     TrainingPlan,
     check_folder,
     find_trainable_class,
-    has_one_recipe,
     train,
     trainable_options,
 )
@@ -123,8 +122,6 @@ def _describe_recipes(cls: type[TrainedModel]) -> str:
     for name, recipe in cls.recipes.items():
         settings = ",".join(f"{key}={format_value(v)}" for key, v in recipe.settings.items())
         descriptions.append(f"{name}: {recipe.description}" + (f" ({settings})" * bool(settings)))
-    if has_one_recipe(cls):
-        descriptions.append(f"both are the same for {cls.name}")
     return "; ".join([*descriptions, "default: ours"])
 
 
@@ -219,8 +216,6 @@ def train_on_files(
     recipe = values.pop("recipe", RECIPE)
     plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
     check_folder(output, plan.cls, overwrite=overwrite)
-    if recipe != RECIPE and has_one_recipe(plan.cls):
-        logger.warning("%s has one recipe: %s is the same as %s", plan.cls.name, recipe, RECIPE)
     with _explain_interrupts(output):
         data = files.read_scores(files.human)
         is_blend = _combines_metrics(plan.cls)

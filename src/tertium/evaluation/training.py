@@ -180,12 +180,6 @@ def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
         raise UsageError(f"{cls.name} has no option {unknown}: leave it out (options: {flags})")
 
 
-def has_one_recipe(cls: type[TrainedModel]) -> bool:
-    """Return whether all recipes of a class have the same settings and options."""
-    first, *other_recipes = cls.recipes.values()
-    return all((r.settings, r.options) == (first.settings, first.options) for r in other_recipes)
-
-
 def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[TrainingOption]:
     """Return the training options of a class, with the defaults of a recipe."""
     return describe_options(cls.recipes[recipe].options)

@@ -103,11 +103,11 @@ class ErrorAnalysis(Result):
     @property
     def examples(self) -> dict[str, list[Segment]]:
         """Good translations that only the first metric, or only the second, rates high."""
-        rows = {part: np.flatnonzero(self.parts[part]) for part in ("only first", "only second")}
-        return {
-            part: [self.segments[n] for n in own[: self.example_count]]
-            for part, own in rows.items()
-        }
+        examples = {}
+        for part in ("only first", "only second"):
+            rows = np.flatnonzero(self.parts[part])[: self.example_count]
+            examples[part] = [self.segments[n] for n in rows]
+        return examples
 
     def records(self) -> dict[str, Any]:
         """Return all counts and the examples, for JSON."""
