@@ -108,13 +108,13 @@ def test_scores_of_another_kind_are_refused(route: Route) -> None:
 
 def test_too_few_rows_are_refused() -> None:
     few = read_judgments(make_rows(42))
-    with pytest.raises(DataError, match="too few judged rows for a precision of 0.95"):
+    with pytest.raises(DataError, match=r"too few judged rows for a precision of 0\.95"):
         fit_route(few, "chrf")
 
 
 def test_rows_of_several_pairs_are_not_counted_together() -> None:
     rows = make_rows(80) + make_rows(80, "en-cs", 2)
-    with pytest.raises(DataError, match="too few judged rows.* 100 of a language pair"):
+    with pytest.raises(DataError, match=r"too few judged rows.* 100 of a language pair"):
         fit_route(read_judged_rows([*_split(rows)]), "chrf", target_precision=0.5)
 
 

@@ -10,11 +10,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-from tertium.core.errors import MissingResourceError
+from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.options import Display, Option, Specs
 from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.core.result import Column, Listing, Table, View
-from tertium.core.specs import describe_fields, format_value, split_spec
+from tertium.core.specs import describe_fields, format_value, parse_fields, split_spec
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
 
@@ -90,7 +90,7 @@ def list_citations(
     tertium list citations bleu
     tertium list citations chrf meteor pairwise > metrics.bib
     """
-    citations = {metric: getattr(_resolve(metric)[1], "citation", "") for metric in metrics}
+    citations = {metric: getattr(_resolve_spec(metric)[1], "citation", "") for metric in metrics}
     for metric, citation in citations.items():
         if not citation:
             logger.warning("%s names no paper to cite", metric)
@@ -133,18 +133,29 @@ def _first_line(text: str | None) -> str:
     return (text or "").split("\n")[0].rstrip(".")
 
 
-def _resolve(spec: str) -> tuple[str, Any]:
-    """Return name and class of a metric or ranker, given a spec, an alias or a folder."""
+def _resolve_spec(spec: str) -> tuple[str, Any]:
+    """Return name and class of a metric or ranker; invalid fields are an error."""
+    name = _scorer_name(spec)
+    cls = resolve_scorer(name)
+    fields = parse_fields(cls, name, {} if is_model_folder(spec) else split_spec(spec)[1])
+    if fields:
+        cls(**fields)  # checks values, such as the name of a tokenizer
+    return name, cls
+
+
+def _scorer_name(spec: str) -> str:
+    """Return the name of a metric or ranker, given a spec, an alias or a folder."""
     name = spec if is_model_folder(spec) else split_spec(spec)[0]
     if is_model_folder(name):
         config = read_config(Path(name))
-        name = str(config.get("metric") or config.get("ranker"))
-    name = split_spec(ALIASES.get(name, name))[0]
-    return name, resolve_scorer(name)
+        return str(config.get("metric") or config.get("ranker"))
+    if "/" in name:
+        raise UsageError(f"{name}: not the folder of a saved metric (no config.json)")
+    return split_spec(ALIASES.get(name, name))[0]
 
 
 def _describe_metric(spec: str) -> Listing:
-    name, cls = _resolve(spec)
+    name, cls = _resolve_spec(spec)
     about, types = inspect.getdoc(cls), describe_fields(cls)
     fields = [
         {"field": field.name, "type": types[field.name], "default": format_value(field.default)}
