@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def with_context_and_suspicions(campaign: Campaign) -> Campaign:
         }
     )
     options = DisplayOptions(context_size=1, suspicions="tertium-multi")
-    return campaign.replace(items=(changed, *campaign.items[1:]), options=options)
+    return replace(campaign, id="", items=(changed, *campaign.items[1:]), options=options)
 
 
 def new_event(kind: str = "change", task: int = 0, **body: Any) -> dict[str, Any]:

@@ -369,7 +369,7 @@ def test_languages_and_directions(browser: Browser, serve: Serve) -> None:
 def test_nothing_is_wider_than_the_window(browser: Browser, serve: Serve, width: int) -> None:
     campaign = make_campaign("contrastive-esa")
     long = replace(campaign.items[0], source="x" * 300, notes="y" * 300)
-    server = serve(campaign.replace(items=(long, *campaign.items[1:])))
+    server = serve(replace(campaign, id="", items=(long, *campaign.items[1:])))
     browser.resize(width, 800)
     open_page(browser, server)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width

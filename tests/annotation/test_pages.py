@@ -13,6 +13,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2 as httpx
@@ -199,7 +200,7 @@ def test_fifty_raters_at_once(tmp_path: Path) -> None:
     texts = tuple((f"Satz {n}. " * 8, f"Sentence {n}. " * 8) for n in range(100))
     campaign = make_campaign("esa", texts=texts)
     tasks = campaign.assignments["anna"]
-    campaign = campaign.replace(raters=names, assignments=dict.fromkeys(names, tasks))
+    campaign = replace(campaign, id="", raters=names, assignments=dict.fromkeys(names, tasks))
     write_campaign(campaign, tmp_path / "campaign.json")
     command = [
         sys.executable,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ def test_bad_requests_get_one_line(connect: Callable[[Campaign], Client]) -> Non
 def test_the_manager_stops_reopens_and_extends(connect: Callable[[Campaign], Client]) -> None:
     campaign = make_campaign("esa")
     beta = tuple(Assignment(item=item.id, systems=("beta",)) for item in campaign.items)
-    client = connect(campaign.replace(assignments={**campaign.assignments, "ben": beta}))
+    client = connect(replace(campaign, id="", assignments={**campaign.assignments, "ben": beta}))
     assert client.manage("stop").json()["is_stopped"] is True
     late = submit_score(0, 50)  # was waiting in the page
     assert client.post(late) == {"saved": [late["id"]], "rejected": [], "is_stopped": True}
@@ -356,7 +357,9 @@ def test_the_manager_sees_progress_checks_and_suspicious_raters(
         rater: (*tasks, Assignment(item="check", systems=("alpha",)))
         for rater, tasks in campaign.assignments.items()
     }
-    client = connect(campaign.replace(items=(*campaign.items, check), assignments=assignments))
+    client = connect(
+        replace(campaign, id="", items=(*campaign.items, check), assignments=assignments)
+    )
     scores = [90, 70, 50, 30, 80, 60, 40, 20]
     for n, score in enumerate(scores):
         client.post(submit_score(n, score, ms=9000))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_pearmut_campaigns_keep_their_error_categories(tmp_path: Path) -> None:
 
 def test_error_categories_are_written_to_pearmut(tmp_path: Path) -> None:
     typology = (Category(name="Tone", subcategories=("Rude", "Stiff")), Category(name="Other"))
-    campaign = plan(protocol="mqm").replace(typology=typology)
+    campaign = replace(plan(protocol="mqm"), id="", typology=typology)
     write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
     info = json.loads((tmp_path / "theirs.json").read_text())["info"]
     assert info["mqm_categories"] == {"Tone": ["Rude", "Stiff"], "Other": []}

@@ -8,35 +8,56 @@ item. All random choices follow from the seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tertium.core.errors import UsageError
 from tertium.core.resampling import make_rng
-from tertium.people.campaign import SIDE_BY_SIDE_PROTOCOLS, Assignment, CampaignItem
+from tertium.people.campaign import (
+    SIDE_BY_SIDE_PROTOCOLS,
+    Assignment,
+    CampaignItem,
+    GlossaryTerm,
+    Protocol,
+)
 
 ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
 
 
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
+
+    raters: Sequence[str]
+    protocol: Protocol = "esa"
+    name: str = "campaign"
+    source_language: str = ""
+    target_language: str = ""
+    overlap: int = 1
+    common: int = 0
+    checks: int = 0
+    tutorials: bool = False
+    show_reference: bool = False
+    context_size: int = 0
+    instructions: str = ""
+    glossary: Sequence[GlossaryTerm] = ()
+    seed: int = 12345
+
+
 def assign_items(
-    items: Sequence[CampaignItem],
-    raters: Sequence[str],
-    protocol: str,
-    *,
-    overlap: int = 1,
-    common: int = 0,
-    seed: int = 12345,
+    items: Sequence[CampaignItem], settings: CampaignSettings
 ) -> dict[str, tuple[Assignment, ...]]:
     """Return the assignments of each rater; tutorials come first.
 
-    `common` items are judged by all raters, to measure agreement; the others by `overlap` raters.
     Checks are judged by the raters of their original, some time after it.
     """
+    raters, overlap, protocol = settings.raters, settings.overlap, settings.protocol
     if not 1 <= overlap <= len(raters):
         raise UsageError(
             f"{overlap} raters for each item, but {len(raters)} raters: expected 1 to {len(raters)}"
         )
-    rng = make_rng(seed, ASSIGNMENT_STREAM)
+    rng = make_rng(settings.seed, ASSIGNMENT_STREAM)
     by_document: dict[str, list[CampaignItem]] = {}
     checks: dict[str, list[CampaignItem]] = {}  # by original
     tutorials = [item for item in items if item.kind == "tutorial"]
@@ -51,7 +72,7 @@ def assign_items(
     shared = 0
     for number in rng.permutation(len(documents)):
         document = documents[number]
-        is_common = shared < common  # whole documents, until there are enough items
+        is_common = shared < settings.common  # whole documents, until there are enough items
         shared += len(document)
         by_load = sorted(raters, key=lambda name: (loads[name], rng.random()))
         for rater in by_load[: len(raters) if is_common else overlap]:
@@ -59,7 +80,7 @@ def assign_items(
             loads[rater] += sum(len(item.outputs) for item in document)
     assignments = {}
     for number, rater in enumerate(raters):
-        rng = make_rng(seed, ASSIGNMENT_STREAM, number)
+        rng = make_rng(settings.seed, ASSIGNMENT_STREAM, number)
         turns: list[Assignment] = []
         for place in rng.permutation(len(documents_of[rater])):
             turns += _show(documents_of[rater][place], protocol, rng)

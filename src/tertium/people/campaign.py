@@ -15,7 +15,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -243,10 +243,6 @@ class Campaign(Result):
     def records(self) -> Any:
         """Return the content of the campaign file."""
         return to_json(self)
-
-    def replace(self, **changes: Any) -> Campaign:
-        """Return a changed campaign, with the id of its content."""
-        return replace(self, **{"id": "", **changes})
 
 
 def hash_content(campaign: Campaign) -> str:

@@ -8,7 +8,7 @@ reference and a damaged reference, with an explanation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,7 @@ from tertium.data.records import ITEM_NAMES
 from tertium.data.testset import TestSet, check_testset
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.people.assigning import CHECK_STREAM, assign_items
+from tertium.people.assigning import CHECK_STREAM, CampaignSettings, assign_items
 from tertium.people.campaign import (
     PROTOCOL_TEXTS,
     PROTOCOLS,
@@ -30,9 +30,7 @@ from tertium.people.campaign import (
     Campaign,
     CampaignItem,
     DisplayOptions,
-    GlossaryTerm,
     Neighbor,
-    Protocol,
 )
 from tertium.people.sampling import Method, choose_segments, length_labels
 from tertium.text.language_codes import LANGUAGE_NAMES
@@ -43,26 +41,6 @@ DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
 TUTORIAL_CORRECT = "This translation is correct. {correct}"
 TUTORIAL_DAMAGED = "This translation has a serious error ({kind}). {damaged}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CampaignSettings:
-    """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
-
-    raters: Sequence[str]
-    protocol: Protocol = "esa"
-    name: str = "campaign"
-    source_language: str = ""
-    target_language: str = ""
-    overlap: int = 1
-    common: int = 0
-    checks: int = 0
-    tutorials: bool = False
-    show_reference: bool = False
-    context_size: int = 0
-    instructions: str = ""
-    glossary: Sequence[GlossaryTerm] = ()
-    seed: int = 12345
 
 
 def plan_campaign(
@@ -89,7 +67,7 @@ def plan_campaign(
     suspicions
         A metric that marks errors, which raters see marked in advance.
     **settings
-        The fields of `tertium.people.planning.CampaignSettings`: `raters` (names), `protocol`
+        The fields of `tertium.people.assigning.CampaignSettings`: `raters` (names), `protocol`
         ("da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit"), `overlap` (raters of each
         segment), `common` (segments for all raters), `checks`, `tutorials`, `show_reference`,
         `context_size`, `instructions`, `glossary`, `name`, `source_language`, `target_language`,
@@ -145,14 +123,7 @@ def plan_campaign(
         systems=tuple(testset.systems),
         items=tuple(items),
         raters=tuple(chosen.raters),
-        assignments=assign_items(
-            items,
-            chosen.raters,
-            chosen.protocol,
-            overlap=chosen.overlap,
-            common=chosen.common,
-            seed=chosen.seed,
-        ),
+        assignments=assign_items(items, chosen),
     )
 
 

@@ -362,5 +362,4 @@ def _round_size(segments: int) -> int:
     >>> [_round_size(n) for n in (7, 123, 4567)]
     [7, 120, 4600]
     """
-    digits = len(str(segments)) - 2
-    return round(segments, -digits) if digits > 0 else segments
+    return int(float(f"{segments:.2g}"))

@@ -17,9 +17,7 @@ The score of a row depends on the protocol; higher is always better:
 from __future__ import annotations
 
 import json
-import logging
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -46,13 +44,8 @@ from tertium.people.campaign import (
 from tertium.text.edit_distance import BitTable
 from tertium.text.perturbations import units
 
-logger = logging.getLogger(__name__)
-
 MAX_SCORE = 100.0
 MAX_TEXT = 20_000  # characters of a comment or an edited translation
-NO_ANSWER = "answer without a score"
-SKIPPED = "skipped by the rater"
-NOT_COUNTED = "attention check or tutorial"
 IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
 SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
 CHECK_RANGE = (-math.inf, 60.0)  # of the score of a check without an original answer
@@ -137,25 +130,15 @@ def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
-    `answers` are those about items, without attention checks and tutorials. `excluded_counts`
-    counts the other answers by reason.
+    `answers` are those about items, without attention checks and tutorials.
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
+        latest = latest_answers(answers)
+        kinds = {answer.key: check_answer(answer, campaign).kind for answer in latest}
+        complete = [answer for answer in latest if answer.is_complete(campaign.protocol)]
         self.campaign = campaign
-        self.answers: list[RaterAnswer] = []
-        self.excluded_counts: Counter[str] = Counter()
-        complete = []
-        for answer in latest_answers(answers):
-            is_complete = answer.is_complete(campaign.protocol)
-            if is_complete:
-                complete.append(answer)
-            if check_answer(answer, campaign).kind != "item":
-                self.excluded_counts[NOT_COUNTED] += 1
-            elif is_complete:
-                self.answers.append(answer)
-            else:
-                self.excluded_counts[SKIPPED if answer.skipped else NO_ANSWER] += 1
+        self.answers = [answer for answer in complete if kinds[answer.key] == "item"]
         self.scores = _score_answers(complete, campaign)
 
     def judgments(self) -> JudgmentSet:
@@ -202,7 +185,7 @@ class ScoredAnswers:
             yield row | _without_blanks(edited=answer.edited, comment=answer.comment)
 
     def write(self, path: PathLike, exclude: Sequence[str] = ()) -> None:
-        """Write the rows as JSONL, without those of some raters; log how many answers are left out.
+        """Write the rows as JSONL, without those of some raters.
 
         A new file can only be read by its owner.
         """
@@ -211,8 +194,6 @@ class ScoredAnswers:
             raise DataError(f"the campaign {self.campaign.name!r} has no complete answers yet")
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_text(path, lines, private=True)
-        for reason, count in self.excluded_counts.items():
-            logger.info("%s: answers left out: %d (%s)", path, count, reason)
 
     def count_checks(self) -> dict[str, tuple[int, int]]:
         """Return passed and answered attention checks by rater.

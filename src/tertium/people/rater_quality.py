@@ -110,12 +110,8 @@ def fit_drift(differences: FloatArray) -> tuple[float, float]:
     values = differences[~np.isnan(differences)]
     if len(values) < MIN_SHARED + 1:
         return math.nan, math.nan
-    centered = places - places.mean()
-    spread = float((centered**2).sum())
-    slope = float((centered * (values - values.mean())).sum()) / spread
-    residuals = values - values.mean() - slope * centered
-    error = math.sqrt(float((residuals**2).sum()) / (len(values) - 2) / spread)
-    return DRIFT_STEP * slope, DRIFT_STEP * error
+    (slope, _), covariance = np.polyfit(places, values, 1, cov=True)
+    return DRIFT_STEP * float(slope), DRIFT_STEP * math.sqrt(covariance[0, 0])
 
 
 def median(values: FloatArray) -> float:

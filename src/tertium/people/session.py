@@ -81,16 +81,13 @@ def bind_socket(host: str, port: int) -> socket.socket:
     """Open the socket of the server; port 0 chooses a free one."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1024)  # browsers that are faster than the server wait
+        # browsers that are faster than the server wait
+        return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}, port {port} ({error.strerror}): give another "
             "--listen HOST:PORT (port 0 chooses a free one)"
         ) from None
-    return listener
 
 
 def is_loopback(host: str) -> bool:
