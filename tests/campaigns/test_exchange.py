@@ -149,9 +149,9 @@ def test_side_by_side_campaigns_stay_side_by_side_in_pearmut(tmp_path: Path) -> 
         ({"protocol": "MQM", "mqm_categories": "input"}, "demo: mqm_categories is 'input'"),
         ({"protocol": "MQM", "mqm_severities": []}, r"mqm_severities is \[\].*neutral, minor"),
         ({"protocol": "MQM", "mqm_severities": ["Trivial"]}, "mqm_severities is .*Trivial"),
-        ({}, "demo: the campaign names no protocol"),
-        (None, "demo: the campaign names no protocol"),
-        ({"protocol": "XSTS"}, "demo: the protocol 'XSTS' of Pearmut is not known"),
+        ({}, "demo: the protocol is None, expected DA, ESA, cESA, MQM"),
+        (None, "demo: the protocol is None"),
+        ({"protocol": "XSTS"}, "demo: the protocol is 'XSTS'"),
     ],
 )
 def test_pearmut_campaigns_that_tertium_cannot_run_are_refused(

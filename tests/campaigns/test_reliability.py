@@ -10,8 +10,8 @@ from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.people.rater_agreement import agree
-from tertium.people.rating_tables import Ratings
 from tertium.people.reliability import (
+    Ratings,
     Resampler,
     Statistic,
     alpha_from_sums,

@@ -14,7 +14,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -219,19 +220,19 @@ class Campaign(Result):
     def tables(self) -> list[Table]:
         """Return what each rater judges."""
 
-        def turns(rater: str, kind: ItemKind) -> list[Assignment]:
-            assignments = self.assignments.get(rater, ())
-            return [turn for turn in assignments if self.items_by_id[turn.item].kind == kind]
+        def turns(rater: str, kind: ItemKind) -> list[tuple[str, str]]:
+            cells = [(t.item, name) for t in self.assignments.get(rater, ()) for name in t.systems]
+            return [cell for cell in cells if self.items_by_id[cell[0]].kind == kind]
 
-        def count_translations(rater: str) -> int:
-            return sum(len(turn.systems) for turn in turns(rater, "item"))
+        def count_items(rater: str, kind: ItemKind) -> int:
+            return len({name for name, _ in turns(rater, kind)})
 
         columns = [
             Column("rater", str),
-            count_column("segments", lambda rater: len({t.item for t in turns(rater, "item")})),
-            count_column("translations", count_translations),
-            count_column("checks", lambda rater: len(turns(rater, "check"))),
-            count_column("tutorials", lambda rater: len(turns(rater, "tutorial"))),
+            count_column("segments", lambda rater: count_items(rater, "item")),
+            count_column("translations", lambda rater: len(turns(rater, "item"))),
+            count_column("checks", lambda rater: count_items(rater, "check")),
+            count_column("tutorials", lambda rater: count_items(rater, "tutorial")),
         ]
         items = sum(item.kind == "item" for item in self.items)
         title = (
@@ -305,13 +306,9 @@ def _default(entry: dataclasses.Field[Any]) -> Any:
     return entry.default
 
 
-def _check_unique(names: Iterable[str], kind: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if not name.strip():
-            raise DataError(f"a {kind} has an empty name")
-        if name in seen:
-            raise DataError(f"the {kind} {name!r} occurs twice: names must be unique")
-        seen.add(name)
-    if not seen:
+def _check_unique(names: Sequence[str], kind: str) -> None:
+    if not names:
         raise DataError(f"the campaign has no {kind}s")
+    for name, count in Counter(names).items():
+        if count > 1 or not name.strip():
+            raise DataError(f"the {kind} {name!r} occurs twice or is empty: names must be unique")

@@ -12,8 +12,7 @@ from typing import Any
 
 from tertium.people.rater_answers import ScoredAnswers
 from tertium.people.rater_quality import RaterQuality, describe_raters, median
-from tertium.people.rating_tables import Ratings
-from tertium.people.reliability import krippendorff_alpha
+from tertium.people.reliability import Ratings, krippendorff_alpha
 from tertium.people.state import CampaignState, RaterState
 
 MIN_ANSWERS = 5  # before a rater is called suspicious

@@ -118,16 +118,13 @@ def _read_protocol(info: Mapping[str, Any], where: str) -> Protocol:
             "score from 0 to 100: run the campaign in Pearmut, or give --protocol to collect that "
             "score instead"
         )
-    name = info.get("protocol")
-    if name is None:
-        raise DataError(
-            f"{where}: the campaign names no protocol, and versions of Pearmut take different ones "
-            "(ESA or cESA): give --protocol"
-        )
-    for protocol, pearmut_name in NAMES.items():
-        if name == pearmut_name:
+    for protocol, name in NAMES.items():
+        if name == info.get("protocol"):
             return protocol
-    raise DataError(f"{where}: the protocol {name!r} of Pearmut is not known: give --protocol")
+    raise DataError(
+        f"{where}: the protocol is {short_repr(info.get('protocol'))}, expected "
+        f"{', '.join(NAMES.values())}: give --protocol"
+    )
 
 
 def _read_typology(info: Mapping[str, Any], where: str) -> tuple[Category, ...]:
@@ -179,13 +176,12 @@ def _read_tasks(data: Any, info: Mapping[str, Any]) -> dict[str, list[Any]]:
     users = info.get("users")
     names = users if isinstance(users, list) else []
     names = [str(u.get("user_id", u) if isinstance(u, Mapping) else u) for u in names]
-    is_shared = info.get("assignment", SHARED[0]) in SHARED
+    if info.get("assignment", SHARED[0]) not in SHARED:
+        names += [f"rater-{n + 1}" for n in range(len(names), len(data))]
+        return dict(zip(names, data, strict=False))
     size = users if isinstance(users, int) else max(1, len(names))
-    size = size if is_shared else len(data)
-    names += [f"rater-{n + 1}" for n in range(len(names), size)]
-    if is_shared:
-        return {name: data[n::size] for n, name in enumerate(names)}
-    return dict(zip(names, data, strict=False))
+    names = names or [f"rater-{n + 1}" for n in range(size)]
+    return {name: data[n::size] for n, name in enumerate(names)}
 
 
 def _read_document(document: Any, default: str, where: str) -> Iterator[CampaignItem]:

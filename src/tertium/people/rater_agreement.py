@@ -20,8 +20,13 @@ from tertium.data.judgments import JudgmentSet
 from tertium.people.campaign import is_campaign_file, read_campaign
 from tertium.people.rater_answers import ScoredAnswers, read_answers
 from tertium.people.rater_quality import RaterQuality, describe_raters
-from tertium.people.rating_tables import Ratings
-from tertium.people.reliability import CEILING, Statistic, krippendorff_alpha, measure_agreement
+from tertium.people.reliability import (
+    CEILING,
+    Ratings,
+    Statistic,
+    krippendorff_alpha,
+    measure_agreement,
+)
 from tertium.people.session import AnnotationSession, default_database
 from tertium.people.system_ratings import (
     Scorecard,
@@ -170,13 +175,8 @@ class RaterStudy(Result):
             *_interval_columns(1),
             count_column("words"),
         ]
-        for severity in SEVERITIES:
-
-            def count(card: Scorecard, severity: str = severity) -> int:
-                return card.errors.get(severity, 0)
-
-            if any(map(count, self.scorecards)):
-                columns.append(count_column(severity, count))
+        marked = {severity for card in self.scorecards for severity in card.errors}
+        columns += [_severity_column(name) for name in SEVERITIES if name in marked]
         if any(card.passed is not None for card in self.scorecards):
             columns.append(
                 Column(
@@ -224,6 +224,10 @@ def _interval_columns(decimals: int) -> list[Column]:
 
     interval = Column("95 % interval", text, 0, text=lambda row, _: text(row) or "–")
     return [interval, *bound_columns("", attrgetter("low", "high"))]
+
+
+def _severity_column(severity: str) -> Column:
+    return count_column(severity, lambda card: card.errors.get(severity, 0))
 
 
 def _format_drift(rater: RaterQuality, decimals: int) -> str:

@@ -19,8 +19,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, nan_mean
 from tertium.meta.correlation import correlate
-from tertium.people.rating_tables import Ratings
-from tertium.people.reliability import MIN_SHARED, krippendorff_alpha
+from tertium.people.reliability import MIN_SHARED, Ratings, krippendorff_alpha
 
 MIN_AGREEMENT = 0.2  # Pearson's r with the other raters
 MIN_ALPHA_GAIN = 0.02

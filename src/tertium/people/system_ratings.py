@@ -24,7 +24,7 @@ from tertium.core.resampling import (
 )
 from tertium.core.spans import MQM_WEIGHTS, error_weight
 from tertium.meta.pairwise import kendall_b
-from tertium.people.rating_tables import Ratings
+from tertium.people.reliability import Ratings
 from tertium.text.perturbations import units
 
 PER_WORDS = 1000
