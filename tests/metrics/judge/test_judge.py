@@ -727,11 +727,11 @@ def test_calls_of_other_toolkits_work_with_a_judge(server: FakeServer, usage: Us
 def test_the_plan_counts_requests_without_sending_any(server: FakeServer, usage: Usage) -> None:
     JUDGE.score(SEGMENTS[:2])
     plan = JUDGE.plan([*SEGMENTS, *SEGMENTS, Segment("", "leer")])
-    assert (plan.questions, plan.requests) == (12, 10)
+    assert (plan["answers"], plan["requests"]) == (12, 10)
     assert len(server.requests) == 2
-    assert plan.prompt_tokens > 10 * PROMPT_TOKENS / 2
-    (record,) = RequestPlans((plan,), (1.0, 0.0)).tables()[0].records()
-    assert record["cost"] == pytest.approx(plan.prompt_tokens / 1e6)
+    assert plan["input tokens"] > 10 * PROMPT_TOKENS / 2
+    (record,) = RequestPlans([plan], (1.0, 0.0)).tables()[0].records()
+    assert record["cost"] == pytest.approx(plan["input tokens"] / 1e6)
 
 
 def test_a_judge_works_inside_a_running_event_loop(server: FakeServer, usage: Usage) -> None:

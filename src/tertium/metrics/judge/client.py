@@ -120,6 +120,10 @@ class JudgeClient:
     has_answers: bool = False
     stop_error: JudgeServerError | None = None
 
+    def __post_init__(self) -> None:
+        self.url = server_url(self.run.server)
+        self.headers = request_headers()
+
     def ask(self, questions: Sequence[Question], on_outcome: OnOutcome) -> None:
         """Ask all questions; `on_outcome` gets each answer or failure as it arrives.
 
@@ -140,8 +144,6 @@ class JudgeClient:
     async def _ask(self, questions: Sequence[Question], on_outcome: OnOutcome) -> None:
         import httpx2
 
-        self.url = server_url(self.run.server)
-        self.headers = request_headers()
         server, waiting = self.run.server, iter(questions)
         context = httpx2.create_ssl_context(trust_env=server.use_proxy)
 

@@ -39,7 +39,6 @@ from tertium.metrics.judge.client import (
     Question,
     is_model_name,
     read_url,
-    server_url,
 )
 from tertium.metrics.judge.judge_answers import (
     PROTOCOLS,
@@ -56,7 +55,7 @@ from tertium.metrics.judge.judge_run import (
     token_cost,
 )
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
-from tertium.metrics.judge.server_options import RequestPlan, estimate_tokens
+from tertium.metrics.judge.server_options import estimate_tokens
 from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import parse_language_pair
 
@@ -284,7 +283,7 @@ class Judge(Metric):
             reasons=result.reasons(),
         )
 
-    def plan(self, segments: Sequence[Segment]) -> RequestPlan:
+    def plan(self, segments: Sequence[Segment]) -> dict[str, Any]:
         """Count the requests that scoring would send, and estimate their tokens."""
         self.check(segments)
         distinct, _ = distinct_segments(segments)
@@ -297,13 +296,14 @@ class Judge(Metric):
             prompt_tokens += schema
             for message in payload["messages"]:
                 prompt_tokens += estimate_tokens(message["content"]) + MESSAGE_TOKENS
-        return RequestPlan(
-            metric=self.spec,
-            questions=len(questions),
-            requests=len(payloads),
-            prompt_tokens=prompt_tokens,
-            completion_tokens=self._protocol.answer_tokens * len(payloads),
-        )
+        return {
+            "metric": self.spec,
+            "answers": len(questions),
+            "cached": len(cached),
+            "requests": len(payloads),
+            "input tokens": prompt_tokens,
+            "output tokens": self._protocol.answer_tokens * len(payloads),
+        }
 
     def _texts(self, segment: Segment) -> dict[str, Any]:
         """Return the texts of a segment that the judge reads."""
@@ -367,11 +367,10 @@ class Judge(Metric):
         ]
         if ask != "none":
             answered = {zlib.crc32(r.key.encode()): bool(r.passes) for r in results if r.key}
-            run.note_answers(self._coverage_key, answered)
+            run.usage.answered.setdefault(self._coverage_key, {}).update(answered)
         return results
 
     def _ask(self, questions: Sequence[Question], run: JudgeRun) -> None:
-        server_url(run.server)  # fail before a progress bar is shown
         client = JudgeClient(run=run, protocol=self._protocol, retries=self.retries)
         with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
 

@@ -268,14 +268,8 @@ class JudgeRun:
     budget: Any
     usage: Usage = field(default_factory=Usage)
 
-    def note_answers(self, judge: tuple[str, float], answered: dict[int, bool]) -> None:
-        """Note which questions of a judge have a valid answer."""
-        if self is not _DEFAULT:  # which has no end
-            self.usage.answered.setdefault(judge, {}).update(answered)
 
-
-_DEFAULT = JudgeRun(JudgeConnection(), Budget())
-_current: ContextVar[JudgeRun] = ContextVar("judge_run", default=_DEFAULT)
+_current = ContextVar("judge_run", default=JudgeRun(JudgeConnection(), Budget()))  # noqa: B039
 
 
 def current_run() -> JudgeRun:

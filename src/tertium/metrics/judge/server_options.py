@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from tertium.core.errors import UsageError
@@ -33,9 +34,9 @@ class JudgeServer(JudgeConnection):
         """End the command with the requests that it would send, if this is a dry run."""
         if self.dry_run:
             plans = [plan for testset, metrics in sets for plan in self._plan(testset, metrics)]
-            raise EarlyResult(RequestPlans(tuple(plans), self.price))
+            raise EarlyResult(RequestPlans(plans, self.price))
 
-    def _plan(self, testset: TestSet, metrics: Sequence[Metric]) -> Iterator[RequestPlan]:
+    def _plan(self, testset: TestSet, metrics: Sequence[Metric]) -> Iterator[dict[str, Any]]:
         members: list[Any] = [member for m in metrics for member in getattr(m, "parts", (m,))]
         judges = [metric for metric in members if hasattr(metric, "plan")]
         if not judges:
@@ -47,41 +48,23 @@ class JudgeServer(JudgeConnection):
             yield judge.plan(segments)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestPlan:
-    """Requests that a judge would send, with estimated tokens; cached answers cost nothing."""
-
-    metric: str
-    questions: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-
-
 @dataclass(frozen=True)
 class RequestPlans(Result):
-    """The requests that judges would send."""
+    """The requests that judges would send, with estimated tokens; cached answers cost nothing."""
 
-    plans: tuple[RequestPlan, ...]
+    plans: Sequence[Mapping[str, Any]]
     price: Price | None = None
 
     def tables(self) -> list[Table]:
         """Return one row per judge, with its cost if prices are known."""
-        columns = [
-            Column("metric", lambda plan: plan.metric),
-            Column("answers", lambda plan: plan.questions, 0),
-            Column("cached", lambda plan: plan.questions - plan.requests, 0),
-            Column("requests", lambda plan: plan.requests, 0),
-            Column("input tokens", lambda plan: plan.prompt_tokens, 0),
-            Column("output tokens", lambda plan: plan.completion_tokens, 0),
-        ]
+        columns = [Column(name, itemgetter(name), 0) for name in self.plans[0]]
         if self.price is not None:
             columns.append(Column("cost", self._cost, 4))
         notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
         return [Table(columns, self.plans, notes=notes)]
 
-    def _cost(self, plan: RequestPlan) -> float:
-        return token_cost(plan.prompt_tokens, plan.completion_tokens, self.price)
+    def _cost(self, plan: Mapping[str, Any]) -> float:
+        return token_cost(plan["input tokens"], plan["output tokens"], self.price)
 
     def records(self) -> Any:
         """Return the requests of each judge; of a single one as a dictionary."""
