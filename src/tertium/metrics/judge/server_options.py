@@ -57,7 +57,9 @@ class RequestPlans(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per judge, with its cost if prices are known."""
-        columns = [Column(name, itemgetter(name), 0) for name in self.plans[0]]
+        name, *counts = self.plans[0]
+        columns = [Column(name, itemgetter(name))]
+        columns += [Column(count, itemgetter(count), 0) for count in counts]
         if self.price is not None:
             columns.append(Column("cost", self._cost, 4))
         notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
