@@ -14,7 +14,7 @@ from tertium.checks.check import PairSettings, Term
 from tertium.checks.terminology import CONSISTENCY
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.core.schema import read_dataclass
-from tertium.core.spans import SEVERITIES, Severity
+from tertium.core.spans import Severity
 from tertium.data.tables import read_table
 from tertium.data.text_files import read_lines
 from tertium.data.toml_tables import read_toml
@@ -48,9 +48,6 @@ class CheckSettings:
         for name in (*self.select, *self.ignore, *self.severity, *self.suppress):
             if name not in CHECK_IDS:
                 raise UnknownNameError("check", name, CHECK_IDS)
-        for severity in self.severity.values():
-            if severity not in SEVERITIES:
-                raise UnknownNameError("severity", severity, SEVERITIES)
         if self.max_length < 0:
             raise UsageError(f"max_length is {self.max_length}: expected 0 (no limit) or more")
 

@@ -121,7 +121,6 @@ def find_loops(pair: TranslationPair) -> Iterator[Finding]:
             unit = text[loop[0] : loop[1]][:30].strip()
             yield "hypothesis", *loop, f"{unit!r} repeats the same text"
             return
-    return
 
 
 def _repeats_evenly(words: list[str]) -> bool:

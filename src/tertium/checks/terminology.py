@@ -115,11 +115,8 @@ def find_identifier_errors(pair: TranslationPair) -> Iterator[Finding]:
     """Identifiers such as H5N1, iPhone or max_size are copied."""
     if IDENTIFIER_HINT.search(pair.source) is None:
         return
-    matches = [m for m in IDENTIFIER.finditer(pair.source) if m[0] not in pair.hypothesis]
-    if not matches:
-        return
     target = pair.hypothesis.casefold()
-    for match in matches:
+    for match in IDENTIFIER.finditer(pair.source):
         if not any(form in target for form in _written_forms(match[0].casefold())):
             yield "source", *match.span(), f"{match[0]} is not in the translation"
 
