@@ -45,7 +45,6 @@ from tertium.metrics.heads.networks import PairNetwork, make_network
 from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
 from tertium.models.training_examples import (
     ComparedPairs,
-    Pairs,
     ScoredPairs,
     TextIds,
     average_pearson,
@@ -287,7 +286,7 @@ def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
     return {**averages, "pearson": pearson, "tau": tau}
 
 
-def score_pairs(corpus: Corpus, network: PairNetwork, pairs: Pairs) -> Any:
+def score_pairs(corpus: Corpus, network: PairNetwork, pairs: Any) -> Any:
     return all_scores(network, corpus.states, pairs)
 
 

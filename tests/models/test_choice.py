@@ -54,6 +54,6 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
     assert (left == right).sum() > 10
     table: dict[str, int] = {}
     data = number_compared_pairs([demo], "reference", table)
-    pairs = np.array([scores[list(table)[n]] for n in data.pairs.hypotheses])
+    pairs = np.array([scores[list(table)[n]] for n in data.pairs[:, 0]])
     tau = strict_tau(pairs, data.better, data.worse, data.weights)
     assert tau == pytest.approx(float(kendall_strict(demo.verdicts, left, right)))

@@ -46,11 +46,11 @@ def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
     table: dict[str, int] = {}
     data = number_compared_pairs([rankings()], "reference", table)
     weights = {
-        (list(table)[data.pairs.hypotheses[b]], list(table)[data.pairs.hypotheses[w]]): n
+        (list(table)[data.pairs[b, 0]], list(table)[data.pairs[w, 0]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
     }
     assert weights == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
-    assert [list(table)[n] for n in data.pairs.compared[:, 0]] == ["r one"] * 2 + ["r two"] * 2
+    assert [list(table)[n] for n in data.pairs[:, 1]] == ["r one"] * 2 + ["r two"] * 2
     assert len(data) == 2
     assert data.starts.tolist() == [0, 2, 3]
 
@@ -60,7 +60,7 @@ def test_a_batch_of_items_holds_their_comparisons() -> None:
     data = number_compared_pairs([rankings(), rankings()], "reference", table)
     assert len(data) == 4  # equal items of two sets stay separate
     batch = select_comparisons(data, np.array([3, 0]))
-    better = [list(table)[batch.pairs.hypotheses[n]] for n in batch.better]
+    better = [list(table)[batch.pairs[n, 0]] for n in batch.better]
     assert sorted(better) == ["a one", "c two"]
     assert len(batch.pairs) == 4
     assert batch.weights.sum() == 3  # comparisons of a text with itself are not used

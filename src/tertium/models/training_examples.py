@@ -25,24 +25,13 @@ TextIds = dict[str, int]  # distinct texts and their numbers, in order of first 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pairs:
-    """Pairs of texts as text ids: `hypotheses` (pairs,), `compared` (pairs, sides)."""
-
-    hypotheses: IntArray
-    compared: IntArray
-
-    def __len__(self) -> int:
-        return len(self.hypotheses)
-
-    def take(self, rows: IntArray) -> Pairs:
-        return Pairs(hypotheses=self.hypotheses[rows], compared=self.compared[rows])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ScoredPairs:
-    """Pairs with a human score each, (pairs,)."""
+    """Pairs of texts with a human score each, (pairs,).
 
-    pairs: Pairs
+    `pairs` (pairs, 1 + sides) has the numbers of the hypothesis and of what it is compared with.
+    """
+
+    pairs: IntArray
     targets: FloatArray
 
     def __len__(self) -> int:
@@ -50,20 +39,28 @@ class ScoredPairs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ComparedPairs:
-    """Pairs and human preferences among them.
+class Comparisons:
+    """Human preferences among pairs of texts (pairs, 1 + sides).
 
-    `items` (pairs,) is the item of each pair. Pair `better[k]` was preferred to `worse[k]` by
-    `weights[k]` raters, all (comparisons,). The comparisons of an item are contiguous, from
+    Pair `better[k]` was preferred to `worse[k]` by `weights[k]` raters, all (comparisons,).
+    """
+
+    pairs: IntArray
+    better: IntArray
+    worse: IntArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedPairs(Comparisons):
+    """Human preferences by item.
+
+    `items` (pairs,) is the item of each pair. The comparisons of an item are contiguous, from
     `starts[item]` to `starts[item + 1]`. If both systems produced the same text, `better[k]` equals
     `worse[k]`: there is nothing to learn, but the tie counts as an error in strict tau.
     """
 
-    pairs: Pairs
     items: IntArray
-    better: IntArray
-    worse: IntArray
-    weights: FloatArray
     starts: IntArray
 
     def __len__(self) -> int:
@@ -72,64 +69,53 @@ class ComparedPairs:
 
 def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextIds) -> ScoredPairs:
     """Pair every judged translation with each of its references, with its human score."""
-    hypotheses, compared, targets = [], [], []
+    pairs, targets = [], []
     for judgment in (j for judgment_set in sets for j in judgment_set.judgments):
         for texts in judgment.segment.comparison_texts(against):
-            hypotheses.append(table.setdefault(judgment.segment.hypothesis, len(table)))
-            compared.append([table.setdefault(text, len(table)) for text in texts])
+            pair = (judgment.segment.hypothesis, *texts)
+            pairs.append([table.setdefault(text, len(table)) for text in pair])
             targets.append(judgment.score)
-    values = np.array(targets, dtype=np.float64)
-    return ScoredPairs(pairs=_pairs(hypotheses, compared), targets=check_targets(values))
+    values = check_targets(np.array(targets, dtype=np.float64))
+    return ScoredPairs(pairs=np.array(pairs, dtype=np.int64), targets=values)
 
 
 def number_compared_pairs(sets: Iterable[RankingSet], against: str, ids: TextIds) -> ComparedPairs:
     """Number the comparisons without ties; equal comparisons are merged and weighted."""
-    places: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    places: dict[tuple[int, ...], int] = {}  # of each item and its pair
     better, worse, items = [], [], 0
     for one in (rankings.without_ties() for rankings in sets):
         rows: list[list[int]] = [[] for _ in one.segments]
         for n in np.flatnonzero(one.compared_mask):
             segment, item = one.segments[n], items + int(one.item_indices[n])
             for texts in segment.comparison_texts(against):
-                own, *compared = (
-                    ids.setdefault(text, len(ids)) for text in (segment.hypothesis, *texts)
-                )
-                key = item, own, tuple(compared)
-                rows[n].append(places.setdefault(key, len(places)))
+                pair = [ids.setdefault(text, len(ids)) for text in (segment.hypothesis, *texts)]
+                rows[n].append(places.setdefault((item, *pair), len(places)))
         items += len(one.items)
         for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):
             winner, loser = (left, right) if verdict > 0.5 else (right, left)
             better += rows[winner]
             worse += rows[loser]
-    return _merge_comparisons(list(places), np.array(better, np.int64), np.array(worse, np.int64))
+    keys = np.array(list(places), dtype=np.int64)
+    return _merge_comparisons(keys, np.array(better, np.int64), np.array(worse, np.int64))
 
 
-def _merge_comparisons(
-    keys: Sequence[tuple[int, int, tuple[int, ...]]], better: IntArray, worse: IntArray
-) -> ComparedPairs:
+def _merge_comparisons(keys: IntArray, better: IntArray, worse: IntArray) -> ComparedPairs:
     """Renumber items consecutively and merge repeated comparisons."""
     if not (better != worse).any():
         raise DataError(
             "no training data: every comparison is a tie or compares a text with itself"
         )
-    _, items = np.unique([key[0] for key in keys], return_inverse=True)
+    _, items = np.unique(keys[:, 0], return_inverse=True)
     code = (items[better] * len(keys) + better) * len(keys) + worse
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     starts = np.searchsorted(items[better[first]], np.arange(items.max() + 2))
     return ComparedPairs(
-        pairs=_pairs([key[1] for key in keys], [list(key[2]) for key in keys]),
+        pairs=keys[:, 1:],
         items=items.astype(np.int64),
         better=better[first],
         worse=worse[first],
         weights=counts.astype(np.float64),
         starts=starts.astype(np.int64),
-    )
-
-
-def _pairs(hypotheses: Sequence[int], compared: Sequence[Sequence[int]]) -> Pairs:
-    return Pairs(
-        hypotheses=np.array(hypotheses, dtype=np.int64),
-        compared=np.array(compared, dtype=np.int64).reshape(len(hypotheses), -1),
     )
 
 
@@ -155,24 +141,14 @@ def shuffle_into_batches(
             yield batches[number]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparedBatch:
-    """Pairs and comparisons of some items; `better` and `worse` are rows of `pairs`."""
-
-    pairs: Pairs
-    better: IntArray
-    worse: IntArray
-    weights: FloatArray
-
-
-def select_comparisons(data: ComparedPairs, items: IntArray) -> ComparedBatch:
+def select_comparisons(data: ComparedPairs, items: IntArray) -> Comparisons:
     """Select the comparisons of two different texts of some items, with each pair once."""
     rows = expand_ranges(data.starts[items], data.starts[items + 1])
     rows = rows[data.better[rows] != data.worse[rows]]
     ends = np.concatenate([data.better[rows], data.worse[rows]])
     used, where = np.unique(ends, return_inverse=True)
-    return ComparedBatch(
-        pairs=data.pairs.take(used),
+    return Comparisons(
+        pairs=data.pairs[used],
         better=where[: len(rows)],
         worse=where[len(rows) :],
         weights=data.weights[rows],
@@ -186,9 +162,9 @@ def longest_per_item(data: ComparedPairs, lengths: IntArray) -> IntArray:
     return sizes
 
 
-def longest_per_pair(pairs: Pairs, lengths: IntArray) -> IntArray:
+def longest_per_pair(pairs: IntArray, lengths: IntArray) -> IntArray:
     """Return the length of the longest text of each pair, (pairs,)."""
-    longest: IntArray = np.maximum(lengths[pairs.hypotheses], lengths[pairs.compared].max(axis=1))
+    longest: IntArray = lengths[pairs].max(axis=1)
     return longest
 
 

@@ -30,9 +30,8 @@ from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoin
 from tertium.models.trained_model import SNAPSHOT
 from tertium.models.training_data import TrainingSets
 from tertium.models.training_examples import (
-    ComparedBatch,
     ComparedPairs,
-    Pairs,
+    Comparisons,
     ScoredPairs,
     TextIds,
     average_pearson,
@@ -92,7 +91,7 @@ class HeadTraining:
         targets = torch.from_numpy(data.targets).float().to(regressor.centre.device)
 
         def compute_loss(rows: IntArray) -> Tensor:
-            scores = pair_scores(self.network, self.states, data.pairs.take(rows))
+            scores = pair_scores(self.network, self.states, data.pairs[rows])
             return ((scores - targets[torch.from_numpy(rows)]) ** 2).mean() / spread**2
 
         return Steps(compute_loss, lambda rng: shuffle_into_batches(sizes, options.batch_size, rng))
@@ -104,7 +103,7 @@ class HeadTraining:
         usable = np.flatnonzero(has_decided_comparisons(data))
         sizes = longest_per_item(data, self.states.lengths)[usable]
 
-        def compute_loss(batch: ComparedBatch) -> Tensor:
+        def compute_loss(batch: Comparisons) -> Tensor:
             scores = pair_scores(self.network, self.states, batch.pairs)
             better, worse, weights = (
                 torch.from_numpy(part).to(scores.device)
@@ -112,7 +111,7 @@ class HeadTraining:
             )
             return pairwise_loss(scores, better, worse, weights, loss)
 
-        def batches(rng: np.random.Generator) -> Iterator[ComparedBatch]:
+        def batches(rng: np.random.Generator) -> Iterator[Comparisons]:
             for items in shuffle_into_batches(sizes, options.batch_size, rng):
                 yield select_comparisons(data, usable[items])
 
@@ -122,28 +121,26 @@ class HeadTraining:
 def join_steps(scores: Steps, comparisons: Steps) -> Steps:
     """Sum the losses of a batch of scores (repeated as needed) and of comparisons in every step."""
 
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, ComparedBatch]]:
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, Comparisons]]:
         rounds = itertools.chain.from_iterable(scores.make_batches(rng) for _ in itertools.count())
         return zip(rounds, comparisons.make_batches(rng), strict=False)
 
-    def compute_loss(batch: tuple[IntArray, ComparedBatch]) -> Tensor:
+    def compute_loss(batch: tuple[IntArray, Comparisons]) -> Tensor:
         return scores.compute_loss(batch[0]) + comparisons.compute_loss(batch[1])
 
     return Steps(compute_loss, batches)
 
 
-def pair_scores(network: PairNetwork, states: States, pairs: Pairs) -> Tensor:
+def pair_scores(network: PairNetwork, states: States, pairs: IntArray) -> Tensor:
     """Score numbered pairs, (pairs,); each text is encoded once."""
-    used, inverse = np.unique(
-        np.concatenate([pairs.hypotheses[:, None], pairs.compared], axis=1), return_inverse=True
-    )
+    used, inverse = np.unique(pairs, return_inverse=True)
     rows = torch.from_numpy(inverse.reshape(len(pairs), -1))  # (pairs, 1 + sides)
     texts = network.encode(states(used))
     compared = [texts.take(rows[:, side]) for side in range(1, rows.shape[1])]
     return network.score(texts.take(rows[:, 0]), compared)
 
 
-def all_scores(network: PairNetwork, states: States, pairs: Pairs) -> FloatArray:
+def all_scores(network: PairNetwork, states: States, pairs: IntArray) -> FloatArray:
     """Score any number of pairs without gradients, in batches of similar length, (pairs,)."""
     result = np.zeros(len(pairs))
     order = np.argsort(longest_per_pair(pairs, states.lengths), kind="stable")
@@ -151,7 +148,7 @@ def all_scores(network: PairNetwork, states: States, pairs: Pairs) -> FloatArray
     with torch.inference_mode():
         for start in range(0, len(order), EVALUATION_BATCH):
             rows = order[start : start + EVALUATION_BATCH]
-            result[rows] = pair_scores(network, states, pairs.take(rows)).float().cpu().numpy()
+            result[rows] = pair_scores(network, states, pairs[rows]).float().cpu().numpy()
     return result
 
 
@@ -305,7 +302,6 @@ def _identity(
         digest.update(json.dumps(side.groups).encode())
         for data in (side.scored, side.compared):
             digest.update(b"without" if data is None else b"with")
-            fields = {**vars(data), **vars(data.pairs)} if data is not None else {}
-            for value in fields.values():
-                digest.update(value.tobytes() if isinstance(value, np.ndarray) else b"")
+            for array in vars(data).values() if data is not None else ():
+                digest.update(array.tobytes())
     return digest.hexdigest()
