@@ -23,8 +23,8 @@ from tests.metrics.judge.fake_server import (
 )
 
 from tertium.cli import main
+from tertium.metrics.base.judge_run import format_cost
 from tertium.metrics.judge import client
-from tertium.metrics.judge.judge_run import format_cost
 
 pytest.importorskip("httpx2")
 SECRET = "sk-test-0123456789"  # not a key of any server

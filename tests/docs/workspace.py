@@ -24,7 +24,7 @@ from tests.docs.pages import ROOT
 from tertium.cli import find_command, load_command, main
 from tertium.cli.arguments import build_values, parameter_types
 from tertium.core.errors import UsageError
-from tertium.metrics.judge import judge_run
+from tertium.metrics.base import judge_run
 
 EXAMPLES = ROOT / "examples"
 ALIASES = {

@@ -31,7 +31,7 @@ def _show_progress() -> Iterator[None]:
     )
     from rich.text import Text
 
-    from tertium.metrics.judge.judge_run import current_run, format_cost
+    from tertium.metrics.base.judge_run import current_run, format_cost
 
     budget = current_run().budget
 

@@ -12,8 +12,8 @@ from tertium.corpus.corpus_run import score_corpus
 from tertium.corpus.summary import CorpusSummary
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import LanguageOptions
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.judge_run import JudgeConnection
 
 
 @dataclass(frozen=True, kw_only=True)

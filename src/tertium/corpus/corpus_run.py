@@ -36,12 +36,11 @@ from tertium.corpus.summary import BAD, CorpusSummary, Tally
 from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.evaluation.rows import Row, score_rows
-from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors
+from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors, min_coverage
+from tertium.metrics.base.judge_run import BudgetError, current_run, has_enough_answers
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import format_signature
-from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.judge_run import BudgetError, current_run, has_enough_answers
 from tertium.models.trained_model import TrainedModel
 from tertium.version import __version__
 
@@ -250,13 +249,12 @@ def _score_parts(
 def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:
     """Remove the mean of each judge that has too few valid answers."""
     for metric in metrics:
-        if isinstance(metric, Judge):
-            tally = total.metrics[metric.spec]
-            rows = tally.count + tally.missing
-            if not has_enough_answers(tally.count, rows, metric.min_coverage):
-                key = (metric.spec, metric.min_coverage)
-                current_run().usage.too_few[key] = (tally.count, rows)
-                tally.total = math.nan
+        required = min_coverage(metric)
+        tally = total.metrics[metric.spec]
+        rows = tally.count + tally.missing
+        if required is not None and not has_enough_answers(tally.count, rows, required):
+            current_run().usage.too_few[metric.spec, required] = (tally.count, rows)
+            tally.total = math.nan
 
 
 def _describe(

@@ -25,8 +25,8 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import score
 from tertium.files.text_inputs import InputFiles, column_names
-from tertium.metrics.judge.judge_run import current_run
-from tertium.metrics.judge.server_options import JudgeServer
+from tertium.metrics.base.judge_options import JudgeServer
+from tertium.metrics.base.judge_run import current_run
 
 Rules = Annotated[tuple[str, ...], Option(metavar="NAME=X")]
 

@@ -12,7 +12,7 @@ from tertium.decide.routing import RoutedTranslations, apply_route
 from tertium.evaluation.judged import HumanInputs
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import InputFiles
-from tertium.metrics.judge.judge_run import JudgeConnection
+from tertium.metrics.base.judge_run import JudgeConnection
 
 Share = Annotated[float, Option(metavar="P")]
 

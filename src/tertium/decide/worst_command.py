@@ -9,7 +9,7 @@ from tertium.core.options import Compute, InFiles, Option
 from tertium.decide.worst import WorstSegments, worst
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.files.text_inputs import InputFiles
-from tertium.metrics.judge.server_options import JudgeServer
+from tertium.metrics.base.judge_options import JudgeServer
 
 
 def parse_limit(text: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.files.text_inputs import InputFiles
-from tertium.metrics.judge.server_options import JudgeServer
+from tertium.metrics.base.judge_options import JudgeServer
 
 COMPARISON_FILES = {"results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".csv", ".parquet"))}
 

@@ -13,9 +13,9 @@ from tertium.evaluation.explaining import explain
 from tertium.evaluation.metric_choice import load_scorer
 from tertium.files.text_inputs import STDIN, InputFiles
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
-from tertium.metrics.judge.judge_run import JudgeConnection
 
 MetricName = Annotated[
     str | None, Option("-m", "--metrics", "--model", metavar="METRIC", group="Metrics")

@@ -12,8 +12,8 @@ from tertium.data.tables import missing_to_null
 from tertium.evaluation.metric_choice import load_scorer, target_texts
 from tertium.evaluation.ranking import RankedCandidates, rank, recommend_ranker, rerank
 from tertium.files.text_inputs import InputFiles
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.judge.judge_run import JudgeConnection
 
 RankerName = Annotated[
     str | None, Option("-m", "--metrics", "--model", metavar="RANKER", group="Metrics")

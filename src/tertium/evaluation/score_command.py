@@ -17,8 +17,8 @@ from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import InputFiles, WriteBack
 from tertium.metrics.base.capabilities import can_mark_errors
+from tertium.metrics.base.judge_options import JudgeServer
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.server_options import JudgeServer
 
 SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
 SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")

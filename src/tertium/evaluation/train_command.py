@@ -28,7 +28,7 @@ from tertium.evaluation.training import (
     train,
     trainable_options,
 )
-from tertium.metrics.judge.judge_run import JudgeConnection
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_options import Epoch, TrainingOption
 

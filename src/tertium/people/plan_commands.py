@@ -13,7 +13,7 @@ from tertium.core.options import Compute, FileKind, InFile, Names, Option, OutFi
 from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
-from tertium.metrics.judge.judge_run import JudgeConnection
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.people.campaign import Campaign, GlossaryTerm, Protocol
 from tertium.people.pearmut import read_any_campaign, write_any_campaign
 from tertium.people.planning import plan_campaign

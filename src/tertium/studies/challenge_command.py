@@ -15,7 +15,7 @@ from tertium.core.options import (
 )
 from tertium.data.challenge_sets import join_challenges, read_challenge
 from tertium.evaluation.metric_choice import default_metric
-from tertium.metrics.judge.judge_run import JudgeConnection
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.studies.challenge import By, ChallengeStudy, challenge
 from tertium.studies.meta_commands import JudgedMetrics
 

@@ -21,8 +21,8 @@ from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import LanguageOptions
 from tertium.meta.agreement import Grouping
 from tertium.meta.tasks import Level, Test, resolve_statistic
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.judge_run import JudgeConnection
 from tertium.studies.diagnostics import DiagnosticReport, run_diagnostics
 from tertium.studies.error_analysis import ErrorAnalysis, analyse
 from tertium.studies.good_decisions import (

@@ -18,10 +18,10 @@ from tests.metrics.judge.fake_server import (
 
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
+from tertium.metrics.base.judge_run import JudgeConnection, judge_server
 from tertium.metrics.judge import client
 from tertium.metrics.judge.judge_answers import PROTOCOLS
 from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
 
 pytest.importorskip("httpx2")
 INJECTIONS = read_injections()

@@ -30,12 +30,8 @@ from tertium.core.runtime import runtime
 from tertium.core.segment import Segment, attach_context
 from tertium.core.spans import Span
 from tertium.evaluation.scoring import score
-from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import NO_SCORE
-from tertium.metrics.judge import answer_store, client
-from tertium.metrics.judge.client import server_url
-from tertium.metrics.judge.judge_metric import Judge
-from tertium.metrics.judge.judge_run import (
+from tertium.metrics.base.judge_options import RequestPlans
+from tertium.metrics.base.judge_run import (
     BudgetError,
     CoverageError,
     JudgeConnection,
@@ -45,7 +41,11 @@ from tertium.metrics.judge.judge_run import (
     judge_server,
     token_cost,
 )
-from tertium.metrics.judge.server_options import RequestPlans
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.judge import answer_store, client
+from tertium.metrics.judge.client import server_url
+from tertium.metrics.judge.judge_metric import Judge
 from tertium.output.page.explained_segments import render_explanation
 from tertium.testing import check_metric
 

@@ -18,10 +18,10 @@ from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.blending import attach_scores, cross_validate, cross_validate_blend
 from tertium.evaluation.training import train
+from tertium.metrics.base.judge_run import JudgeConnection, judge_server
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.blend.blend_metric import Blend, read_constants
-from tertium.metrics.judge.judge_run import JudgeConnection, judge_server
 from tertium.models.blend_model import BlendModel, _ranks, fit_blend
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.ridge_regression import MAX_Z_SCORE

@@ -135,6 +135,12 @@ def predict_uncertainty(
     return metric.uncertainty(scores, segments) if isinstance(metric, PredictsUncertainty) else None
 
 
+def min_coverage(metric: Metric) -> float | None:
+    """Return the share of segments that a judge must score; None for metrics that score all."""
+    share: float | None = getattr(metric, "min_coverage", None)
+    return share
+
+
 def scale_spec(metric: Metric) -> str:
     """Return the spec with the same scores on which a difference scale may be fitted."""
     spec: str = getattr(metric, "scale_spec", metric.spec)

@@ -25,6 +25,13 @@ from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.core.specs import Range
 from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.judge_options import estimate_tokens
+from tertium.metrics.base.judge_run import (
+    JudgeRun,
+    current_run,
+    has_enough_answers,
+    token_cost,
+)
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, distinct_segments
 from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.base.scorer import flag_empty
@@ -48,14 +55,7 @@ from tertium.metrics.judge.judge_answers import (
     ProtocolName,
 )
 from tertium.metrics.judge.judge_results import PassResult, SegmentResult, read_pass
-from tertium.metrics.judge.judge_run import (
-    JudgeRun,
-    current_run,
-    has_enough_answers,
-    token_cost,
-)
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
-from tertium.metrics.judge.server_options import estimate_tokens
 from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import parse_language_pair
 

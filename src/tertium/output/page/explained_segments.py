@@ -13,9 +13,9 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import add_error_spans
 from tertium.metrics.base.capabilities import Explains
 from tertium.metrics.base.explanation import Explanation
+from tertium.metrics.base.judge_run import JudgeServerError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.judge_run import JudgeServerError
 from tertium.output.html import render_fragment
 from tertium.output.markup_builder import Markup, element
 from tertium.output.page.translation_grid import (

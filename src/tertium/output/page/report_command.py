@@ -11,7 +11,7 @@ from tertium.evaluation.check_command import CheckOptions
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
 from tertium.evaluation.significance_options import Tests
 from tertium.files.text_inputs import InputFiles, column_names
-from tertium.metrics.judge.server_options import JudgeServer
+from tertium.metrics.base.judge_options import JudgeServer
 from tertium.output.page.report import Report, report
 
 

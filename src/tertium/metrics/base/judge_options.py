@@ -12,8 +12,8 @@ from tertium.core.errors import UsageError
 from tertium.core.options import EarlyResult
 from tertium.core.result import Column, Result, Table
 from tertium.data.testset import TestSet
+from tertium.metrics.base.judge_run import JudgeConnection, Price, token_cost
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.judge_run import JudgeConnection, Price, token_cost
 
 CHARACTERS_PER_TOKEN = 4  # of ASCII text; other characters count as one token each
 

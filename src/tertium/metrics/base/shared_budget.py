@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
-from tertium.metrics.judge.judge_run import Budget, BudgetError
+from tertium.metrics.base.judge_run import Budget, BudgetError
 
 BudgetAddress = tuple[str, int, str]  # host, port and a secret
 
