@@ -64,8 +64,8 @@ def draft(server: RunningServer, task: int = 0, person: str = "anna") -> dict[st
     """Return what the server has stored of a task."""
     state = server.session.state.raters[person].states[task]
     [output, *_] = state.outputs
-    marks = [(mark.start, mark.end, mark.severity) for mark in output.marks]
-    return {"status": state.status, "score": output.score, "marks": marks}
+    marks = [(m["start"], m["end"], m["severity"]) for m in output.get("marks", ())]
+    return {"status": state.status, "score": output.get("score"), "marks": marks}
 
 
 def answers(server: RunningServer) -> list[RaterAnswer]:
