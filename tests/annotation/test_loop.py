@@ -29,6 +29,7 @@ def test_plan_annotate_agree(
     people = ["--raters", "anna", "ben", "--raters-per-segment", "2"]
     plan = ["plan", *texts, "--segments", "2", *people, "-o", "campaign.json", "-q"]
     assert main(plan) == 0
+    capsys.readouterr()
     campaign = read_campaign("campaign.json")
     server = run_server(campaign, tmp_path / "campaign.answers.db")
     try:
