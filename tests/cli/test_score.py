@@ -15,7 +15,6 @@ from tests.partial_metric import UNSCORED
 from tertium.cli import main
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.metrics.base.word_tokenizers import TOKENIZERS_BY_LANGUAGE
-from tertium.metrics.lexical import sacrebleu_adapter
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -533,7 +532,7 @@ def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
     specs = ["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"]
     for name, is_installed in (("ko-mecab", True), ("char", False)):
         monkeypatch.setattr(
-            sacrebleu_adapter, "is_installed", lambda *m, i=is_installed: i or not m
+            word_tokenizers, "is_installed", lambda *m, i=is_installed: i or not m
         )
         metrics = MetricOptions().load_for(specs, "en", "ko")
         tokenizers = [getattr(metric, "tokenize", None) for metric in metrics]

@@ -13,9 +13,9 @@ from tertium.evaluation.human_agreement import find_scale, find_scales, load_bun
 from tertium.evaluation.judged import read_judged
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
+from tertium.metrics.base import word_tokenizers
 from tertium.metrics.base.capabilities import find_inputs
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
@@ -212,7 +212,7 @@ def compare_unspaced(texts, metrics):
     [(CHINESE, "zh", False), (JAPANESE, "char", False), (JAPANESE, "ja-mecab", True)],
 )
 def test_tokenizer_follows_the_detected_language(texts, tokenizer, installed, monkeypatch):
-    monkeypatch.setattr(sacrebleu_adapter, "is_installed", lambda *m: installed or not m)
+    monkeypatch.setattr(word_tokenizers, "is_installed", lambda *m: installed or not m)
     loaded = load_metrics_for(texts, ["bleu", "nist", "chrf", "bleu:lowercase=true"])
     assert [getattr(m, "tokenize", "") for m in loaded] == [tokenizer, tokenizer, "", tokenizer]
     for given in ("bleu:tokenize=13a", BLEU()):

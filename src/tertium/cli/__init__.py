@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _print_error(message: str) -> None:
     """Print an error as one line, without the middle of names of thousands of characters."""
-    from tertium.text.control_characters import replace_control_characters
+    from tertium.text.printable import replace_control_characters
 
     if len(message) > MAX_MESSAGE:
         message = f"{message[: MAX_MESSAGE // 2]} ... {message[-MAX_MESSAGE // 2 :]}"

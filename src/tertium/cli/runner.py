@@ -22,10 +22,8 @@ from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Table, View
-from tertium.data.record_files import to_json
-from tertium.data.tables import csv_lines
 from tertium.output.render import render_contents
-from tertium.text.control_characters import replace_control_characters
+from tertium.text.printable import replace_control_characters
 
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed to stderr
 
@@ -84,8 +82,12 @@ def show(view: View, display: Display) -> None:
         sys.stdout.write(view.bare)
         has_notes = not view.warns_aside
     elif display.format == "json":
+        from tertium.data.record_files import to_json
+
         sys.stdout.write(to_json(view.records()))
     elif display.format == "csv":
+        from tertium.data.tables import csv_lines
+
         sys.stdout.writelines(csv_lines(view.file_table(".csv").values()))
     elif display.format == "tsv":
         sys.stdout.write(render_contents([view.file_table(".tsv")], "tsv"))

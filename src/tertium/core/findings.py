@@ -1,8 +1,8 @@
-"""Findings: errors at places of files, as plain values that results yield and writers serialize."""
+"""Errors at places of files, and cases that pass or fail: plain values that writers serialize."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tertium.core.segment import Segment
@@ -62,3 +62,31 @@ class Finding:
     def location(self, side: Side) -> FileLocation | None:
         """Return the place of the translation or the source."""
         return self.locate(self.system, self.number, side)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case; one that fails or is skipped has a message, and the kind of its failure."""
+
+    name: str
+    failure: str = ""
+    message: str = ""
+    is_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Cases, and what is to be said about all of them: `output`, and cautions in `errors`."""
+
+    name: str
+    cases: Sequence[Case]
+    output: str = ""
+    errors: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suites:
+    """All suites of a result."""
+
+    name: str
+    suites: Sequence[Suite]

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from tertium.core.charts import Chart
-    from tertium.core.findings import Finding
-    from tertium.core.suites import Suites
+    from tertium.core.findings import Finding, Suites
 
 Value = float | int | str | None
 Emphasis = Literal["", "best", "good", "bad", "dim"]

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, FloatArray, nan_mean, resolve_row_indices
-from tertium.core.charts import RidgeChart
 from tertium.core.errors import (
     DataError,
     LengthError,
@@ -30,6 +29,8 @@ from tertium.core.result import Column, Result, Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from tertium.core.charts import RidgeChart
 
 Reduce = Callable[[FloatArray], FloatArray]
 FRAME_ATTRIBUTES = ("metric", "name", "signature", "higher_is_better")
@@ -175,6 +176,8 @@ class Scores(Result):
         """Return the distribution of segment scores, if there are any."""
         finite = self.segments[np.isfinite(self.segments)]
         name = self.name or self.metric
+        from tertium.core.charts import RidgeChart
+
         chart = RidgeChart(
             title=f"Distribution of {name}",
             caption=f"{name}, {len(self)} segments",
@@ -268,3 +271,15 @@ class ScoreMatrix:
             raise UnknownNameError("system", system, self.systems)
         row: FloatArray = self.values[self.systems.index(system)]
         return row
+
+
+def format_warning_counts(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return one line per kind of warning with its count for each system.
+
+    >>> format_warning_counts({"empty hypothesis": {"a": 2, "b": 1}})
+    ['warning: empty hypothesis: a 2, b 1']
+    """
+    return [
+        f"warning: {kind}: " + ", ".join(f"{system} {n}" for system, n in by_system.items())
+        for kind, by_system in counts.items()
+    ]

@@ -12,9 +12,8 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, LengthError, UsageError, short_repr
 from tertium.core.frames import is_frame, unwrap_arrow_column
 from tertium.core.segment import Segment, check_surrogates, check_texts
-from tertium.data.record_files import JSON_SUFFIXES
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
-from tertium.data.text_files import STDIN, decode_path, display_name
+from tertium.data.text_files import JSON_SUFFIXES, STDIN, decode_path, display_name
 
 Row = tuple[Segment, str, Mapping[str, str]]  # with its document and labels
 

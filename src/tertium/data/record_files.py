@@ -15,7 +15,6 @@ from tertium.core.frames import frame_to_records, is_frame, is_missing
 from tertium.core.schema import reject_duplicate_keys
 from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
 from tertium.data.tables import (
-    XLSX,
     missing_to_null,
     parse_table,
     read_parquet,
@@ -23,7 +22,9 @@ from tertium.data.tables import (
     read_workbook,
 )
 from tertium.data.text_files import (
+    JSON_SUFFIXES,
     STDIN,
+    XLSX,
     check_record,
     decode_path,
     display_name,
@@ -36,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
 Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of some fields
-JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
-RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
 TEXT_ALIASES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 _JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)

@@ -27,7 +27,7 @@ from tertium.data.text_files import (
     read_text,
     warn_about_carriage_returns,
 )
-from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
+from tertium.text.printable import FORBIDDEN_IN_XML, replace_control_characters
 
 if TYPE_CHECKING:
     from openpyxl.cell import WriteOnlyCell
@@ -42,7 +42,6 @@ MAX_EXCEL_ROWS = 1_048_576  # with the header
 MAX_EXCEL_CELL_LENGTH = 32_767  # characters
 COLUMN_WIDTH = 60  # at most, in characters of the default font
 MARK_COLOR = "C00000"
-XLSX = ".xlsx"
 PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
 
 logger = logging.getLogger(__name__)

@@ -7,19 +7,22 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tertium.core.arrays import resolve_row_indices
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
 from tertium.core.frames import is_frame, unwrap_arrow_column
 from tertium.core.segment import Segment, check_texts, checked_segment, set_context
-from tertium.data import consistency, record_files, records, text_files
+from tertium.data import consistency, records, text_files
 from tertium.data.item_names import (
     check_numbering_base,
     disambiguate_names,
     has_duplicates_across_documents,
 )
+
+if TYPE_CHECKING:
+    from tertium.data.record_files import Fields, Records
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,9 +203,7 @@ class TestSet:
         return cls.from_records(frame)
 
     @classmethod
-    def from_records(
-        cls, path: record_files.Records, fields: record_files.Fields | None = None
-    ) -> TestSet:
+    def from_records(cls, path: Records, fields: Fields | None = None) -> TestSet:
         """Read a JSONL, TSV, CSV or Parquet file with a record for each system and segment.
 
         Every system must translate the same segments in the same order. Columns other than those
@@ -225,6 +226,8 @@ class TestSet:
         <TestSet of 1 segments: ours>
         """
         origin = str(path) if isinstance(path, str | os.PathLike) else "the table"
+        from tertium.data import record_files
+
         default = record_files.default_name(path) or "system"
         rows: dict[str, list[consistency.Row]] = {}
         for where, raw_record in record_files.read_records(path, fields):
@@ -307,6 +310,8 @@ class TestSet:
 
     def write(self, path: PathLike) -> None:
         """Write a JSONL file that `from_records` can read."""
+        from tertium.data import record_files
+
         record_files.write_jsonl(
             path,
             (

@@ -30,6 +30,9 @@ from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)
 
+XLSX = ".xlsx"
+JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
+RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
 STDIN = "-"  # the file name that means standard input
 BYTE_ORDER_MARKS = (  # longest first: the UTF-32-LE mark starts with the UTF-16-LE mark
     (codecs.BOM_UTF32_LE, "UTF-32"),

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Literal
 
-from tertium.core.findings import Finding
+from tertium.core.findings import Case, Finding, Suite, Suites
 from tertium.core.result import Column, Emphasis, Result, Section, Table, field_values
-from tertium.core.suites import Case, Suite, Suites
 from tertium.evaluation.checking import CheckReport
 
 Verdict = Literal["pass", "better", "worse", "fail", "undecided"]

@@ -23,8 +23,7 @@ import numpy as np
 from tertium.core.arrays import BoolArray, Float32Array, IntArray
 from tertium.core.errors import DataError, PluginError, UsageError
 from tertium.core.extras import explain_missing
-from tertium.core.plugins import explain_plugin_failure
-from tertium.core.registry import NameTable, resolve
+from tertium.core.registry import NameTable, explain_plugin_failure, resolve
 from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
 
 

@@ -62,7 +62,7 @@ def compare_files(
         seed=tests.seed,
         alpha=tests.alpha,
     )
-    results = SlicedResult(comparison, tests.slice(comparison), loaded, tests)
+    results = SlicedResult(comparison, loaded, tests)
     table = file_table = comparison.comparison_table()
     if tests.by:
         file_table = results.slice_table()

@@ -18,15 +18,12 @@ import numpy as np
 from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import UnknownNameError, UsageError
-from tertium.core.notes import resampling_warnings
+from tertium.core.resampling import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, format_number
 from tertium.evaluation.human_agreement import HumanAgreement, find_scales
 from tertium.evaluation.metric_choice import default_metrics
 from tertium.evaluation.paired_tests import (
-    DEFAULT_RESAMPLES,
-    Test,
     assign_clusters,
-    check_test_options,
     paired_bootstrap,
     paired_randomization,
 )
@@ -39,6 +36,11 @@ from tertium.evaluation.scoring import (
     bootstrap_systems,
     find_intervals,
     score,
+)
+from tertium.evaluation.significance_options import (
+    DEFAULT_RESAMPLES,
+    Test,
+    check_test_options,
 )
 from tertium.evaluation.system_scores import MIN_SEGMENTS, NOTE, Evaluation, MetricDict, is_caution
 from tertium.evaluation.verdicts import describe_verdict

@@ -17,8 +17,6 @@ from tertium.files.text_inputs import InputTexts
 from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
-from tertium.metrics.base.word_tokenizers import describe_tokenizer, tokenizer_for
-from tertium.text.language_identification import main_language, seem_english
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
@@ -57,6 +55,9 @@ def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -
     """Set the tokenizer of a metric for the language of texts, unless its spec has one."""
     if isinstance(spec, Metric) or not hasattr(metric, "tokenize") or "tokenize" in spec:
         return metric
+    from tertium.metrics.base.word_tokenizers import tokenizer_for
+    from tertium.text.language_identification import main_language
+
     return replace_fields(metric, {"tokenize": tokenizer_for(main_language(texts))})
 
 
@@ -73,6 +74,8 @@ def set_languages(metric: Metric, spec: str | Metric, source: str, target: str) 
     if "language" in names and "language=" not in spec:
         return replace_fields(metric, {"language": target})
     if "tokenize" in names and "tokenize" not in spec:
+        from tertium.metrics.base.word_tokenizers import tokenizer_for
+
         return replace_fields(metric, {"tokenize": tokenizer_for(target)})
     return metric
 
@@ -84,6 +87,9 @@ def describe_tokenizers(testset: TestSet, specs: Iterable[str]) -> list[str]:
         with suppress(TertiumError):
             metric = load_metric(spec)
             if tokenizer := getattr(metric, "tokenize", ""):
+                from tertium.metrics.base.word_tokenizers import describe_tokenizer
+                from tertium.text.language_identification import main_language
+
                 language = main_language(target_texts(testset))
                 sentence = describe_tokenizer(language, tokenizer)
                 sentences += [f"{metric.label}: {sentence}"] if sentence else []
@@ -114,6 +120,7 @@ def recommend_metric_for(references: Sequence[str], *, sources: bool, language: 
             f"{HOW_TO_PROVIDE['references']}, or the source likewise"
         )
     from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
+    from tertium.text.language_identification import seem_english
 
     can_run = is_installed("torch", "tokenizers")
     if can_run and has_bundled_models():

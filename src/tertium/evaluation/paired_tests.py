@@ -14,31 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
 from tertium.core import resampling
-from tertium.core.arrays import FloatArray, in_open_unit_interval, nan_mean
-from tertium.core.errors import LengthError, UsageError
+from tertium.core.arrays import FloatArray, nan_mean
+from tertium.core.errors import LengthError
 from tertium.core.resampling import check_resamples, p_value
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
-
-Test = Literal["bootstrap", "randomization"]
-DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
-
-
-def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
-    """Raise an error for an unknown test, a significance level outside (0, 1), or bad resamples."""
-    if resamples is not None:
-        check_resamples(resamples)
-    if test not in [*DEFAULT_RESAMPLES]:
-        raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
-    if not in_open_unit_interval(alpha):
-        raise UsageError(
-            f"alpha, the significance level, must be a number between 0 and 1, got {alpha!r}"
-        )
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ import numpy as np
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import MissingInputError
-from tertium.core.notes import format_warning_counts
 from tertium.core.result import Column, Result, Table
-from tertium.core.scores import ScoreMatrix
+from tertium.core.scores import ScoreMatrix, format_warning_counts
 from tertium.core.segment import Segment
 from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet

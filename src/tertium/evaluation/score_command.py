@@ -10,9 +10,8 @@ from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
 from tertium.core.result import Result, Table, View
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
-from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES
 from tertium.evaluation.scoring import score
-from tertium.evaluation.significance_options import Tests
+from tertium.evaluation.significance_options import DEFAULT_RESAMPLES, Tests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import InputFiles, WriteBack
@@ -144,7 +143,6 @@ def score_files(
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
     results = SlicedResult(
         evaluation,
-        tests.slice(evaluation),
         loaded,
         tests,
         segments=not view.only_system,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from tertium.core.errors import (
     short_repr,
 )
 from tertium.core.frames import is_frame
-from tertium.core.resampling import check_resamples
 from tertium.core.scores import Scores
 from tertium.data.testset import TestSet, check_testset
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
-from tertium.evaluation.paired_tests import Interval, bootstrap, interval
 from tertium.evaluation.rows import Row, score_rows
 from tertium.evaluation.system_scores import Evaluation
 from tertium.metrics.base.metric import Metric
+
+if TYPE_CHECKING:
+    from tertium.evaluation.paired_tests import Interval
 
 Translations = Any  # a TestSet, a frame, a list of texts, or lists of texts by system
 References = Sequence[str] | Sequence[Sequence[str]] | None
@@ -89,7 +90,10 @@ def score(
             f"confidence must be True or False, got {short_repr(confidence)}: use resamples= for "
             "the number of resamples"
         )
-    check_resamples(resamples)
+    if confidence:
+        from tertium.core.resampling import check_resamples
+
+        check_resamples(resamples)  # before the scoring, which may take long
     texts = as_testset(testset, sources, references)
     chosen = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(texts), chosen)
@@ -116,6 +120,8 @@ def score_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[list[Scor
 
 def bootstrap_systems(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, FloatArray]:
     """Return the scores of shared bootstrap samples by metric, (systems, resamples)."""
+    from tertium.evaluation.paired_tests import bootstrap
+
     metrics = evaluation.metrics
     all_scores = [scores for metric in metrics for scores in evaluation.metric_scores(metric)]
     samples = bootstrap(all_scores, resamples=resamples, seed=seed)
@@ -126,6 +132,8 @@ def find_intervals(
     evaluation: Evaluation, samples: Mapping[str, FloatArray]
 ) -> dict[str, dict[str, Interval]]:
     """Return the 95 % bootstrap intervals of systems by metric."""
+    from tertium.evaluation.paired_tests import interval
+
     return {
         system: {metric: interval(samples[metric][n]) for metric in evaluation.metrics}
         for n, system in enumerate(evaluation.systems)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
+from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import UsageError
 from tertium.core.options import Option
-from tertium.evaluation.paired_tests import Test, check_test_options
-from tertium.evaluation.system_scores import Evaluation
-from tertium.files.text_inputs import column_names
 
-if TYPE_CHECKING:
-    from tertium.evaluation.slice_scores import Slices
+Test = Literal["bootstrap", "randomization"]
+DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
+
+
+def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
+    """Raise an error for an unknown test, a significance level outside (0, 1), or bad resamples."""
+    if resamples is not None:
+        from tertium.core.resampling import check_resamples
+
+        check_resamples(resamples)
+    if test not in [*DEFAULT_RESAMPLES]:
+        raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
+    if not in_open_unit_interval(alpha):
+        raise UsageError(
+            f"alpha, the significance level, must be a number between 0 and 1, got {alpha!r}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +73,3 @@ class Tests:
     def is_requested(self) -> bool:
         """Whether a paired test is requested."""
         return self.paired_bs or self.paired_ar
-
-    def slice(self, results: Evaluation) -> list[Slices]:
-        """Slice results by each column; slices are tested by randomization by default."""
-        if not self.by:
-            return []
-        from tertium.evaluation.slice_scores import slice_results
-
-        test: Test = "bootstrap" if self.paired_bs else "randomization"
-        return [
-            slice_results(results, column, test=test, resamples=self.resamples)
-            for column in column_names(self.by)
-        ]

@@ -17,13 +17,12 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.charts import DotChart, describe_direction
-from tertium.core.notes import resampling_warnings
-from tertium.core.resampling import holm
+from tertium.core.resampling import holm, resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, compare_evaluation
-from tertium.evaluation.paired_tests import Test
+from tertium.evaluation.significance_options import Test
 from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation, MetricDict
 from tertium.meta.agreement_results import Results, TaskResult
 from tertium.meta.aligned_scores import AlignedScores

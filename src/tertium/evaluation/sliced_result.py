@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.result import Result, Table, make_page
-from tertium.evaluation.significance_options import Tests
+from tertium.evaluation.significance_options import Test, Tests
 from tertium.evaluation.system_scores import Evaluation
+from tertium.files.text_inputs import column_names
 from tertium.metrics.base.metric import Metric
 
 if TYPE_CHECKING:
@@ -29,11 +31,23 @@ class SlicedResult(Result):
     """
 
     results: Evaluation
-    slices: Sequence[Slices] = ()
     metrics: Sequence[Metric] = ()
     tests: Tests = field(default_factory=Tests)
     segments: bool = True
     is_stored: bool = False
+
+    @cached_property
+    def slices(self) -> list[Slices]:
+        """The results by each column; slices are tested by randomization by default."""
+        if not self.tests.by:
+            return []
+        from tertium.evaluation.slice_scores import slice_results
+
+        test: Test = "bootstrap" if self.tests.paired_bs else "randomization"
+        return [
+            slice_results(self.results, column, test=test, resamples=self.tests.resamples)
+            for column in column_names(self.tests.by)
+        ]
 
     def tables(self) -> list[Table]:
         """Return the tables of the results and of each column."""
@@ -69,11 +83,13 @@ class SlicedResult(Result):
                 continue
             from tertium.evaluation.comparison import Comparison, add_significance
 
-            tested, slices = self.results, self.slices
-            if not isinstance(tested, Comparison):
-                tested = add_significance(tested, seed=self.tests.seed)
-                slices = self.tests.slice(tested)
-            make_page("scores", tested, self.metrics, slices=slices).write(path)
+            if isinstance(self.results, Comparison):
+                tested = self
+            else:
+                comparison = add_significance(self.results, seed=self.tests.seed)
+                tested = replace(self, results=comparison)
+            page = make_page("scores", tested.results, self.metrics, slices=tested.slices)
+            page.write(path)
 
     def slice_table(self) -> Table:
         """Return all slices as one table; of several columns, the first cells name them."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
-from tertium.core.charts import IntervalChart
 from tertium.core.errors import TertiumError, UnknownNameError
-from tertium.core.notes import format_warning_counts
 from tertium.core.result import (
     Column,
     Emphasis,
@@ -24,12 +22,15 @@ from tertium.core.result import (
     bound_columns,
     format_number,
 )
-from tertium.core.scores import Scores
+from tertium.core.scores import Scores, format_warning_counts
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import describe_tokenizers
-from tertium.evaluation.paired_tests import Interval
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.word_tokenizers import UNSEGMENTED
+from tertium.metrics.base.text_warnings import UNSEGMENTED
+
+if TYPE_CHECKING:
+    from tertium.core.charts import IntervalChart
+    from tertium.evaluation.paired_tests import Interval
 
 Value = TypeVar("Value")
 NOTE = "note:"
@@ -191,6 +192,8 @@ class Evaluation(Result):
         for system in self.systems:
             interval = self.intervals.get(system, {}).get(metric)
             bounds.append((interval.low, interval.high) if interval else (np.nan, np.nan))
+        from tertium.core.charts import IntervalChart
+
         return IntervalChart(
             title=f"Systems by {self.names[metric]}",
             caption=self.names[metric],

@@ -19,8 +19,9 @@ import numpy as np
 from tertium.core.arrays import FloatArray
 from tertium.core.scores import Scores
 from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
-from tertium.evaluation.paired_tests import Test, assign_clusters
+from tertium.evaluation.paired_tests import assign_clusters
 from tertium.evaluation.reference_copies import find_reference_copies
+from tertium.evaluation.significance_options import Test
 from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation, find_unfit_metrics
 
 MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion

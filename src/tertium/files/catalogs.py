@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.core.errors import DataError
-from tertium.files.units import Catalog, Languages, Unit
 from tertium.text.language_codes import LANGUAGE_CODES
+
+if TYPE_CHECKING:
+    from tertium.files.units import Catalog, Languages, Unit
 
 XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
 PO_SUFFIXES = frozenset({".po", ".pot"})
@@ -75,6 +78,8 @@ def read_units(path: str | Path, catalog: Catalog | None = None) -> Iterator[Uni
     XML files are read in parts: memory does not grow with their size. Units of formats with one
     language have a target only.
     """
+    from tertium.files.units import Catalog
+
     suffix = suffix_of(path)
     if suffix not in _READERS:
         raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
@@ -86,6 +91,8 @@ def read_units(path: str | Path, catalog: Catalog | None = None) -> Iterator[Uni
 
 def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalog:
     """Read a localization file of any format; `languages` are those wanted of it."""
+    from tertium.files.units import Catalog, Languages
+
     wanted = Languages(*languages) if languages else Languages()
     catalog = Catalog(str(path), wanted, version=file_version(path))
     catalog.units = tuple(read_units(path, catalog))

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tertium.core.errors import UsageError
-from tertium.core.findings import Locate
 from tertium.core.options import InFile, InFiles, Names, Option
 from tertium.core.specs import check_unique_names
-from tertium.data.record_files import RECORD_SUFFIXES, parse_fields
 from tertium.data.testset import TestSet
-from tertium.data.text_files import read_lines
+from tertium.data.text_files import RECORD_SUFFIXES, read_lines
 from tertium.files.catalogs import is_localization_file, is_sgml, suffix_of
-from tertium.files.units import Languages
 from tertium.text.language_codes import check_language_code, find_language_code
 
 if TYPE_CHECKING:
+    from tertium.core.findings import Locate
     from tertium.files.projects import Project
 
 STDIN = "-"
@@ -70,6 +68,7 @@ class InputTexts:
     def to_project(self) -> Project:
         """Return the files to write scores to; a workbook is read as records."""
         from tertium.files.projects import Project
+        from tertium.files.units import Languages
 
         return self.project or Project(self.testset, Languages(), self.files.translations)
 
@@ -82,6 +81,8 @@ class InputTexts:
             return self.project.locate
         systems = self.testset.systems
         if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
+            from tertium.data.record_files import parse_fields
+
             fields = parse_fields(self.files.fields)
             return locate_records(files[0], systems, self.testset.sources, fields)
         return locate_lines(dict(zip(systems, files, strict=True)), self.files.sources)
@@ -154,6 +155,8 @@ class TextFiles(LanguageOptions):
             )
         records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
         if records:
+            from tertium.data.record_files import parse_fields
+
             self._check_alone(records[0])
             testset = TestSet.from_records(files[0], parse_fields(self.fields))
         elif self.fields:
@@ -183,6 +186,7 @@ class TextFiles(LanguageOptions):
 
     def _read_localization(self, keep_untranslated: bool) -> InputTexts:
         from tertium.files.projects import read_project
+        from tertium.files.units import Languages
 
         if self.document_file or self.fields:
             raise UsageError(
@@ -206,6 +210,7 @@ class TextFiles(LanguageOptions):
     def _read_wmt(self) -> Project | None:
         """Read a test set of WMT, if -t is one."""
         from tertium.files.projects import Project
+        from tertium.files.units import Languages
         from tertium.files.wmt import XML_ROOTS, read_wmt_sgml, read_wmt_xml
         from tertium.files.xml_elements import root_element
 

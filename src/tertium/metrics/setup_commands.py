@@ -13,7 +13,7 @@ from tertium.core.cached_files import cache_folder, hub_folder, list_cache, mode
 from tertium.core.errors import MissingResourceError, UnknownNameError
 from tertium.core.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
 from tertium.core.options import Names
-from tertium.core.plugins import describe_package
+from tertium.core.registry import describe_package
 from tertium.core.result import Column, Listing, Table
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install

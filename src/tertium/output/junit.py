@@ -7,8 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tertium.core.atomic import PathLike, write_text
-from tertium.core.suites import Case, Suite
-from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
+from tertium.core.findings import Case, Suite
+from tertium.text.printable import FORBIDDEN_IN_XML, replace_control_characters
 
 
 def write(result: Any, path: PathLike) -> None:

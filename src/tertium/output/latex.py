@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.result import Cell, Result, Table
-from tertium.text.control_characters import replace_control_characters
+from tertium.text.printable import replace_control_characters
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

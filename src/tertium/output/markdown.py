@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.result import Result, Table
-from tertium.text.control_characters import replace_control_characters
+from tertium.text.printable import replace_control_characters
 
 
 def write(result: Result, path: PathLike) -> None:

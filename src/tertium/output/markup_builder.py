@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from tertium.text.control_characters import FORBIDDEN_IN_XML
+from tertium.text.printable import FORBIDDEN_IN_XML
 
 _VOID_ELEMENTS = frozenset({"br", "col", "hr", "img", "input", "meta"})
 _SVG_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from tertium.core.errors import UsageError
 from tertium.core.result import Section, Table
-from tertium.data.tables import tsv_lines
-from tertium.output import latex, markdown, text
-from tertium.text.control_characters import replace_control_characters
+from tertium.output import text
+from tertium.text.printable import replace_control_characters
 
 TableFormat = Literal["text", "md", "latex", "tsv"]
 
@@ -40,10 +39,16 @@ def render_table(
     if style == "text":
         return text.render_table(table, width=width, color=color)
     if style == "md":
+        from tertium.output import markdown
+
         return markdown.render_table(table)
     if style == "latex":
+        from tertium.output import latex
+
         return latex.render_table(table)
     if style == "tsv":
+        from tertium.data.tables import tsv_lines
+
         lines = "".join(tsv_lines(table.values(), missing="nan"))
         return replace_control_characters(lines, keep="\n\t")
     raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")

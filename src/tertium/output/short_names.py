@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tertium.text.cell_width import cell_width
+from tertium.text.printable import cell_width
 
 ELLIPSIS = "…"
 _LAST_WORD = re.compile(r"[^\s_.,:;/|+@#-]+\Z")

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tertium.core.result import Cell, Emphasis, Result, Section, Table
-from tertium.text.cell_width import cell_width, wrap_line
-from tertium.text.control_characters import replace_control_characters
+from tertium.text.printable import cell_width, replace_control_characters, wrap_line
 
 STYLES = {"best": "1", "good": "32", "bad": "31", "dim": "2"}  # SGR codes of a terminal
 MIN_TEXT_WIDTH = 16  # characters of a text column in a narrow terminal

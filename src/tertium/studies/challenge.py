@@ -19,7 +19,6 @@ from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.atomic import PathLike
 from tertium.core.charts import DotChart
 from tertium.core.errors import UnknownNameError
-from tertium.core.notes import format_warning_counts
 from tertium.core.result import (
     Cell,
     Column,
@@ -30,6 +29,7 @@ from tertium.core.result import (
     interval_columns,
 )
 from tertium.core.runtime import track_progress
+from tertium.core.scores import format_warning_counts
 from tertium.data.challenge_sets import ChallengeSet, read_challenge
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.evaluation.system_scores import distinct_labels

@@ -25,7 +25,8 @@ from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
-from tertium.data.record_files import RECORD_SUFFIXES, read_records
+from tertium.data.record_files import read_records
+from tertium.data.text_files import RECORD_SUFFIXES
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.judged import HumanInputs, Metrics, as_list
 from tertium.evaluation.paired_tests import Interval, bootstrap, interval, paired_randomization

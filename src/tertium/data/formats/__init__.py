@@ -14,8 +14,13 @@ from typing import Any, Protocol, cast
 
 from tertium.core.errors import DataError, UsageError
 from tertium.data.human_data import HumanData
-from tertium.data.record_files import JSON_SUFFIXES, parse_json, read_records
-from tertium.data.text_files import language_pair_in_path, read_first_lines, read_text
+from tertium.data.record_files import parse_json, read_records
+from tertium.data.text_files import (
+    JSON_SUFFIXES,
+    language_pair_in_path,
+    read_first_lines,
+    read_text,
+)
 
 FOLDERS = ("metrics_task", "mt_metrics_eval", "wmt_quality_estimation")
 # Formats of files with their suffixes, in the order in which they are tried; () is any suffix.

@@ -12,10 +12,10 @@ from tertium.core.arrays import FloatArray
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.metrics.base.explanation import Explanation
 
 if TYPE_CHECKING:
     from tertium.encoders import Encoder
+    from tertium.metrics.base.explanation import Explanation
     from tertium.metrics.base.metric import Metric
 
 

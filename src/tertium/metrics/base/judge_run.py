@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 
 from tertium.core.errors import TertiumError, UsageError, short_repr
 from tertium.core.options import Option
-from tertium.text.control_characters import replace_control_characters
+from tertium.text.printable import replace_control_characters
 
 Price = tuple[float, float]  # of a million input and output tokens
 TOKENS_PER_PRICE = 1_000_000

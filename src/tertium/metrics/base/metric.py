@@ -32,7 +32,6 @@ from tertium.metrics.base.capabilities import (
     worst_score,
 )
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
-from tertium.metrics.base.explanation import Explanation, explain_empty_translation
 from tertium.metrics.base.scorer import (
     Scorer,
     flag_empty,
@@ -43,6 +42,7 @@ from tertium.metrics.base.text_warnings import merge_flags
 
 if TYPE_CHECKING:
     from tertium.encoders import Encoder
+    from tertium.metrics.base.explanation import Explanation
 
 NOTHING: frozenset[str] = frozenset()
 NO_SCORE = "score is not a number"  # key of a warning
@@ -116,6 +116,8 @@ class Metric(CompatibilityCalls, Scorer):
         self.check([segment])
         if not flag_empty(self, [segment])[0]:
             return self.explain_segment(segment)
+        from tertium.metrics.base.explanation import explain_empty_translation
+
         score = float(self.score([segment]).segments[0])
         is_source = reads_source_only(self) or not segment.references
         side: Side = "source" if is_source else "reference"

@@ -11,7 +11,6 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray
 from tertium.core.segment import Segment
-from tertium.text.language_identification import are_english, is_clearly_not_english
 from tertium.text.scripts import is_blank as is_blank  # also used by reports
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ Flags = dict[str, BoolArray]  # by kind of warning: the segments that it is abou
 ENGLISH = frozenset({"en"})  # languages of an English-only encoder
 LANGUAGE_UNKNOWN = "language unknown to"
 TRUNCATED_TEXT = "truncated text"
+UNSEGMENTED = "no blanks to split words at"
 OUT_OF_VOCABULARY_TEXT = "text of unknown pieces only"
 TOKENIZED = (" .", " 。")  # endings of tokenized text; a space before "?" is regular in French
 TOKENIZED_TEXTS = tuple(
@@ -112,6 +112,8 @@ def flag_not_english(
     sample was misclassified; samples of ten or more references in other languages were always
     detected. With `against` "source" or "both", the sources are checked as well.
     """
+    from tertium.text.language_identification import are_english, is_clearly_not_english
+
     flags = np.zeros(len(segments), dtype=np.bool_)
     for side in ("reference", "source") if against == "both" else (against,):
         rows = {n: row[0][0] for n, s in enumerate(segments) if (row := s.comparison_texts(side))}

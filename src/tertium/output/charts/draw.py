@@ -42,7 +42,7 @@ from tertium.output.charts.chart_statistics import (
 from tertium.output.charts.svg_file import write_svg
 from tertium.output.markup_builder import Markup, element, format_coordinate
 from tertium.output.short_names import shorten_names
-from tertium.text.cell_width import cell_width
+from tertium.text.printable import cell_width
 
 ROW_CHART_WIDTH = 360.0  # pixels
 ROW_HEIGHT = 26.0  # pixels

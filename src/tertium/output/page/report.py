@@ -25,9 +25,9 @@ from tertium.evaluation.comparison import add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
 from tertium.evaluation.judged import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
-from tertium.evaluation.paired_tests import Test, check_test_options
 from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.scoring import References, Translations, as_testset, score
+from tertium.evaluation.significance_options import Test, check_test_options
 from tertium.evaluation.slice_scores import Slices, slice_results
 from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.agreement_results import Results
