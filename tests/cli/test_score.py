@@ -14,6 +14,7 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.evaluation.metric_choice import MetricOptions
+from tertium.metrics.base import word_tokenizers
 from tertium.metrics.base.word_tokenizers import TOKENIZERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -531,9 +532,7 @@ def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
         assert json.loads(capsys.readouterr().out)["score"] == wanted
     specs = ["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"]
     for name, is_installed in (("ko-mecab", True), ("char", False)):
-        monkeypatch.setattr(
-            word_tokenizers, "is_installed", lambda *m, i=is_installed: i or not m
-        )
+        monkeypatch.setattr(word_tokenizers, "is_installed", lambda *m, i=is_installed: i or not m)
         metrics = MetricOptions().load_for(specs, "en", "ko")
         tokenizers = [getattr(metric, "tokenize", None) for metric in metrics]
         assert tokenizers == [name, name, "13a", name, "13a"]
