@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from tertium.core.errors import ModelError, UsageError
-from tertium.core.schema import (
+from tertium.core.fields import (
     POSITIVE,
     Sha256,
     check_fields,
@@ -57,7 +57,7 @@ def test_a_valid_object_becomes_a_dataclass() -> None:
         ({"hidden": "3"}, "config.json: hidden is the text '3', expected a whole number"),
         ({"hidden": True}, "config.json: hidden is true, expected a whole number"),
         ({"hidden": 3.0}, "config.json: hidden is the number 3.0, expected a whole number"),
-        ({"hidden": 0}, "config.json: hidden is the number 0, expected more than 0"),
+        ({"hidden": 0}, "config.json: hidden is the number 0, expected above 0"),
         ({"inner": []}, "config.json: inner is a list of 0, expected an object"),
         ({"inner": {}}, "config.json: inner has no 'names': the file is incomplete"),
         ({"inner": {"names": "ab"}}, "config.json: inner.names is the text 'ab', expected a list"),

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.fields import build_dataclass, format_spec, split_spec
 from tertium.core.segment import Segment
-from tertium.core.specs import build_dataclass, format_spec, split_spec
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.lexical.bleu_metric import BLEU

@@ -20,9 +20,9 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import TertiumError
+from tertium.core.fields import build_dataclass, split_spec
 from tertium.core.registry import METRICS
 from tertium.core.segment import Segment, attach_context
-from tertium.core.specs import build_dataclass, split_spec
 from tertium.metrics.base.capabilities import Explains, can_mark_errors, reads_context
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric

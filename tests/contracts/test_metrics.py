@@ -9,9 +9,9 @@ import typing
 import pytest
 
 from tertium.core.errors import MissingResourceError, TertiumError, UsageError
+from tertium.core.fields import field_ranges
 from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.core.segment import Segment
-from tertium.core.specs import field_ranges
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric

@@ -13,7 +13,7 @@ from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import PairSettings, Term
 from tertium.checks.terminology import CONSISTENCY
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
-from tertium.core.schema import read_dataclass
+from tertium.core.fields import read_dataclass
 from tertium.core.spans import Severity
 from tertium.data.tables import read_table
 from tertium.data.text_files import read_lines

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tertium.core.cached_files import hub_folder
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import explain_missing
-from tertium.core.schema import read_dataclass
+from tertium.core.fields import read_dataclass
 from tertium.encoders.model_settings import read_settings
 
 ModelClass = Literal["regression_metric", "referenceless_regression_metric", "unified_metric"]

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from tertium.compat.comet_checkpoint import Hyperparameters
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import ModelError
+from tertium.core.fields import check_value, read_json_object
 from tertium.core.runtime import Precision, progress_task
-from tertium.core.schema import check_value, read_json_object
 from tertium.encoders.model_settings import read_settings
 from tertium.encoders.network_building import build_network, check_tensors
 from tertium.encoders.parallel import map_on_threads

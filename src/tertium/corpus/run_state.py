@@ -18,7 +18,7 @@ from typing import Any
 
 from tertium.core.atomic import PARTIAL_PATTERN, lock_file
 from tertium.core.errors import ModelError, UsageError, short_repr
-from tertium.core.schema import read_dataclass
+from tertium.core.fields import read_dataclass
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.summary import Tally
 from tertium.data.record_files import to_json

@@ -11,8 +11,8 @@ from typing import Any
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, UsageError, short_repr
+from tertium.core.fields import reject_duplicate_keys
 from tertium.core.frames import frame_to_records, is_frame, is_missing
-from tertium.core.schema import reject_duplicate_keys
 from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
 from tertium.data.tables import (
     missing_to_null,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tertium.core.errors import DataError, ModelError, UsageError
-from tertium.core.schema import load_json
+from tertium.core.fields import load_json
 from tertium.core.scores import Scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.system_scores import MetricDict

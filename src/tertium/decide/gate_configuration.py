@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tertium.core.errors import ModelError, UsageError
+from tertium.core.fields import read_dataclass
 from tertium.core.result import field_values
-from tertium.core.schema import read_dataclass
 from tertium.data.toml_tables import read_toml
 from tertium.files.text_inputs import InputFiles
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tertium.checks.check_settings import CHECK_IDS
 from tertium.core.errors import UnknownNameError, UsageError, short_repr
-from tertium.core.specs import check_unique_names
+from tertium.core.fields import check_unique_names
 from tertium.data.testset import TestSet
 from tertium.evaluation.human_agreement import describe_scale_inputs, find_direction, find_scale
 from tertium.evaluation.metric_choice import target_texts

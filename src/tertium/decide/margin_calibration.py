@@ -20,7 +20,7 @@ from typing import Annotated
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
-from tertium.core.schema import NON_NEGATIVE, Rule
+from tertium.core.fields import NON_NEGATIVE, Rule
 
 STARTS = (0.1, 0.3)  # shares of the rows at which tests start
 STEP = 0.02  # share of the rows from one tested threshold to the next

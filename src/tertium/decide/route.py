@@ -23,8 +23,8 @@ from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.fields import POSITIVE, Rule, read_dataclass, read_json_object
 from tertium.core.result import Column, Result, Table
-from tertium.core.schema import POSITIVE, Rule, read_dataclass, read_json_object
 from tertium.decide.judged_rows import (
     JudgedRows,
     QualityCriteria,

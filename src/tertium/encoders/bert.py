@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from tertium.core.errors import ModelError
-from tertium.core.schema import NON_NEGATIVE, POSITIVE, read_dataclass
+from tertium.core.fields import NON_NEGATIVE, POSITIVE, read_dataclass
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.int8_linear import allocate_int8_layers, check_int8_widths
 from tertium.encoders.linear_layers import convert_linear_layers

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tertium.core.schema import read_json_object
+from tertium.core.fields import read_json_object
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from tertium.core.cached_files import cached_file_hash
 from tertium.core.errors import ModelError, UsageError
-from tertium.core.schema import POSITIVE, Rule, check_value, load_json, read_json_object
+from tertium.core.fields import POSITIVE, Rule, check_value, load_json, read_json_object
 from tertium.encoders.pooling import DENSE_WEIGHTS, Dense, Pooling
 
 HIDDEN_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")

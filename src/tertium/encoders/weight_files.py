@@ -19,7 +19,7 @@ from typing import Any
 from tertium.core.cached_files import cached_file_hash, hub_folder, models_folder
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import EXTRA_BY_MODULE, install_command
-from tertium.core.schema import check_value, read_json_object
+from tertium.core.fields import check_value, read_json_object
 from tertium.encoders import hub
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS, Resource

@@ -7,9 +7,9 @@ from math import isfinite
 
 from tertium.core.errors import UsageError, short_repr
 from tertium.core.extras import explain_missing
+from tertium.core.fields import split_spec
 from tertium.core.registry import RANKERS
 from tertium.core.segment import Segment
-from tertium.core.specs import split_spec
 from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
 from tertium.metrics.base.capabilities import Explains, can_mark_errors, span_note
 from tertium.metrics.base.explanation import Explanation, MarkedText

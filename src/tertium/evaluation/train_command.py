@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_origin
 
 from tertium.core.errors import DataError, TertiumError, UsageError
+from tertium.core.fields import format_spec, format_value, parse_fields, parse_value, split_spec
 from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.result import Column, Result, Table
-from tertium.core.specs import format_spec, format_value, parse_fields, parse_value, split_spec
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.training import (

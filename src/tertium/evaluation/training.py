@@ -12,9 +12,9 @@ from typing import Any
 
 from tertium.core.atomic import PARTIAL_PATTERN, PathLike
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.fields import parse_fields, split_spec
 from tertium.core.frames import is_frame
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
-from tertium.core.specs import parse_fields, split_spec
 from tertium.data.human_data_files import read_sets_with_texts
 from tertium.data.judgments import read_judgments
 from tertium.evaluation.judged import as_list

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tertium.core.errors import UsageError
+from tertium.core.fields import check_unique_names
 from tertium.core.options import InFile, InFiles, Names, Option
-from tertium.core.specs import check_unique_names
 from tertium.data.testset import TestSet
 from tertium.data.text_files import RECORD_SUFFIXES, read_lines
 from tertium.files.catalogs import is_localization_file, is_sgml, suffix_of

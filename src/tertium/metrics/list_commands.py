@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.fields import describe_fields, format_value, parse_fields, split_spec
 from tertium.core.options import Display, Option, Specs
 from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.core.result import Column, Listing, Table, View
-from tertium.core.specs import describe_fields, format_value, parse_fields, split_spec
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
 

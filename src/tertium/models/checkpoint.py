@@ -3,7 +3,7 @@
 The configuration contains the sha256 of its weights, which get their final name after it, so a
 folder has the previous or the new model, or is refused. Arrays that fit half precision are
 stored in half and computed in single precision. A missing number is null in JSON. Settings are
-checked against their dataclass (`tertium.core.schema`) and weights for finite numbers. Bundled
+checked against their dataclass (`tertium.core.fields`) and weights for finite numbers. Bundled
 models are such folders in the package `tertium_models`.
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 from tertium.core.atomic import open_atomic, write_text
 from tertium.core.cached_files import hash_file
 from tertium.core.errors import MissingResourceError, ModelError
-from tertium.core.schema import Sha256, read_dataclass, read_json_object
+from tertium.core.fields import Sha256, read_dataclass, read_json_object
 from tertium.data.tables import missing_to_null
 from tertium.models.array_checks import Array, check_finite
 

@@ -23,10 +23,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from tertium.core.arrays import BoolArray
 from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.fields import (
+    MAX_SHOWN_CHARACTERS,
+    check_fields,
+    construct,
+    format_value,
+    non_default_fields,
+)
 from tertium.core.registry import resolve
-from tertium.core.schema import MAX_SHOWN_CHARACTERS, check_fields, construct
 from tertium.core.segment import Segment
-from tertium.core.specs import format_value, non_default_fields
 from tertium.encoders import Encoder, load_encoder
 from tertium.models.checkpoint import (
     CONFIG,

@@ -19,7 +19,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tertium.core.errors import UsageError
-from tertium.core.specs import Range, check_types, field_ranges, format_value
+from tertium.core.fields import Range, check_types, field_ranges, format_value
 
 logger = logging.getLogger(__name__)
 

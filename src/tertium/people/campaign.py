@@ -24,8 +24,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, ModelError, UnknownNameError
+from tertium.core.fields import NON_NEGATIVE, Rule, read_dataclass
 from tertium.core.result import Column, Result, Table, count_column
-from tertium.core.schema import NON_NEGATIVE, Rule, read_dataclass
 from tertium.core.spans import Span, check_span_bounds
 from tertium.data.record_files import parse_json
 from tertium.data.text_files import read_text

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from tertium.core.errors import DataError
-from tertium.core.schema import NON_NEGATIVE, Rule, read_dataclass
+from tertium.core.fields import NON_NEGATIVE, Rule, read_dataclass
 from tertium.data.records import read_object_list
 from tertium.people.campaign import (
     PROTOCOLS_WITH_SCORES,

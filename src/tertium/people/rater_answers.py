@@ -24,7 +24,7 @@ from typing import Annotated, Any
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, ModelError, UnknownNameError
-from tertium.core.schema import NON_NEGATIVE, POSITIVE, Rule, read_dataclass
+from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule, read_dataclass
 from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import (
     ErrorAnnotations,

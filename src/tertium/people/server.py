@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tertium.core.errors import DataError, TertiumError, WriteError
-from tertium.core.schema import read_dataclass
+from tertium.core.fields import read_dataclass
 from tertium.core.segment import check_surrogates
 from tertium.core.spans import Span
 from tertium.people.annotation_store import MANAGER, Event

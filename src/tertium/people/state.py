@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tertium.core.errors import DataError, UnknownNameError
-from tertium.core.schema import read_dataclass
+from tertium.core.fields import read_dataclass
 from tertium.people.annotation_store import MANAGER, Event
 from tertium.people.campaign import Assignment, Campaign
 from tertium.people.events import (

@@ -11,8 +11,8 @@ from typing import Any, get_args
 from tertium.core.atomic import PathLike
 from tertium.core.charts import ScatterChart
 from tertium.core.errors import UnknownNameError
+from tertium.core.fields import check_unique_names
 from tertium.core.result import Column, Result, Section, Table, make_page
-from tertium.core.specs import check_unique_names
 from tertium.evaluation.judged import (
     JudgedSets,
     Metrics,

@@ -15,8 +15,8 @@ from tests.short_windows import MAX_PIECES, short_windows
 
 from tertium.core.arrays import Float32Array
 from tertium.core.errors import MissingInputError, ModelError, UsageError
+from tertium.core.fields import read_dataclass
 from tertium.core.runtime import runtime
-from tertium.core.schema import read_dataclass
 from tertium.core.segment import Segment
 from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.capabilities import can_mark_errors

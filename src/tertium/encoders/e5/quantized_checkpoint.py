@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.core.atomic import open_atomic, write_text
-from tertium.core.schema import read_json_object
+from tertium.core.fields import read_json_object
 from tertium.encoders.use.sentencepiece import SPACE
 
 HEADER = "<4sI7ifI"  # magic, version, sizes, epsilon of norms, weights that share one scale

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tertium.core.errors import PluginError, UnknownNameError, UsageError, short_repr
+from tertium.core.fields import build_dataclass, parse_fields, split_spec
 from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.core.runtime import Runtime
 from tertium.core.segment import check_surrogates
-from tertium.core.specs import build_dataclass, parse_fields, split_spec
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import Scorer
 

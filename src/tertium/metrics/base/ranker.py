@@ -26,10 +26,10 @@ from tertium.core.errors import (
     short_repr,
 )
 from tertium.core.extras import explain_missing
+from tertium.core.fields import build_dataclass, parse_fields, split_spec
 from tertium.core.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
-from tertium.core.specs import build_dataclass, parse_fields, split_spec
 from tertium.data.testset import TestSet
 from tertium.metrics.base.explanation import Explanation, WinProbabilities
 from tertium.metrics.base.loading import (

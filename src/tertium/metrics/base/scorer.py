@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from tertium.core.arrays import BoolArray
 from tertium.core.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
+from tertium.core.fields import check_ranges, check_types, format_spec
 from tertium.core.segment import Segment
-from tertium.core.specs import check_ranges, check_types, format_spec
 from tertium.data.testset import TestSet
 from tertium.metrics.base.capabilities import HasSettings
 from tertium.metrics.base.text_warnings import (

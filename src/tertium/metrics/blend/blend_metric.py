@@ -19,9 +19,9 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, divide
 from tertium.core.errors import ModelError, UsageError
+from tertium.core.fields import Range
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.encoders import Encoder
 from tertium.metrics.base.capabilities import Explains, ReadsEmbeddings, reads_context, scale_spec
 from tertium.metrics.base.explanation import (

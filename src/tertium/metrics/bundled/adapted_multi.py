@@ -11,8 +11,8 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import ModelError
+from tertium.core.fields import Rule, Sha256
 from tertium.core.runtime import Precision
-from tertium.core.schema import Rule, Sha256
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.data.train_test_overlap import number_shared_texts

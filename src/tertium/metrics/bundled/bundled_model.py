@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tertium.core.cached_files import hash_file
 from tertium.core.errors import ModelError
-from tertium.core.schema import Sha256, read_dataclass
+from tertium.core.fields import Sha256, read_dataclass
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.models import checkpoint

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array
-from tertium.core.schema import Rule
+from tertium.core.fields import Rule
 from tertium.core.spans import Severity, Span
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.metrics.bundled.scales import ALL_MODES

@@ -18,8 +18,8 @@ import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray
 from tertium.core.extras import require_modules
+from tertium.core.fields import POSITIVE, Rule, Sha256
 from tertium.core.runtime import Precision, current_runtime, progress_task, resolve_device
-from tertium.core.schema import POSITIVE, Rule, Sha256
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.tokenizer import (

@@ -18,7 +18,7 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.errors import ModelError
-from tertium.core.schema import NON_NEGATIVE, POSITIVE, Rule
+from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule
 from tertium.metrics.bundled.input_rows import INPUT_MODES
 
 Increasing = Annotated[

@@ -19,8 +19,8 @@ import numpy as np
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
+from tertium.core.fields import POSITIVE, Rule, Sha256
 from tertium.core.runtime import Precision, current_runtime
-from tertium.core.schema import POSITIVE, Rule, Sha256
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.tokenizer import find_longer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import build_encoder

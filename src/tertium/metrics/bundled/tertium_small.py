@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.fields import POSITIVE, Sha256
 from tertium.core.runtime import Precision, current_runtime, resolve_device
-from tertium.core.schema import POSITIVE, Sha256
 from tertium.encoders.encoder import EncoderName
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.calibrated_metric import (

@@ -16,9 +16,9 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, exact_dot_products
 from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.fields import Range, normalize_number
 from tertium.core.runtime import LongTextPolicy, Precision
 from tertium.core.segment import Segment
-from tertium.core.specs import Range, normalize_number
 from tertium.encoders import Chunk, Encoder, compare_pairs, iter_chunks, load_encoder
 from tertium.encoders.word_vectors import WordVectorEncoder
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison

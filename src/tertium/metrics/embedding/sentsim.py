@@ -10,8 +10,8 @@ import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray
 from tertium.core.errors import UsageError
+from tertium.core.fields import Range
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.metric import Side

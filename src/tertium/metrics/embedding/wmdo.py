@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tertium.core.arrays import FloatArray
+from tertium.core.fields import Range
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.metrics.embedding.optimal_transport import solve_exact
 from tertium.metrics.embedding.wmd import WMD
 

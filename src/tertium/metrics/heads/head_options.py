@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from tertium.core.specs import Range
+from tertium.core.fields import Range
 from tertium.models.training_options import Options, PairLoss, Recipe, Schedule, TrainingOptions
 
 

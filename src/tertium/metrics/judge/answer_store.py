@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 
 from tertium.core.cached_files import ANSWERS
 from tertium.core.errors import ModelError
+from tertium.core.fields import read_dataclass
 from tertium.core.runtime import current_runtime
-from tertium.core.schema import read_dataclass
 from tertium.core.store import Store, open_store
 
 FORMAT_VERSION = 2

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from tertium.core.errors import ModelError
-from tertium.core.schema import Rule, json_schema, read_dataclass, reject_duplicate_keys
+from tertium.core.fields import Rule, json_schema, read_dataclass, reject_duplicate_keys
 
 ProtocolName = Literal["esa", "da", "mqm"]
 MAX_ERRORS = 200  # per answer; a model that repeats itself lists thousands

@@ -19,11 +19,11 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, divide
 from tertium.core.errors import MissingResourceError, UsageError, short_repr
+from tertium.core.fields import Range
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.core.specs import Range
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.judge_options import estimate_tokens
 from tertium.metrics.base.judge_run import (

@@ -16,9 +16,9 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import UnknownNameError
+from tertium.core.fields import Range
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags

@@ -17,10 +17,10 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import UsageError
+from tertium.core.fields import Range, normalize_number
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Reduce
 from tertium.core.segment import Segment
-from tertium.core.specs import Range, normalize_number
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import MAX_NGRAM_ORDER, sacrebleu_signature
 from tertium.text.ngram_overlap import ABSENT, count_shared

@@ -15,8 +15,8 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.fields import Range, normalize_number
 from tertium.core.segment import Segment
-from tertium.core.specs import Range, normalize_number
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.paraphrase_table import ParaphraseTable, load_paraphrases
 from tertium.metrics.base.text_warnings import (

@@ -10,8 +10,8 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import UnknownNameError
+from tertium.core.fields import Range
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tertium.core.errors import ModelError
-from tertium.core.schema import NON_NEGATIVE, POSITIVE, construct
+from tertium.core.fields import NON_NEGATIVE, POSITIVE, construct
 from tertium.metrics.base.lexical_features import NgramInformation
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.scaling import Scaler

@@ -14,8 +14,8 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import ModelError, UsageError
+from tertium.core.fields import Range
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import NgramInformation

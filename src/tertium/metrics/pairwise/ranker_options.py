@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from tertium.core.specs import Range
+from tertium.core.fields import Range
 from tertium.metrics.pairwise.ranking_network import Cost
 from tertium.models.training_options import Options, Recipe
 

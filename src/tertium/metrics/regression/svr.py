@@ -16,10 +16,9 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray, round_to_grid
 from tertium.core.errors import UsageError
+from tertium.core.fields import NON_NEGATIVE, POSITIVE, Range
 from tertium.core.runtime import usable_cores
-from tertium.core.schema import NON_NEGATIVE, POSITIVE
 from tertium.core.segment import Segment
-from tertium.core.specs import Range
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder, embed_texts, load_encoder

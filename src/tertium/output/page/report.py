@@ -14,9 +14,9 @@ from tertium.checks.check_settings import CheckSettings
 from tertium.core.arrays import BoolArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.fields import check_unique_names
 from tertium.core.result import Result, Section, Table
 from tertium.core.scores import ScoreMatrix
-from tertium.core.specs import check_unique_names
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
