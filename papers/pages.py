@@ -55,9 +55,12 @@ figures measured here.
 - "Average" is the mean over language pairs. {recomputed} marks a published average that is our mean
   of the published figures, because the paper prints none.
 - Small letters link to the departures that apply to a row.
-- "Details" below a table lists data, metric signatures and the commits that measured the figures.
+- Cells show "measured / published", or one figure where the paper prints none. The last column is
+  the difference of the averages.
+- "Details" below a table lists data, counts and standard deviations. The files in
+  [results/](../results/) have the metric signature and the commit of each figure.
 
-The pages are generated from the figures in [results/](../results/). Do not edit them.
+The pages are generated from these files. Do not edit them.
 
 ```bash
 python -m papers all -o docs/papers                   # takes hours: measures what is missing
@@ -75,11 +78,6 @@ HEADLINES_TITLE = """\
 ## Headline figures
 Averages over language pairs. Differences have three causes: other encoders, other training data,
 and our departures.
-"""
-ALL_METRICS_TITLE = """\
-## All metrics by test set
-Averages over language pairs. A dash: the metric was trained on the set, or does not support its
-languages.
 """
 
 
@@ -165,7 +163,6 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
             parts.append(render_table(table, "md"))
     if "" in charts:
         parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
-    parts += [ALL_METRICS_TITLE, render_table(summary_table(results["overview"]), "md")]
     return "\n".join(parts)
 
 
@@ -204,6 +201,8 @@ def render_section(result: TableResult, chart: str) -> str:
         lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
     lines += _link_departures(replace(table, title="", notes=()), result)
     notes = [f"- {escape_markdown(note)}" for note in table_notes(result)]
+    file = f"{file_stem(result.table)}.json"
+    notes[-1] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
     lines += ["<details><summary>Details</summary>\n", *notes, "\n</details>\n"]
     return "\n".join(lines)
 

@@ -9,43 +9,41 @@ from typing import Any
 from papers.number_cells import number_cell
 from papers.provenance import code_version
 from papers.table import RowResult, TableResult
-from tertium.core.result import Cell, Table
+from tertium.core.result import Cell, Table, format_number
 
 RECOMPUTED = "†"  # marks a published average that the paper does not print
 
 
 def make_table(result: TableResult) -> Table:
-    """Return three lines per measured row (published, measured, difference), one per quoted row.
+    """Return one line per row, with cells "measured / published" if the paper prints figures.
 
-    A table without any published figure has one line per measured row.
+    A table with averages has a last column with the difference of the averages.
     """
     table = result.table
+    is_compared = any(row.row.published or not math.isnan(row.row.average) for row in result.rows)
     has_average = table.has_average and len(table.experiment.columns) > 1
-    columns = [*table.experiment.columns, *(["average"] if has_average else [])]
+    header = ["measured / published" if is_compared else "", *table.experiment.columns]
+    header += ["average"] * has_average
+    header += ["difference"] * (has_average and is_compared)
+    rows: list[list[Cell | str]] = []
+    for row in result.rows:
+        if is_compared:
+            rows.append([row.label, *_compared_cells(row, result, has_average)])
+        elif row.figures:
+            rows.append([row.label, *_measured_cells(row, result, has_average)])
     title = f"{table.paper}, table {table.number}: {table.title}"
     departures = [f"departure from the paper: {d.title}: {d.description}" for d in table.departures]
-    notes = [*table_notes(result), *departures]
-    if not any(row.row.published or not math.isnan(row.row.average) for row in result.rows):
-        rows: list[list[Cell | str]] = [
-            [row.label, *_measured_cells(row, result, has_average)]
-            for row in result.rows
-            if row.figures
-        ]
-        return Table.from_cells(["", *columns], rows, title=title, notes=notes)
-    rows = [line for row in result.rows for line in _lines(row, result, has_average)]
-    return Table.from_cells(["", "", *columns], rows, title=title, notes=notes, text_columns=(0, 1))
+    return Table.from_cells(header, rows, title=title, notes=[*table_notes(result), *departures])
 
 
 def table_notes(result: TableResult) -> list[str]:
-    """Return data, statistic, counts, signatures and code version of a table."""
+    """Return data, statistic, counts, remarks on rows and code version of a table."""
     table = result.table
     lines = [f"data: {table.experiment.data}", f"statistic: {table.experiment.statistic}"]
     measured_row = next((row for row in result.rows if row.figures), None)
     if measured_row is not None:
         pairs = zip(table.experiment.columns, measured_row.figures, strict=True)
         lines.append("judgments: " + ", ".join(f"{c} {figure.count:,}" for c, figure in pairs))
-        if table.has_average:
-            lines.append("average: mean of the columns")
     lines += _significance_note(result)
     if (
         table.has_average
@@ -53,15 +51,21 @@ def table_notes(result: TableResult) -> list[str]:
         and any(map(_is_recomputed, result.rows))
     ):
         lines.append(f"{RECOMPUTED}: our mean of the published figures; the paper prints none")
+    labels: dict[str, list[str]] = {}
     for row in result.rows:
-        lines += _row_notes(row, result)
+        for note in _row_notes(row, result):
+            labels.setdefault(note, []).append(row.label)
+    lines += [f"{'; '.join(names)}: {note}" for note, names in labels.items()]
+    lines += _seed_notes(result)
     lines += [table.note] if table.note else []
     codes = dict.fromkeys(f.code for row in result.rows for f in row.figures if f.code)
     return [*lines, f"code: {'; '.join(codes) or code_version()}"]
 
 
 def _row_notes(row: RowResult, result: TableResult) -> list[str]:
-    lines = [*row.signatures, *_seed_note(row, result)]
+    # Signatures of metrics are in the stored figures; others are remarks, such as p-values.
+    remarks = [signature for signature in row.signatures if "|" not in signature]
+    lines = ["; ".join(remarks)] if remarks else []
     excluded = sum((Counter(figure.excluded_counts) for figure in row.figures), Counter[str]())
     lines += [f"excluded: {reason}: {count}" for reason, count in excluded.items()]
     statistic = result.table.experiment_of(row.row).statistic
@@ -69,7 +73,7 @@ def _row_notes(row: RowResult, result: TableResult) -> list[str]:
         lines.append(f"statistic: {statistic}")
     lines += [row.row.note] if row.row.note else []
     lines += [f"not available: {row.unavailable}"] if row.unavailable else []
-    return [f"{row.label}: {line}" for line in lines]
+    return lines
 
 
 def _significance_note(result: TableResult) -> list[str]:
@@ -90,16 +94,23 @@ def _significance_note(result: TableResult) -> list[str]:
     return [f"bold{where}: {test}: {'; '.join(row.label for row in rows)}{seeds}"]
 
 
-def _seed_note(row: RowResult, result: TableResult) -> list[str]:
+def _seed_notes(result: TableResult) -> list[str]:
+    """Return one line per number of seeds: the standard deviations of each row."""
     columns, decimals = result.table.experiment.columns, result.table.decimals
-    seeded = [(c, f) for c, f in zip(columns, row.figures, strict=False) if f.seeds > 1]
-    if not seeded:
-        return []
-    seeds = max(figure.seeds for _, figure in seeded)
-    deviations = ", ".join(f"{column} {figure.deviation:.{decimals}f}" for column, figure in seeded)
-    fewer = [f"{column}: {figure.seeds}" for column, figure in seeded if figure.seeds < seeds]
-    exceptions = f" ({', '.join(fewer)})" if fewer else ""
-    return [f"mean of {seeds} seeds{exceptions}, standard deviation {deviations}"]
+    rows: dict[int, list[str]] = {}
+    for row in result.rows:
+        seeded = [(c, f) for c, f in zip(columns, row.figures, strict=False) if f.seeds > 1]
+        if not seeded:
+            continue
+        seeds = max(figure.seeds for _, figure in seeded)
+        deviations = [f"{column} {figure.deviation:.{decimals}f}" for column, figure in seeded]
+        fewer = [f"{column}: {figure.seeds}" for column, figure in seeded if figure.seeds < seeds]
+        exceptions = f" (seeds of {', '.join(fewer)})" if fewer else ""
+        rows.setdefault(seeds, []).append(f"{row.label}{exceptions}: {', '.join(deviations)}")
+    return [
+        f"means of {seeds} seeds, with standard deviations: {'; '.join(texts)}"
+        for seeds, texts in rows.items()
+    ]
 
 
 def make_record(result: TableResult) -> dict[str, Any]:
@@ -137,25 +148,25 @@ def make_record(result: TableResult) -> dict[str, Any]:
     }
 
 
-def _lines(row: RowResult, result: TableResult, has_average: bool) -> list[list[Cell | str]]:
+def _compared_cells(row: RowResult, result: TableResult, has_average: bool) -> list[Cell]:
+    """Return the measured and the published figure of each column, and of the average."""
     decimals, width = result.table.decimals, len(result.table.experiment.columns)
-    published: list[Cell | str] = [
-        number_cell(value, decimals, "dim") for value in row.row.published or (math.nan,) * width
-    ]
+    published = [*(row.row.published or (math.nan,) * width)]
     if has_average:
-        average = number_cell(row.published_average, decimals, "dim")
-        if _is_recomputed(row):
-            average = Cell(f"{average.text} {RECOMPUTED}", average.value, "dim")
-        published.append(average)
-    lines: list[list[Cell | str]] = [[row.label, "published", *published]]
-    if row.unavailable:
-        return [*lines, ["", "not available", *[Cell("–")] * (width + has_average)]]
-    if not row.figures:
-        return lines
-    differences = (*row.differences, row.average - row.published_average)[: width + has_average]
-    signed = [Cell("–" if math.isnan(v) else f"{v:+.{decimals}f}", v) for v in differences]
-    measured = _measured_cells(row, result, has_average)
-    return [*lines, ["", "measured", *measured], ["", "difference", *signed]]
+        published.append(row.published_average)
+    measured = _measured_cells(row, result, has_average) if row.figures else []
+    measured = measured or [number_cell(math.nan, decimals)] * len(published)
+    cells: list[Cell] = []
+    for cell, value in zip(measured, published, strict=True):
+        text = cell.text if math.isnan(value) else f"{cell.text} / {format_number(value, decimals)}"
+        if len(cells) == width and _is_recomputed(row):
+            text += f" {RECOMPUTED}"
+        cells.append(Cell(text, text, cell.emphasis))
+    if has_average:
+        difference = row.average - row.published_average
+        text = "–" if math.isnan(difference) else f"{difference:+.{decimals}f}"
+        cells.append(Cell(text, difference))
+    return cells
 
 
 def _measured_cells(row: RowResult, result: TableResult, has_average: bool) -> list[Cell]:

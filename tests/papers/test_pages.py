@@ -75,7 +75,8 @@ def test_pages_figures_charts_and_metric_pages_are_written(
     stored = json.loads((tmp_path / "results" / "overview-da-wmt17.json").read_text())["rows"]
     figure = stored["chrf"]["figures"]["cs-en"]
     assert f"{figure['value']:.3f}" in text
-    assert figure["signature"] in text.replace("\\_", "_").replace("\\|", "|")
+    assert figure["signature"].startswith("chrF|")
+    assert "(../results/overview-da-wmt17.json)" in text
     assert figure["code"].startswith("tertium ")
     assert figure["code"] in text
     assert "(../pictures/results-overview-da-wmt17.svg)" in text
@@ -83,7 +84,7 @@ def test_pages_figures_charts_and_metric_pages_are_written(
     filled = metric_page.read_text()
     assert f"| chrf | {average:.3f} |" in filled
     assert "old" not in filled
-    assert f"| chrf | {average:.3f} |" in pages[0].read_text()
+    assert f"| chrf | {average:.3f} |" in text
     assert "da/wmt17" in text.split("## Not measured")[1].lower()  # the other rows
 
 
