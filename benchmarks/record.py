@@ -98,30 +98,18 @@ def write_page(page: Path) -> None:
     text = page.read_text(encoding="utf-8") if page.is_file() else "# Benchmarks\n"
     if START not in text or END not in text:
         text = f"{text.rstrip()}\n\n{START}\n{END}\n"
-    sections = "\n".join(format_run(entry) for _, entry in sorted(load_runs(page).items()))
+    rows = "".join(format_run(entry) for _, entry in sorted(load_runs(page).items()))
+    header = "| run | command | machine and code |\n| --- | --- | --- |\n"
     pattern = re.compile(re.escape(START) + ".*?" + re.escape(END), re.DOTALL)
-    write_text(page, pattern.sub(lambda _: f"{START}\n{sections}{END}", text, count=1))
+    write_text(page, pattern.sub(lambda _: f"{START}\n{header}{rows}{END}", text, count=1))
 
 
 def format_run(entry: Mapping[str, Any]) -> str:
-    """Format one benchmark as Markdown."""
+    """Return the table row of one run, with the anchor that the page links to."""
     command = " ".join(["python -m benchmarks", entry["benchmark"], *entry["arguments"]])
-    versions_ = ", ".join(f"{name} {number}" for name, number in entry["versions"].items())
-    return "\n".join(
-        [
-            f"## {entry['name']}",
-            f"{entry['description']}",
-            "",
-            "```text",
-            *entry["output"],
-            "```",
-            "",
-            f"`{command}`, {entry['seconds']:g} s in all. {entry['machine']}; {versions_}; "
-            f"{entry['code']}.",
-            "",
-            "",
-        ]
-    )
+    anchor = f'<a id="{entry["name"].replace(" ", "-")}"></a>{entry["name"]}'
+    about = f"{entry['description']}<br>`{command}`, {entry['seconds']:g} s"
+    return f"| {anchor} | {about} | {entry['machine']}; {entry['code']} |\n"
 
 
 def describe_machine() -> str:

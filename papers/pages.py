@@ -57,7 +57,7 @@ figures measured here.
 - Small letters link to the departures that apply to a row.
 - Cells show "measured / published", or one figure where the paper prints none. The last column is
   the difference of the averages.
-- "Details" below a table lists data, counts and standard deviations. The files in
+- Notes below a table have data, counts and standard deviations. The files in
   [results/](../results/) have the metric signature and the commit of each figure.
 
 The pages are generated from these files. Do not edit them.
@@ -192,7 +192,7 @@ def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str,
 
 
 def render_section(result: TableResult, chart: str) -> str:
-    """Return the section of one table, with its chart and folded details."""
+    """Return the section of one table, with its chart and notes."""
     table = make_table(result)
     is_own = result.table.paper in OVERVIEWS
     name = "" if is_own else f"{_table_name(result.table.number)}: "
@@ -203,7 +203,7 @@ def render_section(result: TableResult, chart: str) -> str:
     notes = [f"- {escape_markdown(note)}" for note in table_notes(result)]
     file = f"{file_stem(result.table)}.json"
     notes[-1] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
-    lines += ["<details><summary>Details</summary>\n", *notes, "\n</details>\n"]
+    lines += [*notes, ""]
     return "\n".join(lines)
 
 

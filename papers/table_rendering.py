@@ -39,12 +39,8 @@ def make_table(result: TableResult) -> Table:
 def table_notes(result: TableResult) -> list[str]:
     """Return data, statistic, counts, remarks on rows and code version of a table."""
     table = result.table
-    lines = [f"data: {table.experiment.data}", f"statistic: {table.experiment.statistic}"]
-    measured_row = next((row for row in result.rows if row.figures), None)
-    if measured_row is not None:
-        pairs = zip(table.experiment.columns, measured_row.figures, strict=True)
-        lines.append("judgments: " + ", ".join(f"{c} {figure.count:,}" for c, figure in pairs))
-    lines += _significance_note(result)
+    lines = [f"data: {table.experiment.data}{_describe_counts(result)}"]
+    lines += [f"statistic: {table.experiment.statistic}", *_significance_note(result)]
     if (
         table.has_average
         and len(table.experiment.columns) > 1
@@ -60,6 +56,18 @@ def table_notes(result: TableResult) -> list[str]:
     lines += [table.note] if table.note else []
     codes = dict.fromkeys(f.code for row in result.rows for f in row.figures if f.code)
     return [*lines, f"code: {'; '.join(codes) or code_version()}"]
+
+
+def _describe_counts(result: TableResult) -> str:
+    """Return the number of judgments of each column, in parentheses."""
+    row = next((row for row in result.rows if row.figures), None)
+    if row is None:
+        return ""
+    counts = [figure.count for figure in row.figures]
+    if len(set(counts)) == 1:
+        return f" ({counts[0]:,} judgments each)"
+    pairs = zip(result.table.experiment.columns, counts, strict=True)
+    return f" (judgments: {', '.join(f'{column} {count:,}' for column, count in pairs)})"
 
 
 def _row_notes(row: RowResult, result: TableResult) -> list[str]:

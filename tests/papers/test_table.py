@@ -143,7 +143,13 @@ def test_a_table_has_figures_and_their_provenance(datasets: DatasetFolder, style
     assert "measured / published" in text
     assert "/ 2.5" in text
     if style != "tsv":
-        for note in ("data: synthetic", "statistic: a product", "tertium", "one 10", "no score: 2"):
+        for note in (
+            "data: synthetic",
+            "statistic: a product",
+            "tertium",
+            "10 judgments each",
+            "no score: 2",
+        ):
             assert note in text
 
 
