@@ -1,23 +1,22 @@
-"""Reproduction of published tables: one module per paper, with its tables as data.
+"""Reproduction of published tables: one file per paper in `tables/`, read by `paper_files`.
 
-Each paper module defines
-
-- `TABLES`: a list of `PaperTable`; nothing is read or scored until a table is measured;
-- `INTRODUCTION`: the first paragraphs of its page;
-- `HEADLINES`: (table number, row label) of the figures on the overview page.
-
-To add a paper, add a module and one line in `PAPERS`.
+To add a paper, add its file and one line in `PAPERS`. Experiments and models of single
+papers are Python modules here. Overviews are tables of ours, made by the modules of their names.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from papers.table import PaperTable
 from tertium.core.errors import UnknownNameError
 
+if TYPE_CHECKING:
+    from papers.paper_files import PaperPage
+
+OVERVIEWS = ("overview", "modern")
 PAPERS: Mapping[str, str] = {
     "overview": "All metrics on all test sets",
     "modern": "All metrics on modern systems",
@@ -32,17 +31,21 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-def paper_module(paper: str) -> ModuleType:
-    """Import the module of a paper."""
+def load_page(paper: str) -> PaperPage:
+    """Return the text and the tables of a page, without measuring anything."""
+    from papers.paper_files import PaperPage, read_page
+
     if paper not in PAPERS:
         raise UnknownNameError("paper", paper, PAPERS)
-    return importlib.import_module(f"papers.{paper}")
+    if paper in OVERVIEWS:
+        module = importlib.import_module(f"papers.{paper}")
+        return PaperPage(introduction=module.INTRODUCTION, tables=module.TABLES)
+    return read_page(paper)
 
 
 def tables_of(paper: str) -> list[PaperTable]:
     """Return the tables of a paper, without measuring them."""
-    tables: list[PaperTable] = paper_module(paper).TABLES
-    return tables
+    return load_page(paper).tables
 
 
 def find_table(paper: str, number: str) -> PaperTable:

@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.table import Figure
 from tertium.core.arrays import FloatArray
-from tertium.core.errors import DataError
+from tertium.core.errors import DataError, MissingResourceError
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
@@ -176,6 +176,24 @@ class Systems(Correlation):
         else:
             outputs = group_by_system(datasets.rankings(self.set, column))
         return outputs, datasets.system_scores(self.set, column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archived:
+    """An experiment whose code was removed; its stored figures name the commit that has it."""
+
+    columns: tuple[str, ...]
+    data: str
+    statistic: str
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        raise MissingResourceError(
+            "the code of this experiment was removed; its stored figures name a commit that has it"
+        )
+
+
+def no_model(datasets: DatasetFolder, column: str) -> None:
+    """Build nothing: the experiment needs no model."""
 
 
 def read_judgments(

@@ -102,7 +102,7 @@ def held_out_sets(datasets: DatasetFolder, name: str) -> list[RankingSet]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeededComparisons(Comparisons):
+class SeededRankings(Comparisons):
     """The mean of a pairwise statistic over rankers with different seeds.
 
     `decision` is how a network decides: by the mean of both orders of a pair, or by one order as in

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from papers.departures import WMT11_SEGMENTS
+from papers.departures import DEPARTURES
 from papers.experiments import Comparisons, Segments, SegmentsByPart, Systems
 from papers.language_pairs import INTO_ENGLISH, MULTI30K, QE_WMT20
 from papers.table import Experiment, PaperTable, Row
@@ -95,7 +95,7 @@ def _table(experiment: Experiment, set_name: str, title: str, rows: Sequence[Row
         rows=rows,
         decimals=1 if set_name.startswith("rankings/") else 3,
         chart="rows",
-        departures=(WMT11_SEGMENTS,) if set_name == "rankings/wmt11" else (),
+        departures=(DEPARTURES["wmt11-segments"],) if set_name == "rankings/wmt11" else (),
     )
 
 

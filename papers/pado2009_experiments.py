@@ -132,7 +132,3 @@ class RandomOrder(Comparisons):
             left, right = scores[rankings.left], scores[rankings.right]
             values.append(self.scale * float(self.compare(rankings.verdicts, left, right)))
         return Figure(value=float(np.mean(values)), count=len(rankings))
-
-
-def no_model(datasets: DatasetFolder, column: str) -> None:
-    """Build nothing: the experiment needs no model."""

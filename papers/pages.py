@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from papers import PAPERS, find_table, paper_module, tables_of
+from papers import OVERVIEWS, PAPERS, find_table, load_page, tables_of
 from papers.charts import write_agreement_chart, write_chart
 from papers.ledger import Ledger, file_stem
 from papers.number_cells import number_cell
@@ -30,7 +30,6 @@ from tertium.output.render import render_table
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."
-OVERVIEWS = ("overview", "modern")  # tables of ours, not of a paper
 PAGE_NAMES = {"overview": "all-metrics"}  # other pages have the name of their paper
 AGREEMENT_CHART = "results.svg"
 DEPARTURE_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡ"
@@ -169,7 +168,7 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
 def _headline_rows(paper: str, results: Sequence[TableResult]) -> list[list[Cell | str]]:
     by_number = {result.table.number: result for result in results}
     rows: list[list[Cell | str]] = []
-    for number, label in paper_module(paper).HEADLINES:
+    for number, label in load_page(paper).headlines:
         result = by_number[find_table(paper, number).number]
         (row,) = (row for row in result.rows if row.label == label)
         if row.figures:
@@ -181,7 +180,7 @@ def _headline_rows(paper: str, results: Sequence[TableResult]) -> list[list[Cell
 
 
 def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str, str]) -> str:
-    introduction: str = paper_module(paper).INTRODUCTION
+    introduction = load_page(paper).introduction
     title = PAPERS[paper].replace(":", f" {paper[-4:]}:", 1)
     parts = [f"# {escape_markdown(title)}\n", introduction]
     measured = [result for result in results if has_figures(result)]

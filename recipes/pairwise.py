@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import argparse
 
-from papers.guzman2015 import BUNDLED_RECIPE, PUBLISHED_RECIPE
-
+from papers import load_page
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.models.checkpoint import bundled_models_folder
 
-RECIPES = {"pairwise": BUNDLED_RECIPE, "pairwise-published": PUBLISHED_RECIPE}
+RECIPES = {"pairwise": "bundled", "pairwise-published": "published"}
 
 
 def main() -> None:
@@ -22,7 +21,9 @@ def main() -> None:
     parser.add_argument("model", nargs="?", default="pairwise", choices=RECIPES)
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     args = parser.parse_args()
-    rankers = RECIPES[args.model](DatasetFolder.open(args.data), "")
+    rankers = load_page("guzman2015").definitions[RECIPES[args.model]](
+        DatasetFolder.open(args.data), ""
+    )
     best = max(rankers, key=lambda ranker: float(ranker.checkpoint.training["tau"]))
     best.save(bundled_models_folder() / args.model)
     for ranker in rankers:

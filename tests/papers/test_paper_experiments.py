@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from papers.guzman2015_ablations import (
-    AblationTaus,
-    ComparisonPairs,
-    NetworkInputs,
-    NetworkVariant,
-    measure_variant,
-)
-from papers.guzman2015_rankers import Decision, SeededComparisons
-from papers.guzman2015_upper_bounds import cross_validate, measure_best_weights
+from papers.guzman2015_rankers import Decision, SeededRankings
 from papers.ledger import Ledger
 from papers.pado2009 import EarlyMETEOR
 from papers.pado2009_entailment import (
@@ -43,7 +35,6 @@ from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.pairwise import consistency
 from tertium.metrics.lexical.meteor_metric import METEOR
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, Weights
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import RTER
@@ -198,100 +189,6 @@ def test_preferences_are_learned_from_feature_differences(tmp_path: Path, monkey
     assert model.prefer(segments[:1], segments[:1])[0] == 0.5
 
 
-def make_network_inputs(noisy: float = 0.0) -> NetworkInputs:
-    """Return 400 translations; the verdicts follow the first feature, plus noise."""
-    rng = np.random.default_rng(0)
-    quality, noise = rng.normal(size=(2, 400)).astype(np.float32)
-    quality[1] = quality[0]
-    noise[1] = noise[0]
-    left, right = rng.permutation(400), rng.permutation(400)
-    left[0], right[0] = 0, 1
-    perceived = quality[left] - quality[right] + noisy * rng.normal(size=400)
-    pairs = ComparisonPairs(left, right, (perceived > 0).astype(np.float64))
-    vectors = {"glove": np.ones((400, 2), np.float32)}
-    return NetworkInputs(
-        vectors=vectors,
-        anchors=vectors,
-        columns={"good": quality[:, None], "noise": noise[:, None]},
-        pairs={"train": [pairs], "dev": [pairs], "test": [pairs, pairs]},
-        items=np.arange(400) % 40,
-    )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"train_both_orders": True},
-        {"training_share": 0.5},
-        {"dev_order": "random"},
-        {"scaled_on": "all", "hidden": 0},
-    ],
-    ids=str,
-)
-def test_a_variant_learns_the_relevant_feature(change: dict[str, Any]) -> None:
-    """Verdicts follow the first feature; equal values tie when both orders are averaged."""
-    inputs = make_network_inputs()
-    variant = NetworkVariant(
-        features=("good", "noise"),
-        vectors=("glove",),
-        options=PairwiseOptions(rate=0.3, epochs=4, patience=0),
-        **change,
-    )
-    taus = measure_variant(inputs, variant)
-    assert taus["WMT12"].shape == (5,)
-    assert taus["WMT12"].min() > 80
-    assert taus["WMT12"].max() < 99.6  # one tie in 400 comparisons counts as an error
-    np.testing.assert_allclose(taus["WMT12"], taus["WMT11"])
-
-
-def test_cross_validation_predicts_unseen_references() -> None:
-    """A feature that memorizes the training rows does not help on other references."""
-    inputs = make_network_inputs()
-    options = PairwiseOptions(rate=0.3, epochs=4, patience=0)
-    plain = NetworkVariant(features=("good",), vectors=(), hidden=0, options=options)
-    assert cross_validate(inputs, plain)["WMT12"].min() > 80
-    rng = np.random.default_rng(1)
-    random = ComparisonPairs(
-        *inputs.pairs["test"][0][:2], rng.integers(0, 2, 400).astype(np.float64)
-    )
-    one_hot = np.eye(400, dtype=np.float32)
-    random_inputs = replace(
-        inputs,
-        columns={"row": one_hot},
-        pairs={"train": [random], "dev": [random], "test": [random]},
-    )
-    memorizing = NetworkVariant(
-        features=("row",),
-        vectors=(),
-        hidden=0,
-        scaling="standard",
-        options=PairwiseOptions(rate=0.03, epochs=12, patience=0, decay=0.0),
-    )
-    assert measure_variant(random_inputs, memorizing)["WMT12"].mean() > 60
-    assert abs(cross_validate(random_inputs, memorizing)["WMT12"].mean()) < 30
-
-
-@pytest.mark.parametrize("one_order", [False, True])
-def test_best_weights_match_a_grid_search(one_order: bool) -> None:
-    """The grid has all directions of two weights in steps of .5 degrees, and 401 constants."""
-    inputs = make_network_inputs(noisy=1.0)
-    left, right, verdicts = inputs.pairs["test"][0]
-    values = np.hstack([*inputs.columns.values()]).astype(np.float64)
-    values /= values.std(axis=0)
-    rows = values[left] - values[right]
-    angles = np.radians(np.arange(0, 360, 0.5))
-    constants = np.linspace(-1, 1, 401) if one_order else np.zeros(1)
-    margins = rows @ np.stack([np.cos(angles), np.sin(angles)])  # (pairs, angles)
-    grid_accuracy = max(
-        float(np.where(verdicts[:, None] > 0.5, margins > -c, margins < -c).mean(axis=0).max())
-        for c in constants
-    )
-    tau = float(measure_best_weights(inputs, ("good", "noise"), one_order, False)[0])
-    assert tau >= 100 * (2 * grid_accuracy - 1) - 1e-9
-    assert tau <= 100 * (2 * grid_accuracy - 1) + 2.5  # the grid is coarser
-
-
 class LengthRanker:
     """Prefers long texts: f = sig(length of t1 - half the length of t2 + 1), by hand.
 
@@ -327,30 +224,11 @@ def test_decisions_of_a_network(
     datasets: DatasetFolder, decision: Decision, expected: float
 ) -> None:
     """Three comparisons, won by the first: A (4 letters) over B (2), A over C (3), B over C."""
-    experiment = SeededComparisons(set="rankings/mine", columns=("cs-en",), decision=decision)
+    experiment = SeededRankings(set="rankings/mine", columns=("cs-en",), decision=decision)
     rankers: Any = [LengthRanker(), LengthRanker()]
     figure = experiment.measure(datasets, rankers, "cs-en")
     assert figure.value == pytest.approx(expected)
     assert (figure.count, figure.seeds) == (3, 2)
-
-
-def test_ablations_count_comparisons_without_ties(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("papers.guzman2015_rankers.DEV_SIZE", 1)
-    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
-    verdicts = {"wmt11": ("a", "b", "tie"), "wmt12": ("a", "a"), "wmt13": ("b",)}
-    for name, preferences in verdicts.items():
-        folder = tmp_path / "rankings" / name
-        folder.mkdir(parents=True)
-        outputs = {"A": "x", "B": "y"}
-        texts = {"segment": "7", "source": "s", "reference": name, "outputs": outputs}
-        (folder / "cs-en.texts.jsonl").write_text(json.dumps(texts) + "\n")
-        lines = [header, *(f"7\tj{n}\tA\tB\t{p}" for n, p in enumerate(preferences))]
-        (folder / "cs-en.judgements.tsv").write_text("\n".join(lines) + "\n")
-    experiment = AblationTaus()
-    taus = dict.fromkeys(experiment.columns, np.array([1.0, 2.0]))
-    figures = [experiment.measure(DatasetFolder(tmp_path), taus, c) for c in experiment.columns]
-    assert [figure.count for figure in figures] == [1, 2, 2, 2, 2]
-    assert [figure.value for figure in figures] == [1.5] * 5
 
 
 def test_entailment_is_decided_by_a_threshold_of_the_training_part(tmp_path: Path) -> None:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.departures import BERTSCORE_F1, CENTERED_SOURCES
+from papers.departures import DEPARTURES
 from papers.experiments import Segments
-from papers.song2021 import AverageOverPairs, ByLength, Setting
+from papers.song2021 import AverageOverPairs, ByLength
 from tests.papers.length_metric import Length
 
 from papers import find_table
 from tertium.data.dataset_folder import DatasetFolder
 
+BERTSCORE_F1, CENTERED_SOURCES = DEPARTURES["bertscore-f1"], DEPARTURES["centered-sources"]
 # Hypotheses of 1 to 4 letters; the reference has two words, then three.
 SCORES = {"cs-en": (1.0, 2.0, 4.0, 3.0), "de-en": (2.0, 1.0, 3.0, 4.0)}
 
@@ -54,8 +55,7 @@ def test_correlation_by_length_is_averaged_over_language_pairs(datasets: Dataset
 
 def test_mean_and_deviation_over_language_pairs(datasets: DatasetFolder) -> None:
     segments = Segments(set="da/mine", columns=("cs-en", "de-en"))
-    setting = Setting(experiment=segments, encoder="minilm", against="reference")
-    means = AverageOverPairs(settings=(("mine", setting),))
+    means = AverageOverPairs(settings=(("mine", segments),))
     deviations = replace(means, reduce="standard deviation")
     correlations = [np.corrcoef([1, 2, 3, 4], scores)[0, 1] for scores in SCORES.values()]
     mean, deviation = (e.measure(datasets, Length(), "mine") for e in (means, deviations))
