@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     print_speed("bert-score, system by system", baseline, count, baseline)
     for precision in args.precision:
         metric = TertiumSmall(precision=precision)
-        metric.run_network([("a text that loads the model", None, "a text")])
+        metric.reader([("a text that loads the model", None, "a text")])
         with (
             tempfile.TemporaryDirectory() as folder,
             patch.dict("os.environ", {"TERTIUM_CACHE": folder}),

@@ -86,7 +86,10 @@ def count_pieces(rows: Sequence[Row]) -> list[tuple[int, ...]]:
     """Return the lengths of each row's texts with special tokens; XLM-R has the same ones."""
     metric = TertiumMulti()
     return [
-        tuple(len(places) + 2 for places in metric.piece_offsets([t for t in row if t is not None]))
+        tuple(
+            len(places) + 2
+            for places in metric.reader.tokenizer.token_offsets([t for t in row if t is not None])
+        )
         for row in rows
     ]
 

@@ -22,7 +22,7 @@ MAX_PIECES, MAX_JOINT_PIECES = 32, 96
 def short_windows() -> Iterator[None]:
     """Split texts into short windows, without caching: other tests use full windows."""
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
-        patch.setattr(row_scorer.RowScorer, "_max_pieces", MAX_PIECES)
+        patch.setattr(row_scorer.RowScorer, "window_size", MAX_PIECES)
         for module in (row_scorer, text_windows):
             patch.setattr(module, "MAX_JOINT_PIECES", MAX_JOINT_PIECES)
         clear_memory()

@@ -93,7 +93,7 @@ class GroupedRows:
 
 def compute_features(rows: Sequence[Row]) -> dict[str, NDArray[np.float16]]:
     """Return the surface features of rows, with all their texts and with the source alone."""
-    tokenize = TertiumMulti().reader._tokenizer.encode_ids
+    tokenize = TertiumMulti().reader.tokenizer.encode_ids
     results: dict[str, list[Floats]] = {"both": [], "source": []}
     for n in range(0, len(rows), CHUNK):
         part = rows[n : n + CHUNK]

@@ -123,7 +123,7 @@ def marked_sets(
             continue
         outputs = metric.raw_outputs([texts for row in sample if (texts := select_mode(row, mode))])
         piece_probabilities = [piece_errors(output) for output in outputs]
-        places = metric.piece_offsets([row["hypothesis"] for row in sample])
+        places = metric.reader.tokenizer.token_offsets([row["hypothesis"] for row in sample])
         sets.append(MarkedSet(f"{file.parent.name}/{pair}", sample, places, piece_probabilities))
     return sets
 

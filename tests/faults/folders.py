@@ -27,9 +27,9 @@ from tests.tiny_models import save_model
 from tertium.core.errors import TertiumError
 from tertium.core.segment import Judgment, Segment
 from tertium.encoders import load_encoder
-from tertium.encoders.network_building import build_network
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
+from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
 from tertium.metrics.bundled.late_interaction import CrossHead
 from tertium.metrics.bundled.tertium_base import TertiumBase
 from tertium.metrics.heads.head_metric import ESIM
@@ -77,8 +77,8 @@ def score_with(folder: Path) -> float:
         metric = TertiumBase(folder=str(folder))
         # settings before weights
         score, model = metric.human_scale().calibrate(np.array([0.1])), metric.model
-        model.encoder_tensors()
-        build_network(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
+        model.stored_tensors(ENCODER_PREFIX)
+        model.restore_network(lambda: CrossHead(768, dropout=0.0), "head.")
         return float(score[0])
     return load_metric(str(folder)).score([SEGMENT]).system
 

@@ -29,18 +29,17 @@ def test_phrases_are_found_by_start_then_length(table: ParaphraseTable) -> None:
     phrases = table.find_phrases(["he", "took", "part", "and", "c", "a", "b"])
     assert [(p.start, p.length) for p in phrases] == [(1, 2), (4, 1), (5, 2)]
     assert table.find_phrases([]) == ()
-    assert len(table) == 4
 
 
 def test_matches_are_found_in_both_directions(table: ParaphraseTable) -> None:
     expected = [Match("paraphrase", 1, 2, 1, 1)]
-    assert table.find_matches(["he", "took", "part"], ["he", "participated"]) == expected
+    assert list(table.find_matches(["he", "took", "part"], ["he", "participated"])) == expected
     expected = [Match("paraphrase", 1, 1, 1, 2)]
-    assert table.find_matches(["he", "participated"], ["he", "took", "part"]) == expected
+    assert list(table.find_matches(["he", "participated"], ["he", "took", "part"])) == expected
 
 
 def test_pair_listed_in_both_directions_is_found_twice(table: ParaphraseTable) -> None:
-    assert table.find_matches(["c"], ["a", "b"]) == [Match("paraphrase", 0, 1, 0, 2)] * 2
+    assert list(table.find_matches(["c"], ["a", "b"])) == [Match("paraphrase", 0, 1, 0, 2)] * 2
 
 
 def test_paraphrases_are_in_file_order(table: ParaphraseTable) -> None:
@@ -59,10 +58,10 @@ def test_plain_and_gzipped_files_give_the_same_index(tmp_path: Path) -> None:
 def test_index_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
     file = write_table(tmp_path / "t.gz", [("a", "b")])
-    assert load_paraphrases(str(file)).find_matches(["a"], ["b"])
+    assert list(load_paraphrases(str(file)).find_matches(["a"], ["b"]))
     load_paraphrases.cache_clear()
     assert list((tmp_path / "cache" / "indexes").glob("paraphrases-*.npz"))
-    assert load_paraphrases(str(file)).find_matches(["b"], ["a"])
+    assert list(load_paraphrases(str(file)).find_matches(["b"], ["a"]))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_package_with_the_table_is_found_without_importing_it(
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     monkeypatch.setattr("sys.path_importer_cache", {})
     load_paraphrases.cache_clear()
-    assert len(load_paraphrases("pycocoevalcap")) == 1
+    assert load_paraphrases("pycocoevalcap").digest
     load_paraphrases.cache_clear()
 
 

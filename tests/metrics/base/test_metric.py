@@ -33,7 +33,7 @@ def test_empty_translation_is_a_critical_error(against: str, scale: str) -> None
     assert garbage > 0
     assert metric.mqm_points(segments[:2]).tolist() == [25.0, 25.0]
     result = metric.assess(segments)
-    assert result.percentile[0] == result.score[0] == result.no_error_probability[0] == 0.0
+    assert result["percentile"][0] == result["score"][0] == result["no error"][0] == 0.0
     explanation = explain(segments[1], metric=metric)
     assert (explanation.score, explanation.errors) == (0.0, (EMPTY_TRANSLATION,))
     values = explanation.comparisons[0].values

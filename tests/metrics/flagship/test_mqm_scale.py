@@ -152,11 +152,11 @@ def test_empty_translation_gets_the_maximum_penalty_unless_the_input_is_empty(sp
 def test_worse_and_longer_texts_have_lower_no_error_probability(da_metric: TertiumMulti) -> None:
     longer = [Segment(" ".join([t] * 3), " ".join([SOURCE] * 3)) for t in (GOOD, BAD)]
     result = da_metric.assess([Segment(GOOD, SOURCE), Segment(BAD, SOURCE), *longer])
-    good, bad, many_good, many_bad = result.no_error_probability.tolist()
+    good, bad, many_good, many_bad = result["no error"].tolist()
     assert 1 > good > bad > many_bad > 0
     assert good > many_good > many_bad
     mqm_result = dataclasses.replace(da_metric, scale="mqm").assess([Segment(GOOD, SOURCE)])
-    assert mqm_result.no_error_probability[0] == good
+    assert mqm_result["no error"][0] == good
 
 
 @pytest.mark.parametrize("mode", INPUT_MODES)
@@ -169,7 +169,7 @@ def test_each_input_mode_has_its_own_no_error_probability(
     scale = metric.settings.experts[mode]
     sums = scale.errors(metric.raw_scores(rows), metric.text_lengths(rows))
     expected = {own: metric.settings.clean[own](sums).tolist() for own in INPUT_MODES}
-    assert metric.assess(segments).no_error_probability.tolist() == expected[mode]
+    assert metric.assess(segments)["no error"].tolist() == expected[mode]
     assert len({first for first, _ in expected.values()}) == len(INPUT_MODES)
 
 

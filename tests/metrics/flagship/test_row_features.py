@@ -81,7 +81,7 @@ def test_words_outside_the_vocabulary_are_fragmented() -> None:
     livonian = ("Līvõd rānda um nīžtõd.", None, "Līvõd rānda um ilzõ nīžtõd.")
     english = ("The train does not leave.", None, "The train is not leaving.")
     texts = distinct_texts([livonian, english])
-    offsets = TertiumMulti().piece_offsets(texts)
+    offsets = TertiumMulti().reader.tokenizer.token_offsets(texts)
     pieces = dict(zip(texts, map(len, offsets), strict=True))
     rare, common = mean_fragmentation([livonian, english], pieces)
     assert rare == 1.0

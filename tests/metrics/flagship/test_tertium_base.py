@@ -19,7 +19,7 @@ from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
 from tertium.metrics.bundled.input_rows import Row
-from tertium.metrics.bundled.tertium_base import MODEL, TertiumBase
+from tertium.metrics.bundled.tertium_base import MODEL, PairScorer, TertiumBase
 from tertium.models.checkpoint import bundled_models_folder
 
 torch = pytest.importorskip("torch")
@@ -112,9 +112,9 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
 
 def test_batch_size_changes_no_score(tuned: Path) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
-    batched = metric.run_network(ROWS)
+    batched = metric.reader(ROWS)
     with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.run_network(ROWS), batched, atol=1e-5)
+        np.testing.assert_allclose(metric.reader(ROWS), batched, atol=1e-5)
     repeated = metric.raw_scores(ROWS * 2)
     assert (repeated[:4] == repeated[4:]).all()
 
@@ -123,13 +123,13 @@ def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.Mo
     metric = TertiumBase(precision="fp32", folder=str(tuned))
     cold = metric.raw_scores(ROWS)
     batch_sizes: list[int] = []
-    run_network = TertiumBase.run_network
+    run_network = PairScorer.__call__
 
-    def counting(self: TertiumBase, rows: list[Row]) -> np.ndarray:
+    def counting(self: PairScorer, rows: list[Row]) -> np.ndarray:
         batch_sizes.append(len(rows))
         return run_network(self, rows)
 
-    monkeypatch.setattr(TertiumBase, "run_network", counting)
+    monkeypatch.setattr(PairScorer, "__call__", counting)
     assert (metric.raw_scores(ROWS) == cold).all()
     assert not batch_sizes
     metric.raw_scores([("the big cat", None, "a cat"), ROWS[0]])

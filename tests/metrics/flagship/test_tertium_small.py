@@ -24,7 +24,7 @@ from tertium.metrics.bundled import bundled_model, tertium_small
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import Row
 from tertium.metrics.bundled.row_alignment import RowAlignment, RowSlices
-from tertium.metrics.bundled.tertium_small import MODEL, SmallSettings, TertiumSmall
+from tertium.metrics.bundled.tertium_small import MODEL, LateScorer, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.text import language_identification
 from tertium.text.language_identification import is_plausibly_english
@@ -108,10 +108,10 @@ def test_padded_batches_give_the_scores_of_single_pairs(
     left = [*good, *poor, "", "a cat", "", "long words " * 50]
     right = [*references, *references, "a cat", "", "", "long words, " * 60]
     rows: list[Row] = [(text, None, other) for text, other in zip(left, right, strict=True)]
-    single = np.array([metric.run_network([row])[0, 0] for row in rows])
+    single = np.array([metric.reader([row])[0, 0] for row in rows])
     for threads in (1, 3):
         with runtime(device="cpu", threads=threads):
-            scores = metric.run_network(rows)[:, 0]
+            scores = metric.reader(rows)[:, 0]
         assert np.abs(scores - single).max() <= (0 if metric.precision == "int8" else 1e-5)
     make_alignment = RowAlignment.__init__
 
@@ -121,7 +121,7 @@ def test_padded_batches_give_the_scores_of_single_pairs(
     monkeypatch.setattr(RowAlignment, "__init__", pad)
     for limits in ({"token_budget": 8192}, {"batch_size": 3}):
         with runtime(device="cpu", **limits):
-            padded = metric.run_network(rows)[:, 0]
+            padded = metric.reader(rows)[:, 0]
         assert np.abs(padded - single).max() < 1e-5
     assert len({*single}) > len(references)
 
@@ -181,11 +181,11 @@ def test_explanation_shows_words_without_a_match(metric: TertiumSmall) -> None:
 def test_explanation_runs_the_network_once(monkeypatch: pytest.MonkeyPatch) -> None:
     batch_sizes: list[int] = []
 
-    def run_network(_: TertiumSmall, rows: Sequence[Row]) -> FloatArray:
+    def run_network(_: LateScorer, rows: Sequence[Row]) -> FloatArray:
         batch_sizes.append(len(rows))
         return np.zeros((len(rows), 1))
 
-    monkeypatch.setattr(TertiumSmall, "run_network", run_network)
+    monkeypatch.setattr(LateScorer, "__call__", run_network)
     with runtime(cache=False, memory=0):
         TertiumSmall().explain(Segment("a red car", None, ("a blue car", "the blue car")))
     assert batch_sizes == [2]
@@ -241,7 +241,7 @@ def test_length_penalty_keeps_the_order_within_a_segment_and_is_in_the_signature
 def test_no_copy_of_the_weights_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged copy in the cache could change scores silently."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    tertium_small._load_encoder.cache_clear()
+    tertium_small.load_late_scorer.cache_clear()
     with runtime(cache=False):
         assert score(TertiumSmall(), "He said it on Tuesday.") > 0
     assert not list(tmp_path.rglob("*.safetensors"))
@@ -253,7 +253,7 @@ def test_unwritable_cache_changes_no_score(
     expected = score(metric, "He said on Tuesday that the house is his.")
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
-    tertium_small._load_encoder.cache_clear()
+    tertium_small.load_late_scorer.cache_clear()
     assert score(TertiumSmall(), "He said on Tuesday that the house is his.") == expected
 
 

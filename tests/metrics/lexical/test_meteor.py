@@ -236,7 +236,7 @@ def test_too_many_paraphrases_are_ignored_and_counted(
     texts = ("he took part and took part", "he participated")
     words = [metric.tokens(text) for text in texts]
     phrases = load_paraphrases(str(table))
-    assert phrases.count_matches(*words) == len(phrases.find_matches(*words)) == 4
+    assert len(list(phrases.find_matches(*words))) == 4
     segment = Segment(texts[0], references=(texts[1],))
     scores = metric.score([segment])
     assert "too many paraphrases, left out" not in scores.warnings

@@ -394,11 +394,11 @@ def test_a_metric_ranks_as_its_spec_does() -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is not a trained ranker or metric"):
+    with pytest.raises(UsageError, match="is not a folder with a trained model"):
         load_ranker(str(tmp_path))
-    with pytest.raises(ModelError, match="is not a trained ranker or metric"):
+    with pytest.raises(UsageError, match="is not a folder with a trained model"):
         load_ranker("no/such/folder")
-    with pytest.raises(UsageError, match="no/such/folder is not a folder with a trained metric"):
+    with pytest.raises(UsageError, match="no/such/folder is not a folder with a trained model"):
         load_metric("no/such/folder")
 
 

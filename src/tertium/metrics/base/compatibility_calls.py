@@ -46,17 +46,6 @@ class Prediction(dict[str, Any]):
         """Return all entries in order."""
         return tuple(self.values())
 
-    @property
-    def scores(self) -> list[float]:
-        """Segment scores."""
-        scores: list[float] = self["scores"]
-        return scores
-
-    @property
-    def system_score(self) -> float:
-        score: float = self["system_score"]
-        return score
-
 
 class CompatibilityCalls:
     """Mixin of `Metric` with the calls of other toolkits."""

@@ -125,7 +125,7 @@ def _unknown_name(name: str) -> UsageError:
         return comet
     if "/" in name:
         reason = explain_missing_config(name)
-        return UsageError(f"{name} is not a folder with a trained metric: {reason}")
+        return UsageError(f"{name} is not a folder with a trained model: {reason}")
     parts = name.split(",")
     if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
         return UsageError(f"{name}: separate metrics with spaces, not commas: {' '.join(parts)}")

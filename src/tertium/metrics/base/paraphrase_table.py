@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import importlib.util
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from io import TextIOWrapper
@@ -54,55 +53,29 @@ class ParaphraseTable:
         self._phrases = lru_cache(maxsize=1 << 14)(self._find_phrases)
         self._ranks = lru_cache(maxsize=1 << 16)(self._read_ranks)
 
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._targets)
-
     def find_phrases(self, words: Sequence[str]) -> tuple[Phrase, ...]:
         """Find every phrase of a text that is listed, ordered by start, then length."""
         return self._phrases(tuple(words))
 
-    def paraphrase_ranks(self, number: int) -> Mapping[int, int]:
-        """Map the paraphrases of a phrase to their ranks."""
-        return self._ranks(number)
-
-    def find_matches(self, hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
-        """Find every phrase of one text with a paraphrase in the other, in both directions.
+    def find_matches(self, hypothesis: Sequence[str], reference: Sequence[str]) -> Iterator[Match]:
+        """Yield every phrase of one text with a paraphrase in the other, in both directions.
 
         A pair listed in both directions is found twice, as METEOR counts it.
         """
         left, right = self.find_phrases(hypothesis), self.find_phrases(reference)
-        matches = [
-            Match(PARAPHRASE, other.start, other.length, phrase.start, phrase.length)
-            for phrase, other in self._paraphrase_pairs(right, left)
-        ]
-        matches += [
-            Match(PARAPHRASE, phrase.start, phrase.length, other.start, other.length)
-            for phrase, other in self._paraphrase_pairs(left, right)
-        ]
-        return matches
-
-    def count_matches(self, hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-        """Count the results of `find_matches` without building them."""
-        left, right = (
-            Counter(phrase.number for phrase in self.find_phrases(words))
-            for words in (hypothesis, reference)
-        )
-        return sum(
-            count * other_phrases[number]
-            for phrases, other_phrases in ((right, left), (left, right))
-            for phrase, count in phrases.items()
-            for number in self.paraphrase_ranks(phrase).keys() & other_phrases.keys()
-        )
+        for phrase, other in self._paraphrase_pairs(right, left):
+            yield Match(PARAPHRASE, other.start, other.length, phrase.start, phrase.length)
+        for phrase, other in self._paraphrase_pairs(left, right):
+            yield Match(PARAPHRASE, phrase.start, phrase.length, other.start, other.length)
 
     def _paraphrase_pairs(
-        self, find_phrases: Sequence[Phrase], other_phrases: Sequence[Phrase]
+        self, phrases: Sequence[Phrase], other_phrases: Sequence[Phrase]
     ) -> Iterator[tuple[Phrase, Phrase]]:
         by_number: dict[int, list[Phrase]] = {}
         for other in other_phrases:
             by_number.setdefault(other.number, []).append(other)
-        for phrase in find_phrases:
-            ranks = self.paraphrase_ranks(phrase.number)
+        for phrase in phrases:
+            ranks = self._ranks(phrase.number)
             for number in sorted(ranks.keys() & by_number.keys(), key=ranks.__getitem__):
                 for other in by_number[number]:
                     yield phrase, other

@@ -19,7 +19,6 @@ from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.core.errors import (
     DataError,
     LengthError,
-    ModelError,
     PluginError,
     UnknownNameError,
     UsageError,
@@ -33,7 +32,6 @@ from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.metrics.base.explanation import Explanation, WinProbabilities
 from tertium.metrics.base.loading import (
-    explain_missing_config,
     find_comet_error,
     is_model_folder,
     load_metric,
@@ -230,29 +228,23 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
             "accepts a metric"
         )
     spec = str(spec)
-    if spec not in RANKERS and is_model_folder(spec):
-        return _load_folder(spec, **fields)
-    name, texts = split_spec(spec)
-    if name in METRICS or name in ALIASES:
-        return ScoreRanker(metric=load_metric(spec, **fields))
-    if name not in RANKERS and is_model_folder(name):
-        ranker = _load_folder(name)
-        scorer = ranker.metric if isinstance(ranker, ScoreRanker) else ranker
-        spec_fields = parse_fields(type(scorer), scorer.name, texts)
-        return _load_folder(name, **{**spec_fields, **fields})
-    if name not in RANKERS and (comet := find_comet_error(name)):
-        raise comet
-    if name not in RANKERS and ("/" in name or _is_directory(spec)):
-        reason = explain_missing_config(name)
-        raise ModelError(f"{spec} is not a trained ranker or metric: {reason}")
-    if name not in RANKERS:
+    name, texts = (spec, {}) if is_model_folder(spec) else split_spec(spec)
+    if name in RANKERS:
+        cls = resolve(RANKERS, name, "ranker")
+        if set(texts) == {"model"} and not fields:
+            loaded: Ranker = cls.load(texts["model"])
+            return loaded
+        built: Ranker = build_dataclass(cls, name, texts)
+        return replace_fields(built, fields)
+    if is_model_folder(name) and "ranker" in read_config(Path(name)):
+        from tertium.models.trained_model import load_folder
+
+        saved: Ranker = load_folder(Path(name), RANKERS, "ranker")
+        return replace_fields(saved, {**parse_fields(type(saved), saved.name, texts), **fields})
+    is_name = name in {*METRICS, *ALIASES} or "/" in name or is_model_folder(name)
+    if not is_name and find_comet_error(name) is None:
         raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
-    cls = resolve(RANKERS, name, "ranker")
-    if set(texts) == {"model"} and not fields:
-        loaded: Ranker = cls.load(texts["model"])
-        return loaded
-    built: Ranker = build_dataclass(cls, name, texts)
-    return replace_fields(built, fields)
+    return ScoreRanker(metric=load_metric(spec, **fields))
 
 
 def as_ranker(scorer: str | Metric | Ranker) -> Ranker:
@@ -262,23 +254,6 @@ def as_ranker(scorer: str | Metric | Ranker) -> Ranker:
     if isinstance(scorer, Ranker):
         return scorer
     return load_ranker(scorer)
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return Path(path).is_dir()
-    except OSError:  # the name is too long for a file
-        return False
-
-
-def _load_folder(folder: str, **fields: Any) -> Ranker:
-    """Load the ranker saved to a folder, or wrap the metric saved there."""
-    from tertium.models.trained_model import load_folder
-
-    if "ranker" not in read_config(Path(folder)):
-        return ScoreRanker(metric=load_metric(folder, **fields))
-    ranker: Ranker = load_folder(Path(folder), RANKERS, "ranker")
-    return replace_fields(ranker, fields)
 
 
 def _chance(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ A scorer is a frozen keyword-only dataclass. Its constructor arguments are its c
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,11 @@ HOW_TO_PROVIDE = {
     "references": "give -r, a column ref in a file of records, or references= in Python",
     "source": "give -s, a column src in a file of records, or a source in Python",
     "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
+}
+MISSING_INPUTS: Mapping[str, tuple[str, Callable[[Segment], bool]]] = {
+    "references": ("references", lambda segment: not segment.references),
+    "source": ("the source", lambda segment: segment.source is None),
+    "context": ("the document", lambda segment: segment.context is None),
 }
 
 
@@ -103,23 +108,37 @@ def _check_required_inputs(scorer: Scorer, segments: Sequence[Segment]) -> None:
             f"{scorer.name}: required_inputs is {short_repr(required)}: expected a set with "
             f"any of {', '.join(HOW_TO_PROVIDE)}"
         )
-    for number, segment in enumerate(segments, start=1):
-        if "references" in required and not segment.references:
+    for kind in [kind for kind in MISSING_INPUTS if kind in required]:
+        name, is_missing = MISSING_INPUTS[kind]
+        number = next((n for n, s in enumerate(segments, start=1) if is_missing(s)), None)
+        if number:
+            hint = HOW_TO_PROVIDE[kind]
+            if kind == "references":
+                hint += (
+                    "; or choose a metric that reads only the source (`tertium list` shows the "
+                    "inputs of each)"
+                )
             raise MissingInputError(
-                f"{scorer.spec} needs references, and segment {number} has none: "
-                f"{HOW_TO_PROVIDE['references']}; or choose a metric that reads only "
-                "the source (`tertium list` shows the inputs of each)"
+                f"{scorer.spec} needs {name}, and segment {number} has none: {hint}"
             )
-        if "source" in required and segment.source is None:
+
+
+def check_same_inputs(name: str, segments: Sequence[Segment]) -> None:
+    """Raise unless all segments have the same inputs, and at least one of source and references."""
+    for kind, is_missing in (
+        ("references", [not s.references for s in segments]),
+        ("source", [s.source is None for s in segments]),
+    ):
+        if any(is_missing) and not all(is_missing):
             raise MissingInputError(
-                f"{scorer.spec} needs the source, and segment {number} has none: "
-                f"{HOW_TO_PROVIDE['source']}"
+                f"{name}: segment {is_missing.index(True) + 1} has no {kind}, but other "
+                "segments have: choose the input with against=reference or against=source"
             )
-        if "context" in required and segment.context is None:
-            raise MissingInputError(
-                f"{scorer.name} needs the document, and segment {number} has none: "
-                f"{HOW_TO_PROVIDE['context']}"
-            )
+    if not segments[0].references and segments[0].source is None:
+        raise MissingInputError(
+            f"{name} needs references, the source or both, but segment 1 has neither: "
+            f"{HOW_TO_PROVIDE['references']}, or the source likewise"
+        )
 
 
 def flag_empty(scorer: Scorer, segments: Sequence[Segment]) -> BoolArray:

@@ -1,65 +1,51 @@
-"""Read WordNet 3.0: synsets of a word, words of a synset, and relations between synsets.
+"""Read WordNet 3.0: the synsets of a word, and relations between synsets.
 
     >>> wordnet = load_wordnet()
     >>> dog = wordnet.synsets("dogs", "n")[0]
-    >>> wordnet.lemmas(dog)
-    ('dog', 'domestic_dog', 'canis_familiaris')
-    >>> [wordnet.lemmas(synset)[0] for synset in wordnet.related_synsets(dog, "hypernym")]
-    ['canine', 'domestic_animal']
+    >>> wordnet.offset(dog)
+    2084071
+    >>> [wordnet.offset(synset) for synset in wordnet.related_synsets(dog, "hypernym")]
+    [2083346, 1317541]
 
 A synset is an integer: its position in the files (nouns, verbs, adjectives, adverbs). Words are
-matched in lower case, with underscores for spaces. (Fellbaum 1998, WordNet: An Electronic Lexical
-Database.)
+matched in lower case, with underscores for spaces. Relations between words are kept as relations
+between their synsets. (Fellbaum 1998, WordNet: An Electronic Lexical Database.)
 
 The file format is described in wndb(5WN). `index.*` list the synsets of each lemma, most frequent
-sense first. `data.*` contain the synsets with their words and pointers, `*.exc` irregular forms. A
-sense is one word in one synset; the senses of a synset are numbered consecutively.
+sense first. `data.*` contain the synsets with their words and pointers, `*.exc` irregular forms.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tertium.core.cached_files import Arrays, cached_arrays, models_folder
-from tertium.core.errors import DataError, MissingResourceError, UnknownNameError
+from tertium.core.errors import DataError, MissingResourceError
 from tertium.encoders.model_cards import Resource
 
-Ints = NDArray[np.int32]
 Pos = Literal["n", "v", "a", "r"]
 
 POS: tuple[Pos, ...] = ("n", "v", "a", "r")
 FILE_NAME_BY_POS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 FILE_PATTERNS = ("data.{}", "index.{}", "{}.exc")
-CACHE_LAYOUT = "wordnet 2"
+CACHE_LAYOUT = "wordnet 3"
 
 Relation = Literal[
-    "antonym", "derivation", "pertainym", "participle", "hypernym", "instance_hypernym",
-    "hyponym", "instance_hyponym", "holonym", "meronym", "attribute", "entailment", "cause",
-    "also_see", "verb_group", "similar_to", "topic",
+    "antonym", "derivation", "pertainym", "hypernym", "instance_hypernym", "entailment", "cause",
 ]  # fmt: skip
-
 RELATION_BY_POINTER: dict[str, Relation] = {
-    "!": "antonym", "+": "derivation", "\\": "pertainym", "<": "participle",
-    "@": "hypernym", "@i": "instance_hypernym", "~": "hyponym", "~i": "instance_hyponym",
-    "#m": "holonym", "#p": "holonym", "#s": "holonym",
-    "%m": "meronym", "%p": "meronym", "%s": "meronym",
-    "=": "attribute", "*": "entailment", ">": "cause", "^": "also_see", "$": "verb_group",
-    "&": "similar_to", ";c": "topic",
+    "!": "antonym", "+": "derivation", "\\": "pertainym", "@": "hypernym",
+    "@i": "instance_hypernym", "*": "entailment", ">": "cause",
 }  # fmt: skip
-RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(RELATION_BY_POINTER.values()))
-LEXICAL_RELATIONS: frozenset[Relation] = frozenset(
-    {"antonym", "derivation", "pertainym", "participle"}
-)
 DICTIONARY_FOLDER = "wordnet-3.0"
 INSTALL_COMMAND = "tertium setup install wordnet"
 NOT_INSTALLED_MESSAGE = (
@@ -118,22 +104,56 @@ def load_arrays(folder: Path) -> Arrays:
 
 def read_dictionary(folder: Path) -> Arrays:
     """Read the dictionary files into arrays."""
-    builder = _DictionaryBuilder()
     try:
-        for pos in POS:
-            builder.add_synsets(pos, _read_fields(folder / f"data.{FILE_NAME_BY_POS[pos]}"))
-        for pos in POS:
-            builder.add_index(pos, _read_fields(folder / f"index.{FILE_NAME_BY_POS[pos]}"))
-        exceptions = [
-            f"{pos} {line}"
-            for pos in POS
-            for line in (folder / f"{FILE_NAME_BY_POS[pos]}.exc").read_text("utf-8").splitlines()
-        ]
+        return {**_read_synsets(folder), "exceptions": _encode_lines(_read_exceptions(folder))}
     except OSError as error:
         raise MissingResourceError(f"WordNet in {folder} is incomplete: {error}") from None
     except (ValueError, IndexError, KeyError) as error:
         raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
-    return {**builder.arrays(), "exceptions": _encode_text("\n".join(exceptions))}
+
+
+def _read_synsets(folder: Path) -> Arrays:
+    """Read the synsets of all words and their relations.
+
+    Words have an entry for each part of speech, such as "dog n". Entry n has the synsets from
+    place `index_start[n]` of `index_synset`, and synset n the related synsets from place
+    `RELATION_start[n]` of `RELATION_to`.
+    """
+    numbers: dict[str, int] = {}  # of synsets, by part of speech and offset ("n00001740")
+    sources: dict[Relation, list[int]] = {name: [] for name in RELATION_BY_POINTER.values()}
+    targets: dict[Relation, list[str]] = {name: [] for name in RELATION_BY_POINTER.values()}
+    index: dict[str, list[int]] = {}
+    for pos in POS:
+        for fields in _read_fields(folder / f"data.{FILE_NAME_BY_POS[pos]}"):
+            number = numbers[pos + fields[0]] = len(numbers)
+            count_place = 4 + 2 * int(fields[3], 16)  # after the words
+            for k in range(count_place + 1, count_place + 1 + 4 * int(fields[count_place]), 4):
+                symbol, offset, target_pos = fields[k : k + 3]
+                if relation := RELATION_BY_POINTER.get(symbol):
+                    sources[relation].append(number)
+                    targets[relation].append(target_pos.replace("s", "a") + offset)
+    for pos in POS:
+        for fields in _read_fields(folder / f"index.{FILE_NAME_BY_POS[pos]}"):
+            offsets = fields[-int(fields[2]) :]
+            index[f"{fields[0]} {pos}"] = [numbers[pos + offset] for offset in offsets]
+    arrays: dict[str, NDArray[Any]] = {
+        "offset": np.array([int(name[1:]) for name in numbers], dtype=np.int32),
+        "entries": _encode_lines(index),
+        "index_start": np.cumsum([0, *map(len, index.values())], dtype=np.int32),
+        "index_synset": np.array(list(chain(*index.values())), dtype=np.int32),
+    }
+    for name in sources:
+        starts = np.searchsorted(sources[name], np.arange(len(numbers) + 1))
+        arrays[f"{name}_start"] = starts.astype(np.int32)
+        arrays[f"{name}_to"] = np.array([numbers[key] for key in targets[name]], dtype=np.int32)
+    return arrays
+
+
+def _read_exceptions(folder: Path) -> Iterator[str]:
+    """Yield lines with a part of speech, an irregular form and its base forms."""
+    for pos in POS:
+        for line in (folder / f"{FILE_NAME_BY_POS[pos]}.exc").read_text("utf-8").splitlines():
+            yield f"{pos} {line}"
 
 
 def _read_fields(file: Path) -> Iterator[list[str]]:
@@ -144,82 +164,12 @@ def _read_fields(file: Path) -> Iterator[list[str]]:
                 yield line.partition(" | ")[0].split()
 
 
-@dataclass
-class _DictionaryBuilder:
-    """Collect the entries of the files in lists, then convert them to arrays.
-
-    Synsets are identified by part of speech and offset as written in the files ("n00001740").
-    Converting the million offsets to numbers would take time.
-    """
-
-    offsets: list[int] = field(default_factory=list)
-    lemma_ids: dict[str, int] = field(default_factory=dict)
-    sense_lemma: list[int] = field(default_factory=list)
-    sense_start: list[int] = field(default_factory=lambda: [0])
-    pointers: dict[Relation, list[tuple[int, str, str]]] = field(
-        default_factory=lambda: {relation: [] for relation in RELATIONS}
-    )  # source row, target synset, word numbers
-    rows: dict[str, int] = field(default_factory=dict)
-    index: dict[int, list[int]] = field(default_factory=dict)
-
-    def add_synsets(self, pos: Pos, records: Iterator[list[str]]) -> None:
-        lemma_ids, sense_lemma, pointers = self.lemma_ids, self.sense_lemma, self.pointers
-        for fields in records:
-            row, at = len(self.offsets), 4 + 2 * int(fields[3], 16)
-            self.offsets.append(int(fields[0]))
-            self.rows[pos + fields[0]] = row
-            for word in fields[4:at:2]:
-                lemma = word.partition("(")[0].lower()
-                sense_lemma.append(lemma_ids.setdefault(lemma, len(lemma_ids)))
-            self.sense_start.append(len(sense_lemma))
-            for k in range(at + 1, at + 1 + 4 * int(fields[at]), 4):
-                symbol, offset, target_pos, ends = fields[k : k + 4]
-                if relation := RELATION_BY_POINTER.get(symbol):
-                    target = ("a" if target_pos == "s" else target_pos) + offset
-                    pointers[relation].append((row, target, ends))
-
-    def add_index(self, pos: Pos, records: Iterator[list[str]]) -> None:
-        lemma_ids, rows, pos_index = self.lemma_ids, self.rows, POS.index(pos)
-        for fields in records:
-            key = lemma_ids.setdefault(fields[0], len(lemma_ids)) * len(POS) + pos_index
-            self.index[key] = [rows[pos + offset] for offset in fields[-int(fields[2]) :]]
-
-    def arrays(self) -> Arrays:
-        keys = sorted(self.index)
-        starts = np.zeros(len(self.lemma_ids) * len(POS) + 1, dtype=np.int32)
-        starts[_int_array(keys) + 1] = [len(self.index[key]) for key in keys]
-        return {
-            "offset": _int_array(self.offsets),
-            "lemmas": _encode_text("\n".join(self.lemma_ids)),
-            "sense_lemma": _int_array(self.sense_lemma),
-            "sense_start": _int_array(self.sense_start),
-            "index_start": np.cumsum(starts, dtype=np.int32),
-            "index_synset": _int_array([row for key in keys for row in self.index[key]]),
-            **self.pointer_arrays(),
-        }
-
-    def pointer_arrays(self) -> Arrays:
-        """Return the sorted sources of each relation and their targets, in file order."""
-        start = _int_array(self.sense_start)
-        result: dict[str, Ints] = {}
-        for relation, pointers in self.pointers.items():
-            sources = _int_array([row for row, _, _ in pointers])
-            targets = _int_array([self.rows[target] for _, target, _ in pointers])
-            if relation in LEXICAL_RELATIONS:  # between senses: `ends` are two word numbers
-                words = _int_array([int(ends, 16) for _, _, ends in pointers])
-                sources = start[sources] + np.maximum(words >> 8, 1) - 1
-                targets = start[targets] + np.maximum(words & 255, 1) - 1
-            order = np.argsort(sources, kind="stable")
-            result[f"{relation}_from"], result[f"{relation}_to"] = sources[order], targets[order]
-        return result
+def _encode_lines(lines: Iterable[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)
 
 
-def _int_array(values: list[int]) -> Ints:
-    return np.array(values, dtype=np.int32)
-
-
-def _encode_text(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), dtype=np.uint8)
+def _decode_lines(array: NDArray[Any]) -> list[str]:
+    return array.tobytes().decode().split("\n")
 
 
 def find_wordnet() -> Path:
@@ -251,26 +201,13 @@ class WordNet:
     """A loaded dictionary. Use `load_wordnet` to get the installed one."""
 
     def __init__(self, arrays: Arrays) -> None:
-        # Lists: reading a single element is several times faster than from an array.
-        self._offset: list[int] = arrays["offset"].tolist()
-        self._sense_lemma: list[int] = arrays["sense_lemma"].tolist()
-        self._sense_start: list[int] = arrays["sense_start"].tolist()
-        self._index_start = arrays["index_start"]
-        self._index_synset = arrays["index_synset"]
-        self._lemmas = arrays["lemmas"].tobytes().decode().split("\n")
-        self._ids = dict(zip(self._lemmas, range(len(self._lemmas)), strict=True))
         self._arrays = arrays
-        # Caches
-        self._edges: dict[Relation, tuple[list[int], list[int]]] = {}
-        self._ancestors: dict[int, dict[int, int]] = {}
-
-    def __len__(self) -> int:
-        """Return the number of synsets."""
-        return len(self._offset)
+        self._entries = {entry: n for n, entry in enumerate(_decode_lines(arrays["entries"]))}
+        self._ancestors: dict[int, dict[int, int]] = {}  # a cache
 
     def __contains__(self, word: str) -> bool:
         """Check whether the word, without inflection, is a lemma of any part of speech."""
-        return normalize_lemma(word) in self._ids
+        return any(f"{normalize_lemma(word)} {pos}" in self._entries for pos in POS)
 
     def synsets(self, word: str, pos: Pos | None = None) -> tuple[int, ...]:
         """Return the synsets of a word and of its base forms, the most frequent sense first."""
@@ -281,22 +218,12 @@ class WordNet:
 
     def lemma_synsets(self, lemma: str, pos: Pos) -> tuple[int, ...]:
         """Return the synsets of exactly this lemma; empty if the dictionary does not list it."""
-        lemma_id = self._ids.get(lemma)
-        if lemma_id is None:
-            return ()
-        key = lemma_id * len(POS) + POS.index(pos)
-        start, end = self._index_start[key : key + 2].tolist()
-        synsets: list[int] = self._index_synset[start:end].tolist()
-        return tuple(synsets)
+        entry = self._entries.get(f"{lemma} {pos}")
+        return () if entry is None else self._targets("index_start", "index_synset", entry)
 
     def offset(self, synset: int) -> int:
         """Return the offset of a synset in WordNet's own data file."""
-        return self._offset[synset]
-
-    def lemmas(self, synset: int) -> tuple[str, ...]:
-        """Return the words of a synset, in lower case."""
-        start, end = self._sense_start[synset : synset + 2]
-        return tuple(self._lemmas[lemma] for lemma in self._sense_lemma[start:end])
+        return int(self._arrays["offset"][synset])
 
     def base_forms(self, word: str, pos: Pos) -> tuple[str, ...]:
         """Return the lemmas of a word form, the form itself first if it is one; see morphy(7WN).
@@ -312,23 +239,14 @@ class WordNet:
     @cached_property
     def exceptions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         """Irregular forms: (form, pos) -> base forms."""
-        lines = self._arrays["exceptions"].tobytes().decode().split("\n")
         table: dict[tuple[str, str], tuple[str, ...]] = {}
-        for pos, form, *bases in (line.split() for line in lines):
+        for pos, form, *bases in map(str.split, _decode_lines(self._arrays["exceptions"])):
             table[form, pos] = (*table.get((form, pos), ()), *bases)
         return table
 
     def related_synsets(self, synset: int, relation: Relation) -> tuple[int, ...]:
         """Return the synsets that a relation of the synset, or of any of its words, points to."""
-        if relation not in LEXICAL_RELATIONS:
-            return tuple(self._targets(synset, relation))
-        targets = (
-            target
-            for sense in range(self._sense_start[synset], self._sense_start[synset + 1])
-            for target in self._targets(sense, relation)
-        )
-        synsets = (bisect_left(self._sense_start, target + 1) - 1 for target in targets)
-        return tuple(dict.fromkeys(synsets))
+        return self._targets(f"{relation}_start", f"{relation}_to", synset)
 
     def ancestors(self, synset: int) -> Mapping[int, int]:
         """Map each synset above a synset to its smallest distance, and the synset itself to 0."""
@@ -344,23 +262,12 @@ class WordNet:
 
     def direct_hypernyms(self, synset: int) -> tuple[int, ...]:
         """Return the synsets directly above; an instance is below its class."""
-        return (*self._targets(synset, "hypernym"), *self._targets(synset, "instance_hypernym"))
+        above = self.related_synsets(synset, "hypernym")
+        return above + self.related_synsets(synset, "instance_hypernym")
 
-    def _targets(self, source: int, relation: Relation) -> list[int]:
-        sources, targets = self._edges.get(relation) or self._read_edges(relation)
-        at = bisect_left(sources, source)
-        end = at
-        while end < len(sources) and sources[end] == source:
-            end += 1
-        return targets[at:end]
-
-    def _read_edges(self, relation: Relation) -> tuple[list[int], list[int]]:
-        if relation not in RELATIONS:
-            raise UnknownNameError("WordNet relation", relation, RELATIONS)
-        arrays = self._arrays
-        edges = arrays[f"{relation}_from"].tolist(), arrays[f"{relation}_to"].tolist()
-        self._edges[relation] = edges
-        return edges
+    def _targets(self, starts: str, targets: str, number: int) -> tuple[int, ...]:
+        start, end = self._arrays[starts][number : number + 2].tolist()
+        return tuple(self._arrays[targets][start:end].tolist())
 
 
 @cache

@@ -16,7 +16,6 @@ from tertium.core.runtime import Precision
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.data.train_test_overlap import number_shared_texts
-from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
 from tertium.metrics.base.text_warnings import Flags
@@ -147,10 +146,6 @@ class AdaptedMulti(Trainable):
     @property
     def model_ids(self) -> tuple[str, ...]:
         return (*super().model_ids, *self.base.model_ids)
-
-    @property
-    def can_mark_errors(self) -> bool:
-        return can_mark_errors(self.base)
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Return the error spans of tertium-multi; adapting does not change them."""

@@ -12,9 +12,9 @@ decomposition. `recipes.flagship.package` writes both.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,16 +24,15 @@ from tertium.core.fields import Sha256, read_dataclass
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.models import checkpoint
-from tertium.models.array_checks import check_finite
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
 LEFT, RIGHT = ".left", ".right"  # suffixes of the factors of a matrix
-STORED_TYPES = ("int8", "uint8", "float16", "float32")
 
 S = TypeVar("S", bound="BundledModelSettings")
+Network = TypeVar("Network", bound="nn.Module")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,39 +79,47 @@ class BundledModel:
         import torch
 
         _ = self.hash  # verifies the file
-        file = self.folder / checkpoint.WEIGHTS
-        arrays, _ = checkpoint.read_arrays(file)
-        for name, array in arrays.items():
-            if str(array.dtype) not in STORED_TYPES:
-                raise ModelError(
-                    f"{file}: {name} has type {array.dtype}: expected one of "
-                    f"{', '.join(STORED_TYPES)}"
-                )
-        check_finite(arrays, file)
+        arrays, _ = checkpoint.read_arrays(self.folder / checkpoint.WEIGHTS)
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def stored_tensors(self, prefix: str) -> dict[str, Tensor]:
         """Return the compressed weights whose names start with a prefix, without the prefix."""
         return {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
 
-    def restore_tensors(self, prefix: str, int8_layers: Collection[str] = ()) -> dict[str, Tensor]:
-        """Return the weights whose names start with a prefix, without the prefix.
+    def restore_network(
+        self,
+        make: Callable[[], Network],
+        prefix: str,
+        *,
+        int8_parts: tuple[str, ...] = (),
+        fine_parts: tuple[str, ...] = (),
+        unprefixed: tuple[str, ...] = (),
+    ) -> Network:
+        """Build a network and load the weights whose names start with a prefix.
 
-        Weights are float32, except the matrices of `int8_layers`, which stay as they are stored.
+        Weights become float32, except matrices in `int8_parts`, which stay as they are stored.
+        Layers in `fine_parts` have activations of 15 bits. Weights that start with `unprefixed` are
+        loaded as well, with their full names.
         """
-        part = self.stored_tensors(prefix)
-        layers = {}
-        for name in int8_layers:
-            layers[f"{name}.scale"] = part.pop(f"{name}.weight{ROW_SCALE}")
-            layers[f"{name}.weight"] = part.pop(f"{name}.weight")
-        try:
-            return {**dequantize(part), **layers}
-        except ModelError as error:
-            raise ModelError(f"{self.folder / checkpoint.WEIGHTS}: {error}") from None
+        from tertium.encoders.int8_linear import allocate_int8_layers
+        from tertium.encoders.network_building import build_network
 
-    def encoder_tensors(self) -> dict[str, Tensor]:
-        """Return the weights of the encoder as they are stored."""
-        return self.stored_tensors(ENCODER_PREFIX)
+        stored, suffix = self.stored_tensors(prefix), f".weight{ROW_SCALE}"
+        weights = {name: w for name, w in self.weights.items() if name.startswith(unprefixed)}
+        scaled = [name.removesuffix(suffix) for name in stored if name.endswith(suffix)]
+        int8_layers = [name for name in scaled if name.startswith(int8_parts)]
+        for name in int8_layers:
+            weights[f"{name}.scale"] = stored.pop(f"{name}{suffix}")
+            weights[f"{name}.weight"] = stored.pop(f"{name}.weight")
+
+        def allocate() -> Network:
+            network = make()
+            allocate_int8_layers(
+                network, int8_layers.__contains__, fine=lambda name: name.startswith(fine_parts)
+            )
+            return network
+
+        return build_network(allocate, {**dequantize(stored), **weights}, self.folder)
 
     def encoder_weights(self, files: Mapping[str, str]) -> WeightFolder:
         """Return the encoder of the model; `files` maps its files to their sha256."""
@@ -121,7 +128,7 @@ class BundledModel:
         return WeightFolder(
             folder=self.folder / ENCODER,
             hash=self.hash,
-            load_tensors=self.encoder_tensors,
+            load_tensors=partial(self.stored_tensors, ENCODER_PREFIX),
         )
 
     def _verify(self, name: str, expected: object) -> None:
@@ -145,11 +152,6 @@ def dequantize(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if name.endswith(ROW_SCALE):
             continue
         scale = compact.get(name + ROW_SCALE)
-        if scale is not None and (value.ndim != 2 or scale.shape != value.shape[:1]):
-            raise ModelError(
-                f"{name} has scales of shape {tuple(scale.shape)} for weights of shape "
-                f"{tuple(value.shape)}: expected one scale per row"
-            )
         weights[name] = value.float() if scale is None else value.float() * scale[:, None]
     return weights
 

@@ -7,22 +7,28 @@ MQM points and explanations are computed from them on a human scale (`scales`): 
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.core.errors import UnsupportedLanguageError
-from tertium.core.runtime import Precision, progress_task
+from tertium.core.runtime import Precision
 from tertium.core.segment import Segment
-from tertium.encoders.encoder import TextReader
 from tertium.encoders.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.greedy_matching import compare_pieces
-from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, reduce_references
+from tertium.metrics.base.metric import (
+    ReferenceReduction,
+    SegmentMetric,
+    distinct_texts,
+    reduce_references,
+)
 from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english
 from tertium.metrics.bundled.bundled_model import (
@@ -36,9 +42,9 @@ from tertium.metrics.bundled.input_rows import (
     SOURCE,
     Row,
     build_rows,
-    distinct_texts,
     row_key,
 )
+from tertium.metrics.bundled.row_network import Pieces, RowNetwork
 from tertium.metrics.bundled.scales import HumanScale, MqmScale
 from tertium.models.input_columns import Against
 from tertium.models.trained_model import EqualByWeights
@@ -51,7 +57,6 @@ MAX_MQM_POINTS = 25  # the largest MQM penalty of a segment
 # network cannot see this error in QE mode: a source does not name the target language.
 WRONG_LANGUAGE_PENALTY = 2.5
 Scale = Literal["da", "mqm"]
-Pieces = tuple[tuple[str, ...], Float32Array]  # the pieces of a text and their vectors
 OTHER_METRICS = "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
 CITATION = """\
 @software{tertium,
@@ -120,16 +125,8 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     @property
     @abstractmethod
-    def reader(self) -> TextReader:
-        """The part of the model that tokenizes texts."""
-
-    @abstractmethod
-    def run_network(self, rows: Sequence[Row]) -> Iterable[Float32Array | FloatArray]:
-        """Compute the raw outputs of each row, (k,), without the cache; the first is its score."""
-
-    @abstractmethod
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
-        """Return the pieces of each text of a row and their vectors, by its place in the row."""
+    def reader(self) -> RowNetwork:
+        """The network of the model and its tokenizer."""
 
     @abstractmethod
     def da_scale(self, mode: Against) -> HumanScale:
@@ -160,7 +157,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         return load_or_compute(
             f"{self.name}-{CACHE_VERSION}:{self.fingerprint}:{self.precision}",
             list(map(row_key, rows)),
-            lambda numbers: self.run_network([rows[n] for n in numbers]),
+            lambda numbers: self.reader([rows[n] for n in numbers]),
         )
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
@@ -196,20 +193,27 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         lengths = self.text_lengths(prepared.rows)
         return self.mqm_scale(prepared.mode).errors(prepared.raw, lengths, prepared.failed)
 
-    def reduce_rows(self, prepared: PreparedRows, values: FloatArray) -> FloatArray:
-        """Reduce values of rows to values of segments, (segments,), over their references."""
-        return reduce_references(values, prepared.owners, self.references)
-
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         prepared = self.prepare(segments)
-        return self.reduce_rows(prepared, self.calibrate(prepared, self.scale))
+        scores = self.calibrate(prepared, self.scale)
+        return reduce_references(scores, prepared.owners, self.references)
+
+    def assess(self, segments: Sequence[Segment]) -> dict[str, FloatArray]:
+        """Return the predictions for each segment, (segments,), by name.
+
+        These are the score, the uncertainty (standard deviation of human scores around the score),
+        the percentile (percentage of WMT system outputs that score lower) and the expected MQM
+        points, 0 to 25.
+        """
+        self.check(segments)
+        prepared = self.prepare(segments)
+        values = reduce_references(self.row_values(prepared), prepared.owners, self.references)
+        values[flag_empty(self, segments)] = self.worst_score
+        return self.describe(values, prepared.mode)
 
     def mqm_points(self, segments: Sequence[Segment]) -> FloatArray:
         """Return the expected MQM penalty of each segment, 0 to 25."""
-        self.check(segments)
-        prepared = self.prepare(segments)
-        scores = self.reduce_rows(prepared, self.calibrate(prepared, "mqm"))
-        return expected_mqm_points(np.where(flag_empty(self, segments), self.worst_score, scores))
+        return self.assess(segments)["MQM points"]
 
     def human_scale(self, mode: Against = "reference") -> HumanScale:
         """Return the scale of the scores in an input mode."""
@@ -220,51 +224,49 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
         """Return the predictions for an empty translation, which has the worst score."""
-        scale, values = self.human_scale(self.input_mode([segment])), np.array([score])
-        return {
-            "score": score,
-            "uncertainty": float(scale.deviation(values)[0]),
-            "percentile": float(scale.percentile(values)[0]),
-            "MQM points": float(MAX_MQM_POINTS),
-        }
+        return {name: float(values[0]) for name, values in self.assess([segment]).items()}
 
-    def predict_rows(self, prepared: PreparedRows) -> dict[str, FloatArray]:
-        """Return the predictions for each row, (rows,), by name."""
-        scores, scale = self.calibrate(prepared, self.scale), self.human_scale(prepared.mode)
+    def row_values(self, prepared: PreparedRows) -> FloatArray:
+        """Return the score and the MQM score of each row, (rows, 2)."""
+        scores = [self.calibrate(prepared, scale) for scale in (self.scale, "mqm")]
+        return np.column_stack(scores)
+
+    def describe(self, values: FloatArray, mode: Against) -> dict[str, FloatArray]:
+        """Return predictions by name, given the columns of `row_values`."""
+        scores, scale = values[:, 0], self.human_scale(mode)
         return {
             "score": scores,
             "uncertainty": scale.deviation(scores),
             "percentile": scale.percentile(scores),
-            "MQM points": expected_mqm_points(self.calibrate(prepared, "mqm")),
+            "MQM points": MAX_MQM_POINTS * (1 - values[:, 1]),
         }
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Return the score with its predictions, and the best match of each piece."""
         prepared = self.prepare([segment])
-        columns = self.predict_rows(prepared)
+        columns = self.describe(self.row_values(prepared), prepared.mode)
         comparisons: list[TextComparison] = []
         for number, row in enumerate(prepared.rows):
             values = {name: float(column[number]) for name, column in columns.items()}
-            of_row = compare_row(row, self.piece_vectors(row), values)
-            # the comparison with the source is the same in all rows
-            comparisons += [part for part in of_row if number == 0 or part.side == "reference"]
-        score = float(self.reduce_rows(prepared, columns["score"])[0])
-        return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
-
-    def input_texts(self, segments: Sequence[Segment]) -> list[str]:
-        """Return the distinct texts that the model reads."""
-        return distinct_texts(build_rows(segments, self.input_mode(segments))[1])
+            pieces = self.reader.piece_vectors(row)
+            has_source = SOURCE in pieces
+            if number:  # the comparison with the source is the same in all rows
+                pieces.pop(SOURCE, None)
+            comparisons += compare_row(row, pieces, values, has_source)
+        score = reduce_references(columns["score"], prepared.owners, self.references)[0]
+        return Explanation(metric=self.spec, score=float(score), comparisons=tuple(comparisons))
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         inputs = flag_inputs([self.reader], segments, self.input_mode(segments))
         return {**super().flags(segments), **inputs}
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        texts = distinct_texts(segments, self.input_mode(segments))
         fields = {
             "model": self.model_ids[0],
             "prec": self.precision,
             "maxlen": str(self.reader.max_length),
-            "trunc": str(len(self.reader.find_truncated(self.input_texts(segments)))),
+            "trunc": str(len(self.reader.find_truncated(texts))),
         }
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
@@ -295,41 +297,27 @@ def load_or_compute(
     return [entries[key].matrix for key in keys]
 
 
-def collect_scores(parts: Iterable[tuple[IntArray, FloatArray]], count: int) -> FloatArray:
-    """Return the scores of pairs in order, (count,), given batches of indices with their scores."""
-    scores = np.zeros(count)
-    with progress_task("scoring pairs", total=count) as advance:
-        for pairs, values in parts:
-            scores[pairs] = values
-            advance(len(pairs))
-    return scores
-
-
-def expected_mqm_points(scores: FloatArray) -> FloatArray:
-    """Convert scores on the MQM scale to penalty points."""
-    penalties: FloatArray = MAX_MQM_POINTS * (1 - scores)
-    return penalties
+def settings_suffix(settings: object) -> str:
+    """Return a suffix for signatures that identifies settings."""
+    return f"+{sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]}"
 
 
 def compare_row(
-    row: Row, pieces: Mapping[int, Pieces], values: Mapping[str, float]
-) -> list[TextComparison]:
+    row: Row, pieces: Mapping[int, Pieces], values: Mapping[str, float], has_source: bool
+) -> Iterator[TextComparison]:
     """Compare the hypothesis with each other text of a row; `values` go with the last one."""
-    comparisons = []
     hypothesis_names, hypothesis_vectors = pieces[HYPOTHESIS]
     for role in sorted(pieces)[1:]:
         names, vectors = pieces[role]
         is_reference = role == REFERENCE
-        comparison = compare_pieces(
+        yield compare_pieces(
             row[role] or "",
             values if role == max(pieces) else {},
             (hypothesis_names, names),
             (hypothesis_vectors, vectors),
             "reference" if is_reference else "source",
-            combined_with="source" if is_reference and SOURCE in pieces else "",
+            combined_with="source" if is_reference and has_source else "",
         )
-        comparisons.append(comparison)
-    return comparisons
 
 
 @dataclass(frozen=True, kw_only=True)

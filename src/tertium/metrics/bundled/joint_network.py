@@ -42,21 +42,9 @@ EPSILON = 1e-12  # of the encoder's layer norms, as published
 MIN_POOLED = -10.0  # lower bound of max pooling, as in training
 
 
-class LowerStates(NamedTuple):
-    """States of a text after the lower layers and at feature `layers`, each (pieces, hidden)."""
-
-    states: Tensor
-    layers: Mapping[int, Tensor]
-
-
-RowStates = Mapping[int, LowerStates]  # the texts of a row by role
-
-
-class JointStates(NamedTuple):
-    """States of rows after the upper layers, by layer, and the positions of their texts by role."""
-
-    layers: Mapping[int, Tensor]
-    places: Sequence[Mapping[int, slice]]
+LayerStates = Mapping[int, Tensor]  # by layer: the states of a text, (pieces, hidden)
+RowStates = Mapping[int, LayerStates]  # the texts of a row by role
+RowPlaces = Sequence[Mapping[int, slice]]  # positions of the texts of each row by role
 
 
 class RowOutput(NamedTuple):
@@ -153,7 +141,7 @@ class JointNetwork(nn.Module):
     """The complete network: `encode_texts` runs the lower layers, `score_rows` all others.
 
     `lower_layers` is the number of layers that read each text separately. `tags` is the number of
-    logits per piece; 0 leaves the tagger empty. With `padded`, all sequences of a batch are padded
+    logits per piece. With `padded`, all sequences of a batch are padded
     to the longest, for a GPU.
     """
 
@@ -170,7 +158,7 @@ class JointNetwork(nn.Module):
         compared: int,
         judging: int,
         features: int,
-        tags: int = 0,
+        tags: int,
     ) -> None:
         super().__init__()
         self.lower_layers, self.compared = lower_layers, compared
@@ -187,10 +175,11 @@ class JointNetwork(nn.Module):
         states = 2 * hidden + len(CONTEXT_ROLES) * self.role_features
         self.head = JointHead(states, features, judging)
         piece_states = hidden + len(CONTEXT_ROLES) * compared
-        tagger = nn.Linear(piece_states, compared), nn.GELU(), nn.Linear(compared, tags)
-        self.tags, self.tagger = tags, nn.Sequential(*tagger if tags else ())
+        self.tagger = nn.Sequential(
+            nn.Linear(piece_states, compared), nn.GELU(), nn.Linear(compared, tags)
+        )
 
-    def encode_texts(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[LowerStates]:
+    def encode_texts(self, texts: Sequence[tuple[int, Sequence[int]]]) -> Sequence[LayerStates]:
         """Run texts, each a role and its ids with special tokens, through the lower layers."""
         lengths = [len(ids) for _, ids in texts]
         tokens, positions, roles = (
@@ -206,36 +195,52 @@ class JointNetwork(nn.Module):
         states = layout.arrange(self.norm(states))
         layers = self._run_layers(states, layout, 0, self.lower_layers) or {0: states}
         lower = [{n: state[at] for n, state in layers.items()} for at in layout.slices]
-        if not self.padded:  # a view would keep the states of the whole batch in memory
-            lower = [{n: state.clone() for n, state in text.items()} for text in lower]
-        return [LowerStates(text[self.lower_layers], text) for text in lower]
+        if self.padded:
+            return lower
+        # a view would keep the states of the whole batch in memory
+        return [{n: state.clone() for n, state in text.items()} for text in lower]
 
     def score_rows(self, rows: Sequence[tuple[RowStates, Float32Array]]) -> list[RowOutput]:
-        """Compute the outputs of rows of encoded texts with their surface features."""
-        outputs: dict[int, RowOutput] = {}
-        for mode, roles in enumerate(INPUT_ROLES):
-            numbers = [n for n, (row, _) in enumerate(rows) if sorted(row)[1:] == list(roles)]
-            if numbers:
-                states = self.encode_rows([rows[n][0] for n in numbers])
-                features = torch.from_numpy(np.stack([rows[n][1] for n in numbers]))
-                own = self._run_heads(states, features.to(self.mix.device), mode)
-                outputs.update(zip(numbers, own, strict=True))
-        return [outputs[n] for n in range(len(rows))]
+        """Compute the outputs of rows of encoded texts with their surface features.
 
-    def encode_rows(self, rows: Sequence[RowStates], last: int | None = None) -> JointStates:
-        """Run rows through the upper layers, up to the layer `last` if given."""
+        All rows have the same input mode.
+        """
+        mode = INPUT_ROLES.index(tuple(sorted(rows[0][0])[1:]))
+        layers, places = self.encode_rows([row for row, _ in rows])
+        features = torch.from_numpy(np.stack([values for _, values in rows])).to(self.mix.device)
+        inner = [{role: without_specials(at) for role, at in row.items()} for row in places]
+        alignment = RowAlignment(inner, self.mix.device, padded=self.padded)
+        row_states, piece_states = self._pool_states(layers, places, alignment, INPUT_ROLES[mode])
+        values = self.head(row_states, features, mode)
+        scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
+        pieces = [row[HYPOTHESIS] for row in inner]
+        tags = self._tag(piece_states).cpu()
+        piece_tags = torch.split(tags, [at.stop - at.start for at in pieces])
+        return list(map(RowOutput, scores, values.cpu(), piece_tags))
+
+    def encode_rows(
+        self, rows: Sequence[RowStates], last: int | None = None
+    ) -> tuple[LayerStates, RowPlaces]:
+        """Run rows through the upper layers, up to the layer `last` if given.
+
+        Returns the states of all rows by layer, and the positions of their texts.
+        """
         texts = [row[role] for row in rows for role in sorted(row)]
-        lengths = [[len(row[role].states) for role in sorted(row)] for row in rows]
-        layout = self._make_layout([sum(own) for own in lengths])
+        lengths = [[len(row[role][self.lower_layers]) for role in sorted(row)] for row in rows]
+        layout = self._make_layout(list(map(sum, lengths)))
         places = [
-            dict(zip(sorted(row), transformer_layer.consecutive_slices(own, at.start), strict=True))
-            for row, own, at in zip(rows, lengths, layout.slices, strict=True)
+            dict(
+                zip(sorted(row), transformer_layer.consecutive_slices(sizes, at.start), strict=True)
+            )
+            for row, sizes, at in zip(rows, lengths, layout.slices, strict=True)
         ]
-        states = layout.arrange(torch.cat([text.states for text in texts]))
-        layers = self._run_layers(states, layout, self.lower_layers, last or len(self.layers))
-        for layer in texts[0].layers:
-            layers[layer] = layout.arrange(torch.cat([text.layers[layer] for text in texts]))
-        return JointStates({layer: state.float() for layer, state in layers.items()}, places)
+        layers = {
+            layer: layout.arrange(torch.cat([text[layer] for text in texts])) for layer in texts[0]
+        }
+        upper = self._run_layers(
+            layers[self.lower_layers], layout, self.lower_layers, last or len(self.layers)
+        )
+        return {n: state.float() for n, state in {**upper, **layers}.items()}, places
 
     def _run_layers(
         self, states: Tensor, layout: transformer_layer.BatchLayout, first: int, last: int
@@ -248,29 +253,21 @@ class JointNetwork(nn.Module):
                 layers[number] = states
         return layers
 
-    def _run_heads(self, states: JointStates, features: Tensor, mode: int) -> list[RowOutput]:
-        """Compute the outputs of rows of one input mode."""
-        inner = [{role: without_specials(at) for role, at in row.items()} for row in states.places]
-        alignment = RowAlignment(inner, self.mix.device, padded=self.padded)
-        row_states, piece_states = self._pool_states(states, alignment, INPUT_ROLES[mode])
-        values = self.head(row_states, features, mode)
-        scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
-        pieces = [row[HYPOTHESIS] for row in inner]
-        tags = self._tag(piece_states)[:, : self.tags].cpu()
-        piece_tags = torch.split(tags, [at.stop - at.start for at in pieces])
-        return list(map(RowOutput, scores, values.cpu(), piece_tags))
-
     def _pool_states(
-        self, states: JointStates, alignment: RowAlignment, roles: Sequence[int]
+        self,
+        layers: LayerStates,
+        places: RowPlaces,
+        alignment: RowAlignment,
+        roles: Sequence[int],
     ) -> tuple[Tensor, Tensor]:
         """Return the states of rows that the head reads, (rows, states), and those of pieces."""
         shares = zip(MIXED_LAYERS, self.mix.softmax(0), strict=True)
-        weighted = [states.layers[layer] * share for layer, share in shares]
+        weighted = [layers[layer] * share for layer, share in shares]
         mixed = sum(weighted, torch.zeros_like(weighted[0]))
-        directions = torch.stack([F.normalize(states.layers[n], dim=-1) for n in MATCHED_LAYERS])
+        directions = torch.stack([F.normalize(layers[n], dim=-1) for n in MATCHED_LAYERS])
         own = alignment.pieces(mixed, HYPOTHESIS)
         means = alignment.means(own, HYPOTHESIS)
-        firsts = mixed[[row[HYPOTHESIS].start for row in states.places]]
+        firsts = mixed[[row[HYPOTHESIS].start for row in places]]
         row_states, piece_features = [firsts, means], [own]
         for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
             if role not in roles:
@@ -289,8 +286,6 @@ class JointNetwork(nn.Module):
 
     def _tag(self, pieces: Tensor) -> Tensor:
         """Return the tag logits of pieces, (pieces, features) -> (pieces, tags)."""
-        if not self.tags:
-            return pieces[:, :0]
         first, last = self.tagger[0], self.tagger[2]
         inner = linear_gelu(first, pieces)
         if isinstance(first, Int8Linear) and isinstance(last, nn.Linear):

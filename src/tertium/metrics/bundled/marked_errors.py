@@ -78,8 +78,6 @@ Thresholds = Annotated[
 
 def error_probabilities(logits: Float32Array) -> Float32Array:
     """Convert logits to error probabilities, (pieces, TAGS) -> (pieces, ERROR_COLUMNS)."""
-    if not logits.shape[1]:
-        return np.zeros((0, ERROR_COLUMNS), dtype=np.float32)
     errors = np.zeros((len(logits), ERROR_COLUMNS), dtype=np.float32)
     for scheme, part in LOGITS.items():
         probabilities = _softmax(logits[:, part])

@@ -46,17 +46,14 @@ def row_features(rows: Sequence[Row], fragmentation: FloatArray) -> FloatArray:
     >>> row_features([("{n} cats", "{n} Katzen", None)], np.zeros(1)).round(2).tolist()
     [[0.0, 0.0, 0.0, 0.0, -0.2, 1.0, 1.0, 0.0]]
     """
-    chrf, copied = np.zeros(len(rows)), np.zeros(len(rows))
-    with_reference = [n for n, row in enumerate(rows) if row[REFERENCE] is not None]
-    with_source = [n for n, row in enumerate(rows) if row[SOURCE] is not None]
-    chrf[with_reference] = _chrf([rows[n] for n in with_reference], REFERENCE)
-    copied[with_source] = _copied_share([rows[n] for n in with_source])
-    deviation = np.zeros(len(rows))
-    deviation[with_reference] = chrf[with_reference] - NEUTRAL_CHRF
+    chrf = _chrf(rows, REFERENCE)
+    has_reference = [row[REFERENCE] is not None for row in rows]
+    deviation = np.where(np.array(has_reference, dtype=np.bool_), chrf - NEUTRAL_CHRF, 0.0)
+    has_words = np.array([has_translatable_words(row[SOURCE] or "") for row in rows], dtype=float)
     columns = [
         chrf,
         fragmentation * deviation,
-        copied,
+        np.maximum(2 * _chrf(rows, SOURCE) - 1, 0) * has_words,  # copied from the source
         *([_log_ratio(row[0], row[side]) for row in rows] for side in (REFERENCE, SOURCE)),
         [_kept_share(_NUMBER, row) for row in rows],
         [_kept_share(_PLACEHOLDER, row) for row in rows],
@@ -96,18 +93,14 @@ def mean_fragmentation(rows: Sequence[Row], pieces: Mapping[str, int]) -> FloatA
     return means
 
 
-def _chrf(rows: Sequence[Row], side: int) -> FloatArray:
-    """Return the chrF of hypotheses against their source (side 1) or reference (2), 0 to 1."""
-    chrf = load_metric("chrf")
-    segments = [Segment(row[0], None, (row[side] or "",)) for row in rows]
-    return score_segments(chrf, segments) / 100 if rows else np.zeros(0)
-
-
-def _copied_share(rows: Sequence[Row]) -> FloatArray:
-    """Return how much of the source is copied; 0 for sources without words, such as URLs."""
-    has_words = np.array([has_translatable_words(row[1] or "") for row in rows], dtype=float)
-    copied: FloatArray = np.maximum(2 * _chrf(rows, SOURCE) - 1, 0) * has_words
-    return copied
+def _chrf(rows: Sequence[Row], role: int) -> FloatArray:
+    """Return the chrF of hypotheses against their source or reference, 0 to 1; 0 if missing."""
+    scores = np.zeros(len(rows))
+    numbers = [n for n, row in enumerate(rows) if row[role] is not None]
+    if numbers:
+        segments = [Segment(rows[n][0], None, (rows[n][role] or "",)) for n in numbers]
+        scores[numbers] = score_segments(load_metric("chrf"), segments) / 100
+    return scores
 
 
 def _log_ratio(hypothesis: str, other: str | None) -> float:

@@ -8,7 +8,6 @@ a batch nor the number of threads changes a bit of the result.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,27 +17,19 @@ import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray
 from tertium.core.extras import require_modules
-from tertium.core.fields import POSITIVE, Rule, Sha256
+from tertium.core.fields import NON_NEGATIVE, Sha256
 from tertium.core.runtime import Precision, current_runtime, progress_task, resolve_device
 from tertium.encoders.batching import plan_batches
-from tertium.encoders.model_settings import ROW_SCALE
-from tertium.encoders.tokenizer import (
-    TokenizedText,
-    Tokenizer,
-    TokenOffsets,
-    find_longer,
-    find_out_of_vocabulary,
-)
+from tertium.encoders.tokenizer import TokenizedText, Tokenizer, find_longer
 from tertium.metrics.bundled.bundled_model import BundledModel, BundledModelSettings
-from tertium.metrics.bundled.calibrated_metric import Pieces
 from tertium.metrics.bundled.input_rows import Row, distinct_texts, reference_or_source
 from tertium.metrics.bundled.marked_errors import (
     ERROR_COLUMNS,
-    TAGS,
     Thresholds,
     error_probabilities,
 )
-from tertium.metrics.bundled.row_features import ROW_FEATURES, mean_fragmentation, row_features
+from tertium.metrics.bundled.row_features import mean_fragmentation, row_features
+from tertium.metrics.bundled.row_network import Pieces, RowNetwork
 from tertium.metrics.bundled.scales import ALL_MODES, HumanScale, MqmScale, NoErrorProbability
 from tertium.metrics.bundled.text_windows import (
     SPECIALS,
@@ -50,7 +41,7 @@ from tertium.metrics.bundled.text_windows import (
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 if TYPE_CHECKING:
-    from tertium.metrics.bundled.joint_network import JointNetwork, LowerStates, RowOutput
+    from tertium.metrics.bundled.joint_network import JointNetwork, LayerStates, RowOutput
 
 NETWORK, WORDS = "network.", "words."  # prefixes of weight names
 # Parts of the network that compute in int8; activations of fine parts have 15 bits.
@@ -62,113 +53,73 @@ PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
 GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384, 2_048
 EXPLAINED_LAYER = 6  # whose vectors an explanation compares
-MORE_THAN_SPECIALS = Rule(lambda n: n > 2, "more than 2")
-MULTIPLE_OF_32 = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
-DEPTH = 12  # layers of the network
-TWELVE = Rule(lambda n: n == DEPTH, f"{DEPTH}, since the head reads layers up to {DEPTH}")
-ALL_TAGS_OR_NONE = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 for a model without tags")
-ALL_FEATURES = Rule(lambda n: n == len(ROW_FEATURES), f"{len(ROW_FEATURES)}")
-UP_TO_TWELVE = Rule(lambda n: 0 <= n <= DEPTH, f"from 0 to {DEPTH}")
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointShape:
-    """Sizes of the network; the first `apart` layers read each text separately."""
-
-    words: Annotated[int, POSITIVE]
-    positions: Annotated[int, MORE_THAN_SPECIALS]
-    hidden: Annotated[int, MULTIPLE_OF_32]
-    layers: Annotated[int, TWELVE]
-    heads: Annotated[int, POSITIVE]
-    inner: Annotated[int, POSITIVE]
-    apart: Annotated[int, UP_TO_TWELVE]
-    compared: Annotated[int, POSITIVE]
-    judging: Annotated[int, POSITIVE]
-    features: Annotated[int, ALL_FEATURES]
-    tags: Annotated[int, ALL_TAGS_OR_NONE] = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class MultiSettings(BundledModelSettings):
-    """The `config.json` of tertium-multi; `encoder_files` maps files to their sha256."""
+    """The `config.json` of tertium-multi.
+
+    `encoder_files` maps files to their sha256. `shape` has the sizes of the network; the first
+    `apart` layers read each text separately.
+    """
 
     encoder_files: Mapping[str, Sha256]
-    shape: JointShape
+    shape: Mapping[str, Annotated[int, NON_NEGATIVE]]
     languages: tuple[str, ...]
     scales: Annotated[Mapping[str, HumanScale], ALL_MODES]
     experts: Annotated[Mapping[str, MqmScale], ALL_MODES]
     clean: Annotated[Mapping[str, NoErrorProbability], ALL_MODES]
-    spans: Thresholds | None = None
+    spans: Thresholds
 
 
-class RowScorer:
+class RowScorer(RowNetwork):
     """The network and its tokenizer: rows of texts in, raw outputs out."""
 
     def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
         require_modules("torch", "tokenizers", purpose=model.folder.name)
         self._model, self._precision, self._device = model, precision, device
         self._settings = model.settings(MultiSettings)
+        self.max_length = self._settings.shape["positions"]
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer:
         return Tokenizer(self._model.encoder_weights(self._settings.encoder_files).folder)
+
+    @property
+    def max_pieces(self) -> int:
+        return MAX_JOINT_PIECES
+
+    @property
+    def window_size(self) -> int:
+        """The number of pieces of a window."""
+        return self.max_length - SPECIALS
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.int8_linear import allocate_int8_layers
         from tertium.encoders.linear_layers import check_precision, convert_linear_layers
-        from tertium.encoders.network_building import build_network
         from tertium.metrics.bundled.joint_network import JointNetwork
 
         device = resolve_device(self._device)
         check_precision(self._precision, device)
-        shape = dataclasses.asdict(self._settings.shape)
+        shape = dict(self._settings.shape)
         shape["lower_layers"] = shape.pop("apart")
-        stored = self._model.stored_tensors(NETWORK)
-        suffix = f".weight{ROW_SCALE}"
-        int8_layers: list[str] = []
-        if self._precision == "int8":  # embeddings are not in these parts
-            names = (name.removesuffix(suffix) for name in stored if name.endswith(suffix))
-            int8_layers += (name for name in names if name.startswith(INT8_PARTS))
-
-        def make() -> JointNetwork:
-            network = JointNetwork(**shape)
-            allocate_int8_layers(
-                network, int8_layers.__contains__, fine=lambda name: name.startswith(FINE_PARTS)
-            )
-            return network
-
-        table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
-        tensors = self._model.restore_tensors(NETWORK, int8_layers)
-        network = build_network(make, {**tensors, **table}, self._model.folder)
+        network = self._model.restore_network(
+            lambda: JointNetwork(**shape),
+            NETWORK,
+            int8_parts=INT8_PARTS if self._precision == "int8" else (),
+            fine_parts=FINE_PARTS,
+            unprefixed=(WORDS,),
+        )
         if self._precision != "int8":
             convert_linear_layers(network.layers, self._precision, device)
         network.padded = device != "cpu"
         return network.to(device)
 
-    @property
-    def _max_pieces(self) -> int:
-        return self._settings.shape.positions - SPECIALS
-
-    @property
-    def max_length(self) -> int:
-        return self._settings.shape.positions
-
-    def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        return find_longer(texts, MAX_JOINT_PIECES, self._tokenizer)
-
     def find_windowed(self, texts: Sequence[str]) -> set[str]:
         """Return the texts that need several windows, and are not truncated."""
-        return find_longer(texts, self._max_pieces, self._tokenizer) - self.find_truncated(texts)
-
-    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
-        return find_out_of_vocabulary(texts, self._tokenizer)
-
-    def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
-        """Return the start and end of each piece of texts, in code points."""
-        return self._tokenizer.token_offsets(texts)
+        return find_longer(texts, self.window_size, self.tokenizer) - self.find_truncated(texts)
 
     def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
         """Count the pieces read of each reference, or else source, with special tokens, (rows,)."""
@@ -223,7 +174,7 @@ class RowScorer:
                 advance(len(block))
         return [results[n] for n in range(len(rows))]
 
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
         """Return the pieces of each text of a row, by role, and their vectors at a lower layer."""
         import torch
 
@@ -235,24 +186,24 @@ class RowScorer:
             with torch.inference_mode():
                 texts = network.encode_texts([self._add_specials(key) for key in window])
                 lower = {role: text for (role, _), text in zip(window, texts, strict=True)}
-                states = network.encode_rows([lower], EXPLAINED_LAYER)
-            for role, place in states.places[0].items():
-                part = states.layers[EXPLAINED_LAYER][without_specials(place)]
+                layers, [places] = network.encode_rows([lower], EXPLAINED_LAYER)
+            for role, place in places.items():
+                part = layers[EXPLAINED_LAYER][without_specials(place)]
                 vectors.setdefault(role, []).append(part.cpu().numpy())
         joined = {role: np.concatenate(parts) for role, parts in vectors.items()}
         return {
-            role: (pieces[row[role] or ""].truncate(len(own)).tokens, own)
-            for role, own in joined.items()
+            role: (pieces[row[role] or ""].truncate(len(vectors_of_text)).tokens, vectors_of_text)
+            for role, vectors_of_text in joined.items()
         }
 
     def _tokenize(self, rows: Sequence[Row]) -> dict[str, TokenizedText]:
         texts = distinct_texts(rows)
-        return dict(zip(texts, self._tokenizer(texts), strict=True))
+        return dict(zip(texts, self.tokenizer(texts), strict=True))
 
     def _split_windows(self, row: Row, pieces: Mapping[str, TokenizedText]) -> list[Window]:
         """Return the windows of a row, nearly always one."""
         texts = [(role, pieces[text]) for role, text in enumerate(row) if text is not None]
-        cuts = align_windows([text.tokens for _, text in texts], self._max_pieces)
+        cuts = align_windows([text.tokens for _, text in texts], self.window_size)
         windows = []
         for cut in cuts:
             parts = zip(texts, cut, strict=True)
@@ -260,31 +211,34 @@ class RowScorer:
         return windows
 
     def _add_specials(self, key: RoleIds) -> RoleIds:
-        return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
+        return key[0], (*self.tokenizer.prefix_ids, *key[1], *self.tokenizer.suffix_ids)
 
     def _run_network(self, inputs: Sequence[WindowInput]) -> list[RowOutput]:
         """Run each distinct text through the lower layers, each window through the upper ones."""
         network, windows = self._network, [window for window, _ in inputs]
 
-        def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
+        def encode(keys: Sequence[RoleIds]) -> Sequence[LayerStates]:
             return network.encode_texts([self._add_specials(key) for key in keys])
 
         texts = list(dict.fromkeys(key for window in windows for key in window))
         sizes = [len(ids) + SPECIALS for _, ids in texts]
         lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
-        rows = [({key[0]: lower[key] for key in window}, own) for window, own in inputs]
-        sizes = [sum(len(text.states) for text in row.values()) for row, _ in rows]
+        rows = [({key[0]: lower[key] for key in window}, values) for window, values in inputs]
+        sizes = [sum(len(ids) + SPECIALS for _, ids in window) for window in windows]
         return self._map_batches(network.score_rows, rows, sizes)
 
     def _map_batches(
-        self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
+        self,
+        function: Callable[[Sequence[T]], Sequence[R]],
+        items: Sequence[T],
+        sizes: Sequence[int],
     ) -> list[R]:
         """Apply a function to batches of items, on a CPU by thread."""
         import torch
 
         from tertium.encoders.parallel import map_on_threads
 
-        def run(batch: IntArray) -> list[R]:
+        def run(batch: IntArray) -> Sequence[R]:
             with torch.inference_mode():
                 return function([items[n] for n in batch])
 

@@ -17,7 +17,6 @@ from typing import Annotated
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
-from tertium.core.errors import ModelError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule
 from tertium.metrics.bundled.input_rows import INPUT_MODES
 
@@ -38,9 +37,6 @@ class Calibration:
     raw: Increasing
     score: Annotated[Increasing, IN_OPEN_UNIT_INTERVAL]
 
-    def __post_init__(self) -> None:
-        _check_lengths(self.raw, self.score)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
@@ -48,9 +44,6 @@ class Uncertainty:
 
     score: Increasing
     deviation: tuple[Annotated[float, POSITIVE], ...]
-
-    def __post_init__(self) -> None:
-        _check_lengths(self.score, self.deviation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +53,6 @@ class Percentiles:
     score: Increasing
     percent: Increasing
     segments: int
-
-    def __post_init__(self) -> None:
-        _check_lengths(self.score, self.percent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +163,3 @@ class NoErrorProbability:
         """Map the output of `ErrorPenalty`, (n,), to probabilities."""
         probabilities: FloatArray = 1 / (1 + (-negative_sums / self.half) ** self.slope)
         return probabilities
-
-
-def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
-    if len(left) != len(right):
-        raise ModelError(f"lists of {len(left)} and {len(right)} numbers: expected equal lengths")

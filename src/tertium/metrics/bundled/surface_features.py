@@ -11,16 +11,15 @@ import re
 import string
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
 
-Key = TypeVar("Key", bound=Hashable)
 ARRAY_THRESHOLD = 1 << 16  # word pairs above which arrays are faster than dictionaries
 
 FEATURE_NAMES = (
@@ -80,15 +79,9 @@ class TextCounts(NamedTuple):
 
     text: str
     words: tuple[str, ...]  # lowercased tokens
-    counts: Counter[str]
-    cased: Counter[str]
-    bigrams: Counter[tuple[str, ...]]
-    trigrams: Counter[tuple[str, ...]]
-    numbers: Counter[str]
-    names: Counter[str]
-    punctuation: Counter[str]
-    content: Counter[str]
-    gender: tuple[int, int]
+    bigrams: Counter[tuple[str, str]]
+    kinds: tuple[Counter[Any], ...]  # what recall and precision compare, in the order of the names
+    gender: int  # more male than female words
     negations: int
     capitals: float
     spaces: float
@@ -120,18 +113,23 @@ def analyze_text(text: str) -> TextCounts:
     def words_of(word_class: int) -> list[str]:
         return [word for word, own in zip(words, classes, strict=True) if own & word_class]
 
+    bigrams = Counter(pairwise(words))
+    kinds = (
+        Counter(words),
+        Counter(tokens),
+        bigrams,
+        Counter(zip(words, words[1:], words[2:], strict=False)),
+        Counter(words_of(NUMBER)),
+        Counter([token for token in tokens[1:] if token[0].isupper()]),  # names
+        Counter(words_of(PUNCTUATION)),
+        Counter(words_of(CONTENT)),
+    )
     return TextCounts(
         text=text,
         words=words,
-        counts=Counter(words),
-        cased=Counter(tokens),
-        bigrams=Counter(pairwise(words)),
-        trigrams=Counter(zip(words, words[1:], words[2:], strict=False)),
-        numbers=Counter(words_of(NUMBER)),
-        names=Counter([token for token in tokens[1:] if token[0].isupper()]),
-        punctuation=Counter(words_of(PUNCTUATION)),
-        content=Counter(words_of(CONTENT)),
-        gender=(len(words_of(MALE)), len(words_of(FEMALE))),
+        bigrams=bigrams,
+        kinds=kinds,
+        gender=len(words_of(MALE)) - len(words_of(FEMALE)),
         negations=len(words_of(NEGATION)),
         capitals=capitals,
         spaces=text.count(" ") / max(len(text), 1),
@@ -167,27 +165,26 @@ def _letter_shares(text: str) -> tuple[float, float]:
 
 
 def _compare(h: TextCounts, r: TextCounts) -> list[float]:
-    common = _overlap(h.counts, r.counts)
+    overlaps, shares = list[int](), list[float]()  # shares: recall and precision of each kind
+    for left, right in zip(h.kinds, r.kinds, strict=True):
+        common = sum([min(left[key], right[key]) for key in left.keys() & right.keys()])
+        overlaps.append(common)
+        shares += [_ratio(common, right.total()), _ratio(common, left.total())]
     return [
-        _ratio(common, r.counts.total()),
-        _ratio(common, h.counts.total()),
-        *_recall_and_precision(h.cased, r.cased),
-        _ratio(_overlap(h.cased, r.cased), common),
+        *shares[:4],
+        _ratio(overlaps[1], overlaps[0]),  # cased words among words
         h.capitals - r.capitals,
-        *_recall_and_precision(h.bigrams, r.bigrams),
-        *_recall_and_precision(h.trigrams, r.trigrams),
+        *shares[4:8],
         longest_run(h.words, r.words) / max(len(r.words), 1),
         order_agreement(h.words, r.words),
         _log_ratio(len(h.words), len(r.words)),
         _log_ratio(len(h.text), len(r.text)),
         20 * (h.spaces - r.spaces),
-        *_recall_and_precision(h.numbers, r.numbers),
-        *_recall_and_precision(h.names, r.names),
-        float(abs((h.gender[0] - h.gender[1]) - (r.gender[0] - r.gender[1])) > 0),
+        *shares[8:12],
+        float(h.gender != r.gender),
         float((h.negations > 0) != (r.negations > 0)) + 0.5 * float(h.negations != r.negations),
         _repetition(h) - _repetition(r),
-        *_recall_and_precision(h.punctuation, r.punctuation),
-        *_recall_and_precision(h.content, r.content),
+        *shares[12:],
         h.non_ascii - r.non_ascii,
         float(not h.words),
         float(h.text == r.text),
@@ -244,15 +241,6 @@ def order_agreement(left: Sequence[str], right: Sequence[str]) -> float:
             ordered += bisect_left(earlier, position[word])
             insort(earlier, position[word])
     return ordered / (len(earlier) * (len(earlier) - 1) / 2) if len(earlier) > 1 else 1.0
-
-
-def _overlap(a: Counter[Key], b: Counter[Key]) -> int:
-    return sum([min(a[key], b[key]) for key in a.keys() & b.keys()])
-
-
-def _recall_and_precision(h: Counter[Key], r: Counter[Key]) -> tuple[float, float]:
-    common = _overlap(h, r)
-    return (_ratio(common, r.total()), _ratio(common, h.total()))
 
 
 def _ratio(part: float, total: float) -> float:

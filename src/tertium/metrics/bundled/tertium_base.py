@@ -7,10 +7,9 @@ takes about seven times as long as tertium-small. It agrees better with human sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -22,10 +21,11 @@ from tertium.core.extras import require_modules
 from tertium.core.fields import POSITIVE, Rule, Sha256
 from tertium.core.runtime import Precision, current_runtime
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.tokenizer import find_longer, find_out_of_vocabulary
+from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import build_encoder
 from tertium.encoders.weight_files import locate_weights, read_tensors
 from tertium.metrics.bundled.bundled_model import (
+    ENCODER_PREFIX,
     BundledModel,
     apply_weight_delta,
     load_bundled_model,
@@ -33,10 +33,10 @@ from tertium.metrics.bundled.bundled_model import (
 from tertium.metrics.bundled.calibrated_metric import (
     EnglishCalibratedMetric,
     EnglishModelSettings,
-    Pieces,
-    collect_scores,
+    settings_suffix,
 )
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, Row
+from tertium.metrics.bundled.row_network import Pieces, RowNetwork, collect_scores
 from tertium.models.array_checks import check_names
 
 if TYPE_CHECKING:
@@ -103,41 +103,26 @@ class TertiumBase(EnglishCalibratedMetric):
 
     @property
     def fingerprint(self) -> str:
-        settings = self.settings
-        parts = (settings.encoder_sha256, settings.positions, settings.scale, settings.shift)
-        return f"{super().fingerprint}:{'+'.join(map(str, parts))}"
-
-    @property
-    def weights_hash(self) -> str:
-        """The hash of the weights and of all settings that change scores."""
-        # Hashes cover the representation of the scale. These names keep published hashes valid.
-        scale = repr(self.human_scale()).replace("MqmScale(", "ExpertScale(")
-        content = f"{self.fingerprint} {scale.replace('ErrorPenalty(', 'ErrorSum(')}"
-        return f"{self.model.hash}+{sha256(content.encode()).hexdigest()[:8]}"
+        return self.model.hash + settings_suffix(self.model.config)
 
     @property
     def calibration_suffix(self) -> str:
         """Identifies the settings of a model in `folder`; empty for the bundled model."""
-        return self.weights_hash.removeprefix(self.model.hash) if self.folder else ""
+        return settings_suffix(self.model.config) if self.folder else ""
 
     @property
     def reader(self) -> PairScorer:
         return _load_pair_scorer(self.model, self.precision, current_runtime().device)
 
-    def run_network(self, rows: Sequence[Row]) -> FloatArray:
-        return self.reader(rows)[:, None]
 
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
-        return self.reader.piece_vectors(row)
-
-
-class PairScorer:
+class PairScorer(RowNetwork):
     """The fine-tuned encoder and its head: pairs of texts in, raw scores out."""
 
     def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
         self._model = model
         require_modules("torch", "tokenizers", purpose=model.folder.name)
         self._settings = settings = model.settings(BaseSettings)
+        self.max_length = settings.positions
         name = EncoderName.parse(settings.encoder)
         self._weights = locate_weights(name)
         if self._weights.hash != settings.encoder_sha256:
@@ -156,42 +141,32 @@ class PairScorer:
             )
 
     @property
-    def max_length(self) -> int:
-        """The maximum length of a pair, special tokens included."""
-        return self._settings.positions
+    def tokenizer(self) -> Tokenizer:
+        return self._encoder.tokenizer
+
+    @property
+    def max_pieces(self) -> int:
+        return (self.max_length - 4) // 2
 
     @cached_property
     def _head(self) -> CrossHead:
-        from tertium.encoders.network_building import build_network
         from tertium.metrics.bundled.late_interaction import CrossHead
 
-        weights = self._model.restore_tensors(HEAD_PREFIX)
-        head = build_network(
-            lambda: CrossHead(self._encoder_settings.hidden, dropout=0.0),
-            weights,
-            self._model.folder,
-        )
+        hidden = self._encoder_settings.hidden
+        head = self._model.restore_network(lambda: CrossHead(hidden, dropout=0.0), HEAD_PREFIX)
         return head.to(self._encoder.network.device)
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
         stored = read_tensors(self._weights.folder)
         public = {name: value for name, value in stored.items() if value.is_floating_point()}
-        tuned = apply_weight_delta(public, self._model.encoder_tensors(), self._model.folder)
+        tuned = apply_weight_delta(
+            public, self._model.stored_tensors(ENCODER_PREFIX), self._model.folder
+        )
         check_names(tuned, public, self._model.folder)
         return tuned
 
-    def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        return find_longer(texts, self._max_pieces, self._encoder.tokenizer)
-
-    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
-        return find_out_of_vocabulary(texts, self._encoder.tokenizer)
-
-    @property
-    def _max_pieces(self) -> int:
-        return (self.max_length - 4) // 2
-
     def __call__(self, rows: Sequence[Row]) -> FloatArray:
-        """Compute the raw score of each row, (rows,)."""
+        """Compute the raw score of each row, (rows, 1)."""
         import torch
 
         from tertium.metrics.bundled.late_interaction import score_pooled
@@ -219,22 +194,22 @@ class PairScorer:
 
     def _join_ids(self, row: Row) -> tuple[tuple[int, ...], int]:
         """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
-        tokenizer = self._encoder.tokenizer
+        tokenizer = self.tokenizer
         start, end = tokenizer.prefix_ids, tokenizer.suffix_ids
         hypothesis, reference = tokenizer.encode_ids([row[0], row[2] or ""])
-        first = (*start, *reference[: self._max_pieces], *end, *end)
-        return (*first, *hypothesis[: self._max_pieces], *end), len(first)
+        first = (*start, *reference[: self.max_pieces], *end, *end)
+        return (*first, *hypothesis[: self.max_pieces], *end), len(first)
 
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
         """Return the pieces of both texts of a row and their vectors at the middle layer."""
         ids, begin = self._join_ids(row)
-        tokenizer, network = self._encoder.tokenizer, self._encoder.network
+        tokenizer, network = self.tokenizer, self._encoder.network
         [states], _ = network([ids], [network.depth // 2], None)
         vectors = states[0].cpu().numpy()
         pieces = {}
         starts = {HYPOTHESIS: begin, REFERENCE: len(tokenizer.prefix_ids)}
         for role, start in starts.items():
-            names = tokenizer([row[role] or ""])[0].truncate(self._max_pieces).tokens
+            names = tokenizer([row[role] or ""])[0].truncate(self.max_pieces).tokens
             pieces[role] = names, vectors[start : start + len(names)]
         return pieces
 

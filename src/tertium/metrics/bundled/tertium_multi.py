@@ -6,25 +6,24 @@ The model is a fine-tuned multilingual-e5-small whose upper layers read all text
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray
-from tertium.core.errors import UsageError
+from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.runtime import current_runtime
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.encoders.tokenizer import TokenOffsets
-from tertium.metrics.base.metric import NOTHING
-from tertium.metrics.base.optional_inputs import check_same_inputs
-from tertium.metrics.base.scorer import flag_empty
+from tertium.metrics.base.metric import NOTHING, distinct_texts
+from tertium.metrics.base.scorer import check_same_inputs
 from tertium.metrics.base.text_warnings import Flags, flag_compared, flag_texts
-from tertium.metrics.bundled.calibrated_metric import CalibratedMetric, Pieces, PreparedRows
+from tertium.metrics.bundled.calibrated_metric import (
+    CalibratedMetric,
+    PreparedRows,
+    settings_suffix,
+)
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.marked_errors import (
     OTHER_FAMILIES,
@@ -50,21 +49,6 @@ from tertium.text.language_identification import (
 from tertium.text.scripts import is_other_script, language_scripts
 
 MODEL = "tertium-multi"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssessmentResult:
-    """Predictions for some translations, (n,) each.
-
-    `uncertainty` is the standard deviation of human scores around `score`, `percentile` the
-    percentage of WMT system outputs that score lower, and `no_error_probability` the probability
-    that an MQM annotator marks no error.
-    """
-
-    score: FloatArray
-    uncertainty: FloatArray
-    percentile: FloatArray
-    no_error_probability: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,7 +110,7 @@ class TertiumMulti(CalibratedMetric):
         scales = self.model.config["experts" if self.scale == "mqm" else "scales"]
         parts = ("calibration", "errors") if self.scale == "mqm" else ("calibration",)
         maps = [scales[mode][part] for part in parts for mode in INPUT_MODES]
-        return f"+{sha256(json.dumps(maps, sort_keys=True).encode()).hexdigest()[:8]}"
+        return settings_suffix(maps)
 
     @property
     def reader(self) -> RowScorer:
@@ -158,64 +142,32 @@ class TertiumMulti(CalibratedMetric):
         target = parse_language_pair(self.lp)[1:]
         return flag_other_language([row[0] for row in rows], *target)
 
-    def run_network(self, rows: Sequence[Row]) -> list[Float32Array]:
-        return self.reader(rows)
+    def row_values(self, prepared: PreparedRows) -> FloatArray:
+        """Return score, MQM score and probability that an MQM annotator marks no error."""
+        sums = self.negative_error_sums(prepared)
+        no_error = self.settings.clean[prepared.mode](sums)
+        return np.column_stack([super().row_values(prepared), no_error])
 
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
-        return self.reader.piece_vectors(row)
-
-    def no_error_probabilities(self, prepared: PreparedRows) -> FloatArray:
-        """Return the probability of each row that an MQM annotator marks no error, (rows,)."""
-        return self.settings.clean[prepared.mode](self.negative_error_sums(prepared))
-
-    def predict_rows(self, prepared: PreparedRows) -> dict[str, FloatArray]:
-        columns = super().predict_rows(prepared)
+    def describe(self, values: FloatArray, mode: Against) -> dict[str, FloatArray]:
+        columns = super().describe(values, mode)
         points = columns.pop("MQM points")
-        return {**columns, "no error": self.no_error_probabilities(prepared), "MQM points": points}
-
-    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
-        return {**super().describe_score(score, segment), "no error": 0.0}
-
-    def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
-        """Return score, uncertainty, percentile and no-error probability of each segment."""
-        self.check(segments)
-        prepared, is_empty = self.prepare(segments), flag_empty(self, segments)
-        columns = self.calibrate(prepared, self.scale), self.no_error_probabilities(prepared)
-        score, no_error = (
-            np.where(is_empty, 0.0, self.reduce_rows(prepared, column)) for column in columns
-        )
-        scale = self.human_scale(prepared.mode)
-        return AssessmentResult(
-            score=score,
-            uncertainty=scale.deviation(score),
-            percentile=scale.percentile(score),
-            no_error_probability=no_error,
-        )
-
-    @property
-    def can_mark_errors(self) -> bool:
-        return bool(self.settings.shape.tags) and self.settings.spans is not None
+        return {**columns, "no error": values[:, 2], "MQM points": points}
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Return the error spans of each translation, compared with its best reference."""
         self.check(segments)
-        if not self.can_mark_errors:
-            raise UsageError(
-                f"{self.model_ids[0]} cannot mark errors: its weights have no tags; use "
-                "`tertium explain` to see which pieces of a translation have no match"
-            )
-        thresholds = [self._span_thresholds(s, self.input_mode(segments)) for s in segments]
-        marked = [n for n, limits in enumerate(thresholds) if limits]
+        mode = self.input_mode(segments)
+        limits = {n: self._span_thresholds(s, mode) for n, s in enumerate(segments)}
+        marked = {n: thresholds for n, thresholds in limits.items() if thresholds}
         prepared = self.prepare([segments[n] for n in marked])
-        offsets = self.piece_offsets([segments[n].hypothesis for n in marked])
+        offsets = self.reader.tokenizer.token_offsets([segments[n].hypothesis for n in marked])
         spans: list[tuple[Span, ...]] = [()] * len(segments)
-        for place, (number, row) in enumerate(zip(marked, self._best_rows(prepared), strict=True)):
+        for number, places, row in zip(marked, offsets, self._best_rows(prepared), strict=True):
             hypothesis, _, reference = prepared.rows[row]
-            limits = thresholds[number]
-            if limits and hypothesis != reference:
+            if hypothesis != reference:
                 errors = piece_errors(prepared.outputs[row])
                 spans[number] = extract_spans(
-                    hypothesis, offsets[place], errors, self.marks, limits
+                    hypothesis, places, errors, self.marks, marked[number]
                 )
         return spans
 
@@ -224,7 +176,6 @@ class TertiumMulti(CalibratedMetric):
 
         Without `lp`, the language is detected in the hypothesis or else in its reference.
         """
-        assert self.settings.spans is not None
         families = self.settings.spans[self.marks][mode]
         if not self.all_spans and not any(limits.precise for limits in families.values()):
             return None
@@ -236,11 +187,10 @@ class TertiumMulti(CalibratedMetric):
 
     def _best_rows(self, prepared: PreparedRows) -> list[int]:
         """Return the index of the first best-scoring row of each segment."""
-        scores, best = self.calibrate(prepared, self.scale), dict[int, int]()
-        for row, segment in enumerate(prepared.owners.tolist()):
-            if segment not in best or scores[row] > scores[best[segment]]:
-                best[segment] = row
-        return list(best.values())
+        scores, owners = self.calibrate(prepared, self.scale), prepared.owners
+        order = np.lexsort([-scores, owners])
+        best: list[int] = order[np.unique(owners[order], return_index=True)[1]].tolist()
+        return best
 
     @property
     def span_note(self) -> str:
@@ -251,15 +201,11 @@ class TertiumMulti(CalibratedMetric):
             f"{replace(self, all_spans=True).spec} marks all suspected errors"
         )
 
-    def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
-        """Return the start and end of each piece of texts, in code points."""
-        return self.reader.piece_offsets(texts)
-
     def flags(self, segments: Sequence[Segment]) -> Flags:
         mode = self.input_mode(segments)
         hypotheses = [segment.hypothesis for segment in segments]
         target = parse_language_pair(self.lp)[1:]
-        windowed = self.reader.find_windowed(self.input_texts(segments))
+        windowed = self.reader.find_windowed(distinct_texts(segments, mode))
         flags = super().flags(segments)
         flags[f"language unknown to {self.name}"] = self.flag_unsupported(segments, mode)
         if mode != "reference":

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.fields import POSITIVE, Sha256
-from tertium.core.runtime import Precision, current_runtime, resolve_device
+from tertium.core.runtime import Precision, current_runtime
 from tertium.encoders.encoder import EncoderName
+from tertium.encoders.tokenizer import Tokenizer
+from tertium.encoders.transformer_encoder import build_encoder
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.calibrated_metric import (
     EnglishCalibratedMetric,
     EnglishModelSettings,
-    Pieces,
     PreparedRows,
-    collect_scores,
 )
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, Row, distinct_texts
+from tertium.metrics.bundled.row_network import Pieces, RowNetwork, collect_scores
 from tertium.metrics.bundled.scales import HumanScale, LengthPenalty
 from tertium.metrics.bundled.surface_features import surface_features
 from tertium.models.input_columns import Against
@@ -34,7 +35,6 @@ from tertium.models.input_columns import Against
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tertium.encoders.transformer_encoder import TransformerEncoder
     from tertium.metrics.bundled.late_interaction import LateInteraction
 
 MODEL = "tertium-small"
@@ -96,21 +96,18 @@ class TertiumSmall(EnglishCalibratedMetric):
     length: Length = "costs"
 
     @property
-    def reader(self) -> TransformerEncoder:
-        return _load_encoder(self.model, self.precision, current_runtime().device)
+    def reader(self) -> LateScorer:
+        return load_late_scorer(self.model, self.precision, current_runtime().device)
 
     @property
     def settings(self) -> SmallSettings:
         return self.model.settings(SmallSettings)
 
     @property
-    def _penalty(self) -> LengthPenalty | None:
-        """The penalty for longer references, if any; error sums depend on the length themselves."""
-        return self.settings.length if self.scale == "da" and self.length == "costs" else None
-
-    @property
     def calibration_suffix(self) -> str:
-        return f"+{self._penalty}" if self._penalty else ""
+        # error sums depend on the length themselves
+        is_shifted = self.scale == "da" and self.length == "costs"
+        return f"+{self.settings.length}" if is_shifted else ""
 
     def da_scale(self, mode: Against) -> HumanScale:
         return self.settings.free if self.length == "free" else self.settings
@@ -120,59 +117,53 @@ class TertiumSmall(EnglishCalibratedMetric):
             return prepared.raw
         return prepared.raw + self.settings.length.shift([row[2] or "" for row in prepared.rows])
 
-    def run_network(self, rows: Sequence[Row]) -> FloatArray:
-        device = resolve_device(current_runtime().device)
-        scorer = LateScorer(_load_head(self.model, self.precision, device), self.reader)
-        return scorer(rows)[:, None]
 
-    def piece_vectors(self, row: Row) -> Mapping[int, Pieces]:
+class LateScorer(RowNetwork):
+    """The encoder and the head that compares two encoded texts."""
+
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+        self._model, self._precision = model, precision
+        self._settings = settings = model.settings(SmallSettings)
+        self._encoder = build_encoder(
+            EncoderName(MODEL, layer="+".join(map(str, settings.layers))),
+            model.encoder_weights(settings.encoder_files),
+            precision=precision,
+            device=device,
+        )
+        self.max_length = self._encoder.max_length
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._encoder.tokenizer
+
+    @property
+    def max_pieces(self) -> int:
+        return self._encoder.max_tokens
+
+    @cached_property
+    def _head(self) -> LateInteraction:
+        from tertium.metrics.bundled.late_interaction import LateInteraction
+
+        head = self._model.restore_network(
+            lambda: LateInteraction(**asdict(self._settings.head)),
+            "head.",
+            int8_parts=INT8_LAYERS if self._precision == "int8" else (),
+            fine_parts=INT8_LAYERS,
+        )
+        return head.to(self._encoder.network.device)
+
+    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
         """Return pieces and their vectors at the middle layer."""
-        encoder, texts = self.reader, [row[0], row[2] or ""]
+        encoder, texts = self._encoder, [row[0], row[2] or ""]
         names = encoder.tokenize(texts)
         states, mask = encoder.hidden_states(encoder.encode_ids(texts), encoder.layer)
         middle = states[len(states) // 2]
         vectors = [middle[n][mask[n]].cpu().numpy() for n in range(2)]
         return {HYPOTHESIS: (names[0], vectors[0]), REFERENCE: (names[1], vectors[1])}
 
-
-@lru_cache(maxsize=4)
-def _load_encoder(model: BundledModel, precision: Precision, device: str) -> TransformerEncoder:
-    """Return the encoder of a bundled model; vectors are those of all layers of the head."""
-    from tertium.encoders.transformer_encoder import build_encoder
-
-    settings = model.settings(SmallSettings)
-    name = EncoderName(MODEL, layer="+".join(map(str, settings.layers)))
-    weights = model.encoder_weights(settings.encoder_files)
-    return build_encoder(name, weights, precision=precision, device=device)
-
-
-@lru_cache(maxsize=2)
-def _load_head(model: BundledModel, precision: Precision, device: str) -> LateInteraction:
-    from tertium.encoders.int8_linear import allocate_int8_layers
-    from tertium.encoders.network_building import build_network
-    from tertium.metrics.bundled.late_interaction import LateInteraction
-
-    shape = asdict(model.settings(SmallSettings).head)
-    int8_layers = INT8_LAYERS if precision == "int8" else ()
-
-    def make() -> LateInteraction:
-        head = LateInteraction(**shape)
-        allocate_int8_layers(head, int8_layers.__contains__, fine=int8_layers.__contains__)
-        return head
-
-    return build_network(make, model.restore_tensors("head.", int8_layers), model.folder).to(device)
-
-
-@dataclass(frozen=True)
-class LateScorer:
-    """The encoder and the head that compares two encoded texts."""
-
-    head: LateInteraction
-    encoder: TransformerEncoder
-
     def __call__(self, rows: Sequence[Row]) -> FloatArray:
-        """Compute the raw score of each row, (rows,)."""
-        encoder, texts = self.encoder, distinct_texts(rows)
+        """Compute the raw score of each row, (rows, 1)."""
+        encoder, texts = self._encoder, distinct_texts(rows)
         ids = dict(zip(texts, encoder.encode_ids(texts), strict=True))
         groups = _group_by_reference(rows)
         sizes = []
@@ -193,9 +184,9 @@ class LateScorer:
 
         from tertium.metrics.bundled.row_alignment import RowAlignment
 
-        encoder, texts = self.encoder, distinct_texts(rows)
+        encoder, texts = self._encoder, distinct_texts(rows)
         texts.sort(key=lambda text: len(ids[text]))  # texts of one length share a pass
-        states, _ = encoder.hidden_states([ids[text] for text in texts], self.encoder.layer)
+        states, _ = encoder.hidden_states([ids[text] for text in texts], encoder.layer)
         places = {}
         for number, text in enumerate(texts):
             start = number * states.shape[2] + len(encoder.tokenizer.prefix_ids)
@@ -205,8 +196,14 @@ class LateScorer:
         alignment = RowAlignment(slices, states.device, padded=encoder.network.device != "cpu")
         with torch.inference_mode():
             surface = torch.tensor(features).float().to(states.device)
-            scores: Tensor = self.head(states.flatten(1, 2), alignment, surface)
+            scores: Tensor = self._head(states.flatten(1, 2), alignment, surface)
         return scores.cpu()
+
+
+@lru_cache(maxsize=4)
+def load_late_scorer(model: BundledModel, precision: Precision, device: str) -> LateScorer:
+    """Return the scorer of a model, cached."""
+    return LateScorer(model, precision, device)
 
 
 def _group_by_reference(rows: Sequence[Row]) -> list[list[int]]:

@@ -33,8 +33,7 @@ from tertium.metrics.base.judge_run import (
     token_cost,
 )
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, distinct_segments
-from tertium.metrics.base.optional_inputs import check_same_inputs
-from tertium.metrics.base.scorer import flag_empty
+from tertium.metrics.base.scorer import check_same_inputs, flag_empty
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -320,10 +321,12 @@ def _has_too_many_paraphrases(
     table: ParaphraseTable, hypothesis: tuple[str, ...], reference: tuple[str, ...]
 ) -> bool:
     """Return whether two texts have too many paraphrase matches for the alignment search."""
+    limit = length_limits.MAX_PARAPHRASE_PAIRS
     # Counting costs as much as a lookup, and short texts cannot have too many.
     if len(hypothesis) * len(reference) <= FEW_WORD_PAIRS:
         return False
-    return table.count_matches(hypothesis, reference) > length_limits.MAX_PARAPHRASE_PAIRS
+    matches = islice(table.find_matches(hypothesis, reference), limit + 1)
+    return sum(1 for _ in matches) > limit
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
