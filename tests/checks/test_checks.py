@@ -27,13 +27,14 @@ def messages(check: str, source: str, hypothesis: str, languages: str = "en-de")
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_right_example_has_no_finding(check: Check) -> None:
     """Nor of any other check."""
-    assert CheckRunner(CHECKS)(check.example(check.right)) == ()
+    assert [*CheckRunner(CHECKS).run([check.example(check.right)])] == [()]
 
 
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_wrong_example_has_a_valid_finding(check: Check) -> None:
     pair = check.example(check.wrong)
-    spans = [span for span in CheckRunner(CHECKS)(pair) if span.category == check.id]
+    [findings] = CheckRunner(CHECKS).run([pair])
+    spans = [span for span in findings if span.category == check.id]
     assert spans
     for span in spans:
         assert span.severity == check.severity
@@ -71,7 +72,8 @@ def test_checks_are_selected_by_id() -> None:
 
 
 def test_without_source_only_checks_of_the_translation_run() -> None:
-    spans = CheckRunner(CHECKS, has_source=False)(TranslationPair("", "a (b {x}", "", "en"))
+    pair = TranslationPair("", "a (b {x}", "", "en")
+    [spans] = CheckRunner(CHECKS, has_source=False).run([pair])
     assert {span.category for span in spans} == {"brackets"}
 
 
@@ -250,7 +252,8 @@ def test_terms_match_inflected_forms_and_case() -> None:
 
 
 def test_findings_of_one_check_are_limited() -> None:
-    spans = CheckRunner([CHECKS_BY_ID["placeholders"]])(TranslationPair("x " * 50, "{a} " * 50))
+    pair = TranslationPair("x " * 50, "{a} " * 50)
+    [spans] = CheckRunner([CHECKS_BY_ID["placeholders"]]).run([pair])
     assert len(spans) == 20
 
 

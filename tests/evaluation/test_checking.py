@@ -53,5 +53,7 @@ def test_untranslated_texts_do_not_decide_the_target_language() -> None:
 
 
 def test_unknown_settings_are_named() -> None:
+    with pytest.raises(UnknownNameError, match="unknown setting 'ignored': did you mean 'ignore'"):
+        tertium.check(["a"], ignored=["tags"])
     with pytest.raises(UnknownNameError, match="did you mean 'tags'"):
         tertium.check(["a"], select=["tag"])

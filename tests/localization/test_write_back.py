@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from tertium.files.annotations import Annotation
 from tertium.files.catalogs import read_catalog
 from tertium.files.projects import Project, read_project
 from tertium.files.units import Catalog, Languages, Unit
+from tertium.files.workbook_columns import add_columns
 from tertium.files.write_back import annotate_catalog, annotate_files, check_write_back
 
 
@@ -26,7 +29,7 @@ def annotate(unit: Unit) -> Annotation:
     """Return scores and a finding with characters that XML escapes and Latin-1 lacks."""
     spans = [Span(0, 1, severity="major", category="tags", message='"<b>" & Ω')]
     text = unit.target.text if unit.target else ""
-    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else ())
+    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else (), 0.75)
 
 
 def annotate_file(
@@ -39,7 +42,7 @@ def annotate_file(
     catalog = read_catalog(path, languages)
     annotated: dict[int, list[tuple[Unit, Annotation]]] = {}
     for unit in catalog:
-        annotated.setdefault(id(unit.place), []).append((unit, find(unit)))
+        annotated.setdefault(id(unit.places), []).append((unit, find(unit)))
     annotate_catalog(catalog, output, annotated)
 
 
@@ -107,34 +110,49 @@ def test_the_encoding_is_kept(tmp_path: Path, encoding: str) -> None:
     assert finding in annotated.decode(encoding)
 
 
-def test_xliff_1_gets_notes(tmp_path: Path) -> None:
+def test_xliff_1_gets_notes_and_confidence(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF1)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        '        <note from="tertium" priority="5" annotates="target">'
+        '        <target xmlns:its="http://www.w3.org/2005/11/its" '
+        'its:annotatorsRef="mt-confidence|tertium" its:mtConfidence="0.75" state="translated">'
+    ) in text
+    assert (
+        '        <note from="tertium" priority="5" annotates="general">'
         "chrf: 54.321; qe: 0.75</note>\n"
         '        <note from="tertium" priority="2" annotates="target">tags (major): '
         '"&lt;b&gt;" &amp; Ω [translation: Ö]</note>\n'
         "        <note>A button</note>\n"
     ) in text
-    assert (
-        '<note from="tertium" priority="5" annotates="target">[1] chrf: 54.321; qe: 0.75</note>'
-    ) in text  # a segment
+    assert '<note from="tertium" priority="5" annotates="general">1: chrf' in text  # a segment
 
 
-def test_xliff_2_gets_notes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'xmlns:its="http://www.w3.org/2005/11/its" its:mtConfidence="0.5"',
+        'xmlns:its="http://www.w3.org/2005/11/its" its:locQualityRatingScore="90"',
+    ],
+)
+def test_its_attributes_of_other_tools_are_kept(tmp_path: Path, attributes: str) -> None:
+    other = f'{attributes} state="translated"'
+    path = write(tmp_path, "a.xlf", examples.XLIFF1.replace('state="translated"', other))
+    text = check_round_trip(path, tmp_path).decode()
+    assert f"<target {other}>" in text
+    ElementTree.fromstring(text.encode())
+
+
+def test_xliff_2_gets_metadata_and_notes(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        "    <note>A button</note>\n"
-        '    <note category="tertium" priority="5" appliesTo="target">'
-        "chrf: 54.321; qe: 0.75</note>\n"
-        '    <note category="tertium" priority="2" appliesTo="target">tags (major): '
+        '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="2">'
     ) in text
     assert (
-        "   <notes>\n"
-        '    <note category="tertium" priority="5" appliesTo="target">[s1] chrf: 54.321; qe: 0.75'
+        '   <mda:metadata xmlns:mda="urn:oasis:names:tc:xliff:metadata:2.0">\n'
+        '    <mda:metaGroup category="tertium"><mda:meta type="chrf">54.321</mda:meta>'
     ) in text
+    assert '<mda:metaGroup category="segment s2">' in text
 
 
 def test_tmx_gets_properties(tmp_path: Path) -> None:
@@ -165,10 +183,10 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
     written = annotate_files(project, str(folder), notes)
     assert [Path(path).name for path in written] == ["a.xlf", "b.xlf"]
     texts = [Path(path).read_text() for path in written]
-    assert [text.count('="tertium"') for text in texts] == [3, 4]
-    assert "[s2] x: 2</note>" in texts[0]
+    assert [text.count('<mda:meta type="x">') for text in texts] == [3, 0]
+    assert '<mda:meta type="x">2</mda:meta>' in texts[0]
     assert [n for n in range(10) if f">x: {n}</note>" in texts[1]] == [3, 4]
-    assert "[1] x: 6</note>" in texts[1]
+    assert "1: x: 6</note>" in texts[1]
 
 
 def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
@@ -178,7 +196,7 @@ def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     notes = rows(testset, lambda system, _: Annotation({system: 1.0}))
     written = annotate_files(project, str(tmp_path / "out"), notes)
-    assert ["b.xlf: 1</note>" in Path(path).read_text() for path in written] == [False, True]
+    assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
 
 
 def test_each_system_is_written_to_its_catalog(tmp_path: Path) -> None:
@@ -254,3 +272,53 @@ def test_workbooks_get_columns(tmp_path: Path) -> None:
     ]
     assert other["A1"].value == "kept"
     assert TestSet.from_records(path).systems == {"c": ("1", "Zwei")}
+
+
+def test_charts_and_pictures_of_workbooks_are_kept(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    image = pytest.importorskip("PIL.Image")
+    from openpyxl.chart import BarChart, Reference
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for row in [("source", "translation"), ("One", "Eins"), ("Two", "Zwei")]:
+        sheet.append(row)
+    chart = BarChart()
+    chart.add_data(Reference(sheet, min_col=1, min_row=2, max_row=3))
+    sheet.add_chart(chart, "E1")
+    picture = io.BytesIO()
+    image.new("RGB", (2, 2)).save(picture, "png")
+    sheet.add_image(openpyxl.drawing.image.Image(picture), "E20")
+    rule = DataValidation(type="list", formula1='"Eins,Zwei"')
+    rule.add("B2:B3")
+    sheet.add_data_validation(rule)
+    path, copy = str(tmp_path / "a.xlsx"), str(tmp_path / "b.xlsx")
+    workbook.save(path)
+    testset = TestSet.from_records(path)
+    annotations = rows(testset, lambda _, n: Annotation({"x": n / 2}))
+    annotate_files(Project(testset, Languages(), (path,)), copy, annotations)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy) as new:
+        assert new.namelist() == old.namelist()
+        changed = [name for name in old.namelist() if new.read(name) != old.read(name)]
+        text = new.read("xl/worksheets/sheet1.xml").decode()
+    assert {"xl/charts/chart1.xml", "xl/media/image1.png"} < {*old.namelist()}
+    assert changed == ["xl/worksheets/sheet1.xml"]
+    assert "<dataValidation " in text
+    assert "<drawing " in text
+    assert openpyxl.load_workbook(copy).active["C3"].value == 0.5
+
+
+def test_a_damaged_member_of_a_workbook_is_refused(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["source", "translation"])
+    workbook.save(path)
+    with zipfile.ZipFile(path) as archive:
+        place = archive.getinfo("docProps/app.xml").header_offset + 60
+    data = path.read_bytes()
+    path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
+    with pytest.raises(DataError, match=r"a.xlsx: damaged Excel workbook"):
+        add_columns(str(path), str(tmp_path / "b.xlsx"), {2: {"x": 1.0}})
+    assert not (tmp_path / "b.xlsx").exists()

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from itertools import compress
 from operator import eq
@@ -56,12 +56,15 @@ def expected_log_ratio(source: str, target: str) -> tuple[float, float] | None:
 
 
 def length_deviations(pair: TranslationPair) -> float:
-    """Return by how many standard deviations a translation is longer than expected.
-
-    Shorter texts vary more: the deviation grows with the square root of 130 / length.
-    """
-    expected = expected_log_ratio(pair.source_language, pair.target_language)
+    """Return by how many standard deviations a translation is longer than expected."""
     lengths = len(pair.source), len(pair.hypothesis)
+    return _length_deviations(lengths, pair.source_language, pair.target_language)
+
+
+@lru_cache(1024)  # several checks of a batch ask for it
+def _length_deviations(lengths: tuple[int, int], source: str, target: str) -> float:
+    """Compute the deviations; shorter texts vary more, with the square root of 130 / length."""
+    expected = expected_log_ratio(source, target)
     if expected is None or max(lengths) < MIN_RATIO_CHARACTERS or not all(lengths):
         return 0.0
     mean, deviation = expected

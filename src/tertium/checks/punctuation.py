@@ -77,9 +77,10 @@ def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
         yield "hypothesis", end, len(target), "the source does not end with a blank"
     elif end == len(target) and source_end < len(source):
         yield "source", source_end, len(source), "the source ends with a blank"
-    is_usual = pair.target_language in UNMARKED_LANGUAGES | DOUBLE_BLANK_LANGUAGES
     double = target.find("  ", start, end)
-    if double >= 0 and "  " not in source.strip() and not is_usual:
+    if double >= 0 and "  " not in source.strip():
+        if pair.target_language in UNMARKED_LANGUAGES | DOUBLE_BLANK_LANGUAGES:
+            return
         yield "hypothesis", double, double + 2, "two blanks in a row"
 
 

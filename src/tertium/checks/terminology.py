@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import islice
 
 from tertium.checks.check import (
     Check,
@@ -183,7 +184,8 @@ def find_inconsistencies(
     for number, segment in enumerate(segments, start=1):
         source, target = (segment.source or "").strip(), segment.hypothesis.strip()
         own: tuple[Span, ...] = ()
-        if sum(map(str.isalpha, source)) >= MIN_CONSISTENT_LETTERS and target:
+        letters = [*islice(filter(str.isalpha, source), MIN_CONSISTENT_LETTERS)]
+        if len(letters) == MIN_CONSISTENT_LETTERS and target:
             first, other = by_source.setdefault(source, (number, target))
             origin, original = by_target.setdefault(target, (number, source))
             message = ""

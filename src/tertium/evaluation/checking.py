@@ -14,7 +14,7 @@ from tertium.checks.catalog import CHECKS
 from tertium.checks.check import CheckRunner, TranslationPair
 from tertium.checks.check_settings import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
-from tertium.core.errors import UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.findings import Finding, Locate, locate_nothing
 from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
 from tertium.core.runtime import track_progress
@@ -225,6 +225,10 @@ def check(
     """
     if settings is not None and fields:
         raise UsageError("give settings= or its fields, not both")
+    names = CheckSettings.__dataclass_fields__
+    for name in fields:
+        if name not in names:
+            raise UnknownNameError("setting", name, names)
     texts = as_testset(testset, sources)
     outputs = [*chain.from_iterable(texts.systems.values())]
     chosen = _detect_languages(settings or CheckSettings(**fields), texts.sources, outputs)
@@ -281,7 +285,7 @@ def _check_segments(
     for pair, limit in zip(pairs, limits, strict=False):
         if limit.isdecimal():
             pair.settings = replace(pair.settings, max_length=int(limit))
-    return [*map(runner, track_progress(pairs, "checks"))]
+    return [*runner.run(track_progress(pairs, "checks"))]
 
 
 def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:

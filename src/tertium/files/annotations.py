@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from tertium.core.spans import Span
 from tertium.files.units import InlineText, Range, Unit
@@ -24,19 +24,20 @@ DEFAULT_PRIORITY = 5
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What to write about one unit: scores by metric, and findings."""
+    """What to write about one unit: scores by metric, findings, and a confidence from 0 to 1."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Span] = ()
+    confidence: float = math.nan
 
-    def describe_scores(self) -> str:
-        """Return all scores with six digits; missing ones are omitted.
+    def format_scores(self) -> dict[str, str]:
+        """Return the scores with six digits; missing ones are omitted.
 
-        >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).describe_scores()
-        'chrf: 54; comet: 0.123457'
+        >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).format_scores()
+        {'chrf': '54', 'comet': '0.123457'}
         """
         scores = self.scores.items()
-        return "; ".join(f"{name}: {value:.6g}" for name, value in scores if not math.isnan(value))
+        return {name: f"{value:.6g}" for name, value in scores if not math.isnan(value)}
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]
@@ -48,6 +49,7 @@ class Place:
 
     An annotation is a `template` with the fields text, kind, priority and side, after the same
     `blanks`. With `tags`, all are put into a new element, which has `outer_blanks` before its tags.
+    `label` is the name of a unit before its annotations, if several units share the place.
     """
 
     position: int
@@ -56,54 +58,70 @@ class Place:
     blanks: Range = NO_BLANKS
     tags: tuple[str, str] = ("", "")
     outer_blanks: Range = NO_BLANKS
+    label: str = "[{}] "
+    has_scores: ClassVar[bool] = True
+
+    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
+        """Yield a text with all scores, and one for each finding."""
+        for unit, annotation in annotated:
+            label = self.label.format(short_name(unit)) if len(annotated) > 1 else ""
+            scores = annotation.format_scores()
+            if scores and self.has_scores:
+                text = "; ".join(f"{name}: {score}" for name, score in scores.items())
+                yield self.template.format(
+                    text=edits.escape(label + text),
+                    kind="scores",
+                    priority=DEFAULT_PRIORITY,
+                    side="general",
+                )
+            for span in annotation.findings:
+                yield self.template.format(
+                    text=edits.escape(label + edits.describe(span, unit)),
+                    kind="finding",
+                    priority=PRIORITIES.get(span.severity, DEFAULT_PRIORITY),
+                    side="source" if span.side == "source" else "target",
+                )
+
+
+def short_name(unit: Unit) -> str:
+    """Return the name of a segment or plural form without that of its unit."""
+    return unit.plural or unit.id.rpartition(":")[2]
 
 
 class FileEdits:
-    """Edits of the bytes of a file, a memory map: what to remove, and what to put there."""
+    """Edits of the bytes of a file, or of a memory map: what to remove, and what to put there."""
 
-    def __init__(self, data: Any, encoding: str, *, is_xml: bool) -> None:
+    def __init__(self, data: Any, encoding: str, *, is_xml: bool = True) -> None:
         self.data, self.encoding, self.is_xml = data, encoding, is_xml
         self.replaced: list[tuple[int, int, bytes]] = []  # first byte, byte after the last, new
 
     def annotate(self, place: Place, annotated: Annotated) -> None:
         """Replace the annotations of an earlier run."""
-        self.replaced += [(start, end, b"") for start, end in place.removed]
-        texts: list[bytes] = []
-        for unit, annotation in annotated:
-            name = unit.plural or unit.id.rpartition(":")[2]
-            label = f"[{name}] " if len(annotated) > 1 else ""
-            if scores := annotation.describe_scores():
-                texts.append(self._format(place, label + scores))
-            for span in annotation.findings:
-                texts.append(self._format(place, label + self._describe(span, unit), span))
-        if texts:
-            blanks, outer = (self.data[slice(*r)] for r in (place.blanks, place.outer_blanks))
-            opening, closing = (outer + self._encode(tag) for tag in place.tags)
-            content = opening + b"".join(blanks + text for text in texts) + closing
-            self.replaced.append((place.position, place.position, content))
+        for start, end in place.removed:
+            self.replace(start, end)
+        blanks, outer_blanks = self.text(*place.blanks), self.text(*place.outer_blanks)
+        if texts := [blanks + text for text in place.format(annotated, self)]:
+            opening, closing = (outer_blanks + tag for tag in place.tags)
+            self.replace(place.position, place.position, opening + "".join(texts) + closing)
 
-    def _format(self, place: Place, text: str, span: Span | None = None) -> bytes:
-        text = FORBIDDEN.sub("\ufffd", text)
-        if self.is_xml:
-            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        filled = place.template.format(
-            text=text,
-            kind="finding" if span else "scores",
-            priority=PRIORITIES.get(span.severity if span else "", DEFAULT_PRIORITY),
-            side="source" if span and span.side == "source" else "target",
-        )
-        return self._encode(filled)
+    def replace(self, start: int, end: int, text: str = "") -> None:
+        """Put a text in the place of bytes; references replace what the encoding of XML lacks."""
+        new = text.encode(self.encoding, "xmlcharrefreplace" if self.is_xml else "replace")
+        self.replaced.append((start, end, new))
 
-    def _encode(self, text: str) -> bytes:
-        """Return a text as the file has it; references replace what the encoding of XML lacks."""
-        return text.encode(self.encoding, "xmlcharrefreplace" if self.is_xml else "replace")
+    def text(self, start: int, end: int) -> str:
+        """Return bytes as text."""
+        return bytes(self.data[start:end]).decode(self.encoding)
 
-    def _describe(self, span: Span, unit: Unit) -> str:
+    def escape(self, text: str) -> str:
+        """Return a text as the file writes it."""
+        return escape_xml(text) if self.is_xml else replace_forbidden(text)
+
+    def describe(self, span: Span, unit: Unit) -> str:
         """Describe a finding; the marked text is as the file writes it, with its markup."""
         text = (unit.source if span.side == "source" else unit.target) or InlineText("")
         place = text.byte_range(span.start, span.end)
-        marked = bytes(self.data[slice(*place)]).decode(self.encoding) if place else ""
-        return describe_finding(span, text.text, marked)
+        return describe_finding(span, text.text, self.text(*place) if place else "")
 
     def write(self, stream: IO[bytes]) -> None:
         """Write the file with its edits."""
@@ -114,6 +132,25 @@ class FileEdits:
                 stream.write(added)
                 position = end
             stream.write(view[position:])
+
+
+def replace_forbidden(text: str) -> str:
+    """Replace characters that XML does not allow.
+
+    >>> replace_forbidden("a\\x00b")
+    'a�b'
+    """
+    return FORBIDDEN.sub("�", text)
+
+
+def escape_xml(text: str) -> str:
+    """Return a text as XML writes it.
+
+    >>> escape_xml('"a" < b')
+    '"a" &lt; b'
+    """
+    text = replace_forbidden(text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def describe_finding(span: Span, text: str, marked: str = "") -> str:

@@ -76,7 +76,7 @@ def _read_unit(
             target=reader.read(target),
             notes=tuple(note.text().strip() for note in element.elements("note")),
             line=element.line,
-            place=_find_place(element),
+            places=(_find_place(element),),
         )
 
 

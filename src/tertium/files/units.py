@@ -46,8 +46,8 @@ class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
     `plural` is a plural category (`one`, `other`, ...) or its number, and `max_length` is a limit
-    in characters (0: none). `place` has the positions of what `write_back` adds, if scores can be
-    written to the file; several units may share one.
+    in characters (0: none). `places` are the positions of what `write_back` adds, if scores can be
+    written to the file; several units may share them.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Unit:
     max_length: int = 0
     is_translatable: bool = True
     line: int = 0
-    place: Any = field(default=None, repr=False, compare=False)
+    places: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def name(self) -> str:

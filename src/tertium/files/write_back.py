@@ -11,13 +11,7 @@ from tertium.core.errors import DataError, UsageError
 from tertium.data.record_files import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
-from tertium.files.annotations import (
-    FORBIDDEN,
-    Annotated,
-    Annotation,
-    FileEdits,
-    describe_finding,
-)
+from tertium.files.annotations import Annotated, Annotation, FileEdits, describe_finding
 from tertium.files.catalogs import (
     PO_SUFFIXES,
     XLIFF_SUFFIXES,
@@ -26,8 +20,8 @@ from tertium.files.catalogs import (
 )
 from tertium.files.projects import Project
 from tertium.files.units import Catalog, Unit
+from tertium.files.workbook_columns import add_columns
 
-OWN_PREFIX = "tertium: "  # of the names of columns
 WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
 
 
@@ -76,14 +70,14 @@ def annotate_files(
                 "result of its test set"
             )
         for unit, annotation in zip(units, rows[system], strict=True):
-            annotated.setdefault(id(unit.place), []).append((unit, annotation))
+            annotated.setdefault(id(unit.places), []).append((unit, annotation))
     for catalog, copy in zip(project.catalogs, copies, strict=True):
         annotate_catalog(catalog, copy, annotated)
     return copies
 
 
 def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Annotated]) -> None:
-    """Write a copy of a file with the annotations of its units, by the `id()` of their place."""
+    """Write a copy of a file with the annotations of its units, by the `id()` of their places."""
     with (
         Path(catalog.path).open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
@@ -95,9 +89,10 @@ def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Anno
             raise DataError(f"{catalog.path}: compressed: unpack it before writing to it")
         is_xml = suffix_of(catalog.path) not in PO_SUFFIXES
         edits = FileEdits(data, catalog.encoding, is_xml=is_xml)
-        places = {id(unit.place): unit.place for unit in catalog if unit.place}
-        for key, place in places.items():
-            edits.annotate(place, annotated.get(key, ()))
+        all_places = {id(unit.places): unit.places for unit in catalog}
+        for key, places in all_places.items():
+            for place in places:
+                edits.annotate(place, annotated.get(key, ()))
         edits.write(stream)
 
 
@@ -109,15 +104,8 @@ def _annotate_workbook(
     path: str, output: str, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
 ) -> None:
     """Write a copy of a workbook with columns for scores and findings in its first sheet."""
-    import openpyxl
-
-    workbook = openpyxl.load_workbook(path, rich_text=True)
-    sheet = workbook.worksheets[0]
-    for title in reversed(sheet[1]):
-        if str(title.value).startswith(OWN_PREFIX):
-            sheet.delete_cols(title.column)
     segments = {s: zip(testset.segments(s), rows[s], strict=True) for s in testset.systems}
-    columns: dict[str, int] = {}
+    cells: dict[int, dict[str, str | float]] = {}
     for where, raw in read_records(path):
         system = read_name(lowercase_known_columns(raw), SYSTEM_NAMES, where) or default_name(path)
         try:
@@ -125,11 +113,6 @@ def _annotate_workbook(
         except (KeyError, StopIteration):
             raise _changed_error(path) from None
         findings = [describe_finding(s, segment.text_of(s.side)) for s in annotation.findings]
-        values = {**annotation.scores, "findings": FORBIDDEN.sub("\ufffd", "\n".join(findings))}
-        for name, value in values.items():
-            column = columns.setdefault(name, sheet.max_column + 1)
-            sheet.cell(1, column, OWN_PREFIX + name)
-            if value == value and value != "":  # neither a missing score nor an empty text
-                sheet.cell(int(where.rpartition(" ")[2]), column, value)
-    with open_atomic(output) as stream:
-        workbook.save(stream)
+        row = int(where.rpartition(" ")[2])
+        cells[row] = {**annotation.scores, "findings": "\n".join(findings)}
+    add_columns(path, output, cells)

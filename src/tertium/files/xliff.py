@@ -2,21 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from tertium.core.errors import DataError
-from tertium.files.annotations import Place, blanks_and_element
+from tertium.files.annotations import (
+    Annotated,
+    FileEdits,
+    Place,
+    blanks_and_element,
+    escape_xml,
+    short_name,
+)
 from tertium.files.inline_markup import InlineReader
 from tertium.files.units import OWN, Catalog, Unit
 from tertium.files.xml_elements import XML_LANGUAGE, Element, XmlFile
 
+ITS = "http://www.w3.org/2005/11/its"
+METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
 _NOTE_1 = (
     f'<{{0}}note from="{OWN}" priority="{{{{priority}}}}" annotates="{{{{side}}}}">{{{{text}}}}'
     "</{0}note>"
 )
-_NOTE_2 = _NOTE_1.replace("from=", "category=").replace("annotates=", "appliesTo=")
+_NOTE_2 = (
+    f'<{{0}}note category="{OWN}" appliesTo="{{{{side}}}}" priority="{{{{priority}}}}">'
+    "{{text}}</{0}note>"
+)
+_DECLARATION = f' xmlns:mda="{METADATA}"'
+_METADATA_TAGS = f"<mda:metadata{_DECLARATION}>", "</mda:metadata>"
+_CONFIDENCE = f' xmlns:its="{ITS}" its:annotatorsRef="mt-confidence|{OWN}" its:mtConfidence="{{}}"'
+_OWN_CONFIDENCE = re.compile(re.escape(_CONFIDENCE).replace(r"\{\}", '[^"]*'))
+_OTHER_ITS = re.compile(r"\s(xmlns:its|its:(annotatorsRef|mtConfidence))\s*=")
 # name, source, target, state and line
 _Segment = tuple[str, Element | None, Element | None, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfidencePlace(Place):
+    """The attributes of a target, for the mean confidence in its segments."""
+
+    tag_end: int = 0
+
+    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
+        """Yield the attributes, and remove those of an earlier run; other tools keep theirs."""
+        tag = edits.text(self.position, self.tag_end)
+        if match := _OWN_CONFIDENCE.match(tag):
+            edits.replace(self.position, self.position + len(match[0].encode(edits.encoding)))
+        elif _OTHER_ITS.search(tag):
+            return
+        values = [annotation.confidence for _, annotation in annotated]
+        numbers = [value for value in values if not math.isnan(value)]
+        if numbers:
+            yield self.template.format(f"{sum(numbers) / len(numbers):.6g}")
+
+
+class _ContainerPlace(Place):
+    """The end of a container with members of other tools, or a new container."""
+
+    __slots__ = ()
+
+    @classmethod
+    def find(
+        cls, containers: Sequence[Element], before: Element, template: str, tags: tuple[str, str]
+    ) -> Self:
+        """Return the place in the container, or for a new one before an element."""
+        members = [member for container in containers for member in container.elements()]
+        removed = blanks_and_element(filter(_is_own, members))
+        if len(removed) < len(members):
+            return cls(members[-1].end, template, removed, members[-1].blanks, label="{}: ")
+        removed = blanks_and_element(containers)
+        inner, outer = (*before.elements(), before)[0].blanks, before.blanks
+        return cls(outer[0], template, removed, inner, tags, outer, label="{}: ")
+
+
+class _FindingsPlace(_ContainerPlace):
+    """The `notes` of a unit of XLIFF 2."""
+
+    __slots__ = ()
+    has_scores = False
+
+
+class _MetadataPlace(_ContainerPlace):
+    """The `mda:metadata` of a unit of XLIFF 2."""
+
+    __slots__ = ()
+
+    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
+        """Yield one group with all scores."""
+        content = ""
+        for unit, annotation in annotated:
+            metas = ""
+            for name, score in annotation.format_scores().items():
+                metas += f'<mda:meta type="{_quote(name)}">{score}</mda:meta>'
+            if metas and len(annotated) > 1:
+                name = _quote(short_name(unit))
+                metas = f'<mda:metaGroup category="segment {name}">{metas}</mda:metaGroup>'
+            content += metas
+        if content:
+            declaration = "" if any(self.tags) else _DECLARATION
+            yield f'<mda:metaGroup{declaration} category="{OWN}">{content}</mda:metaGroup>'
+
+
+def _quote(text: str) -> str:
+    """Return a text as an XML attribute writes it."""
+    return escape_xml(text).replace('"', "&quot;")
 
 
 def read_xliff(catalog: Catalog) -> Iterator[Unit]:
@@ -57,7 +149,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterat
     is_one = len(segments) == 1
     name = element.get("id") or element.get("resname")
     files = [parent.get("id") for parent in element.parents if parent.local == "file"]
-    place = _find_place(element)
+    places = _find_places(element, file.encoding)
     for suffix, source, target, state, line in segments:
         yield Unit(
             id=name if is_one else f"{name}:{suffix}",
@@ -70,7 +162,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterat
             max_length=int(limit) if is_one and limit.isdecimal() else 0,
             is_translatable=scope.get("translate") != "no",
             line=line,
-            place=place,
+            places=places,
         )
 
 
@@ -118,22 +210,28 @@ def _read_marks(element: Element | None) -> dict[str, Element]:
     return marks
 
 
-def _find_place(element: Element) -> Place | None:
-    """Return the positions for notes: after the target of XLIFF 1, in `notes` of XLIFF 2."""
+def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
+    """Return the places of notes, and those of scores that tools for translators read."""
     prefix = element.name.removesuffix(element.local)
-    notes = [*_find_notes(element)]
-    removed = blanks_and_element(filter(_is_own, notes))
     if element.local == "trans-unit":
-        anchor = element.first("target") or element.first("seg-source") or element.first("source")
+        target = element.first("target")
+        anchor = target or element.first("seg-source") or element.first("source")
+        if not anchor:
+            return ()
+        removed = blanks_and_element(filter(_is_own, element.elements("note")))
         template = _NOTE_1.format(prefix)
-        return Place(anchor.end, template, removed, anchor.blanks) if anchor else None
-    template = _NOTE_2.format(prefix)
-    if len(removed) < len(notes):
-        return Place(notes[-1].end, template, removed, notes[-1].blanks)
+        notes = Place(anchor.end, template, removed, anchor.blanks, label="{}: ")
+        if not target:
+            return (notes,)
+        position = target.start + len(f"<{target.name}".encode(encoding))
+        confidence = _ConfidencePlace(position, _CONFIDENCE, tag_end=target.inner_start)
+        return notes, confidence
     content = element.elements("originalData", "segment", "ignorable")
     if not content:
-        return None
-    before, inner = content[0].blanks, (*content[0].elements(), content[0])[0].blanks
-    removed = blanks_and_element(element.elements("notes"))
+        return ()
+    containers = element.elements("notes")
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
-    return Place(before[0], template, removed, inner, tags, before)
+    notes = _FindingsPlace.find(containers, content[0], _NOTE_2.format(prefix), tags)
+    after_metadata = (*containers, *content)[0]
+    metadata = element.elements("metadata")
+    return _MetadataPlace.find(metadata, after_metadata, "", _METADATA_TAGS), notes

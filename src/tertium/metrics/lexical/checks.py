@@ -73,7 +73,7 @@ class Checks(SegmentMetric):
         runner = CheckRunner(select_checks(CHECKS, self.select, self.ignore))
         source, target = parse_language_pair(self.lp) or ("", "")
         pairs = (TranslationPair(s.source or "", s.hypothesis, source, target) for s in segments)
-        findings = map(runner, pairs)
+        findings = runner.run(pairs)
         return [tuple(sorted(spans, key=lambda span: (span.start, span.end))) for spans in findings]
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
