@@ -104,7 +104,7 @@ def _describe_command(
 ) -> list[str]:
     """Return the section of a command: usage, its own options, and the names of shared ones."""
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    lines = [f"## tertium {command}", "", _purpose(parser), "", f"`{usage}`"]
+    lines = [f"## tertium {command}", f"`{usage}`: {_purpose(parser)}"]
     rows = _option_rows(parser)
     own_rows = [row for title, row in rows if len(users[title, row]) == 1]
     if own_rows:
@@ -115,9 +115,12 @@ def _describe_command(
         if row not in own_rows:
             long_name = re.search(r"`(--[\w-]+)`", row[0])
             shared.setdefault(title, []).append(long_name[0] if long_name else row[0])
-    for title, names in shared.items():
-        anchor = title.lower().replace(" ", "-")
-        lines += ["", f"[{title}](#{anchor}): {', '.join(names)}"]
+    groups = [
+        f"[{title}](#{title.lower().replace(' ', '-')}) {', '.join(names)}"
+        for title, names in shared.items()
+    ]
+    if groups:
+        lines += ["", f"Shared options: {'; '.join(groups)}."]
     return lines
 
 
