@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from papers import OVERVIEWS, PAPERS, find_table, load_page, tables_of
 from papers.charts import write_agreement_chart, write_chart
@@ -186,24 +187,54 @@ def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str,
     measured = [result for result in results if has_figures(result)]
     if paper in OVERVIEWS:
         parts += ["## Averages\n", render_table(summary_table(measured), "md")]
-    parts += [render_section(r, charts.get(file_stem(r.table), "")) for r in measured]
+    for group in _group_by_rows(measured) if paper in OVERVIEWS else [[r] for r in measured]:
+        names = [charts.get(file_stem(result.table), "") for result in group]
+        parts.append(render_section(group, names))
     return "\n".join([*parts, *_departures(measured), *_missing_rows(results)])
 
 
-def render_section(result: TableResult, chart: str) -> str:
-    """Return the section of one table, with its chart and notes."""
-    table = make_table(result)
-    is_own = result.table.paper in OVERVIEWS
-    name = "" if is_own else f"{_table_name(result.table.number)}: "
-    lines = [f"## {escape_markdown(name + result.table.title)}\n"]
-    if chart:
-        lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
-    lines += _link_departures(replace(table, title="", notes=()), result)
-    notes = [f"- {escape_markdown(note)}" for note in table_notes(result)]
-    file = f"{file_stem(result.table)}.json"
-    notes[-1] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
-    lines += [*notes, ""]
-    return "\n".join(lines)
+def _group_by_rows(results: Sequence[TableResult]) -> list[list[TableResult]]:
+    """Return groups of tables that have the same measured rows and departures."""
+    groups: dict[Any, list[TableResult]] = {}
+    for result in results:
+        labels = tuple(row.label for row in result.rows if row.figures)
+        groups.setdefault((labels, result.table.departures), []).append(result)
+    return [*groups.values()]
+
+
+def render_section(group: Sequence[TableResult], charts: Sequence[str]) -> str:
+    """Return the section of tables with the same rows, side by side, with charts and notes."""
+    first = group[0]
+    is_paper = first.table.paper not in OVERVIEWS
+    name = f"{_table_name(first.table.number)}: " if is_paper else ""
+    titles = "; ".join(result.table.title for result in group)
+    lines = [f"## {escape_markdown(name + titles)}\n"]
+    for result, chart in zip(group, charts, strict=True):
+        if chart:
+            lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
+    lines += _link_departures(_join_tables(group), first)
+    for result in group:
+        prefix = f"{result.table.number}: " if len(group) > 1 else ""
+        notes = [f"- {escape_markdown(prefix + note)}" for note in table_notes(result)]
+        file = f"{file_stem(result.table)}.json"
+        notes[-1] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
+        lines += notes
+    return "\n".join([*lines, ""])
+
+
+def _join_tables(group: Sequence[TableResult]) -> Table:
+    """Return one table; of several, each column is named by its table."""
+    tables = [make_table(result) for result in group]
+    if len(group) == 1:
+        return replace(tables[0], title="", notes=())
+    header = [tables[0].header[0]]
+    for result, table in zip(group, tables, strict=True):
+        header += [f"{result.table.number}: {name}" for name in table.header[1:]]
+    rows = [
+        [lines[0][0], *(cell for line in lines for cell in line[1:])]
+        for lines in zip(*(table.rows for table in tables), strict=True)
+    ]
+    return Table.from_cells(header, rows)
 
 
 def _table_name(number: str) -> str:

@@ -39,8 +39,8 @@ def make_table(result: TableResult) -> Table:
 def table_notes(result: TableResult) -> list[str]:
     """Return data, statistic, counts, remarks on rows and code version of a table."""
     table = result.table
-    lines = [f"data: {table.experiment.data}{_describe_counts(result)}"]
-    lines += [f"statistic: {table.experiment.statistic}", *_significance_note(result)]
+    data = f"data: {table.experiment.data}{_describe_counts(result)}"
+    lines = [f"{data}; statistic: {table.experiment.statistic}", *_significance_note(result)]
     if (
         table.has_average
         and len(table.experiment.columns) > 1

@@ -301,9 +301,9 @@ def readme_table(result: Result) -> str:
     return markdown_table(header, rows, (0, 2))
 
 
-def means_table(result: Result, group: str = "mean") -> str:
+def means_table(result: Result) -> str:
     rows = [
-        [entry.title, entry.inputs, *_cells(result["figures"][name][group])]
+        [entry.title, entry.inputs, *_cells(result["figures"][name]["mean"])]
         for name, entry in METRICS.items()
     ]
     header = ["metric", "reads", *FIGURES.values()]
@@ -380,24 +380,15 @@ def pairs_table(result: Result, figure: str) -> str:
     return markdown_table(["pair", *(SHORT_TITLES[name] for name in METRICS)], rows)
 
 
-def pair_intervals_table(result: Result, name: str) -> str:
-    rows = [[lp, *_cells(result["figures"][name][lp])] for lp in result["pairs"]]
-    return markdown_table(["pair", *FIGURES.values()], rows)
-
-
 TABLES: Mapping[str, Callable[[Result], str]] = {
     "readme": readme_table,
     "means": means_table,
-    "means of others": lambda result: means_table(result, "mean of others"),
     "multi": multi_table,
     "blends": blends_table,
     "minus chrf": lambda result: differences_table(result, "chrf"),
-    "minus tertium-multi": lambda result: differences_table(result, BOTH),
     "gains": gains_table,
     "counts": counts_table,
     **{f"pairs {figure}": partial(pairs_table, figure=figure) for figure in FIGURES},
-    "pairs of both": lambda result: pair_intervals_table(result, BOTH),
-    "pairs of source": lambda result: pair_intervals_table(result, SOURCE),
 }
 MARKED = re.compile(r"(<!-- wmt25: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
