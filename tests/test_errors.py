@@ -10,6 +10,7 @@ import pytest
 
 import tertium
 from tertium.core.errors import TertiumError, UnknownNameError, short_repr
+from tertium.corpus.corpus_run import RowOptions
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from tertium.core.errors import TertiumError, UnknownNameError, short_repr
         lambda: tertium.challenge(None, "chrf"),  # type: ignore[arg-type]
         lambda: tertium.score_corpus(None, "chrf", "out"),  # type: ignore[arg-type]
         lambda: tertium.score_corpus([], "chrf", "out"),
-        lambda: tertium.score_corpus("a.jsonl", "chrf", "out", longest="a"),  # type: ignore[arg-type]
+        lambda: tertium.score_corpus("a.jsonl", "chrf", "out", rows=RowOptions(max_length="a")),  # type: ignore[arg-type]
         lambda: tertium.score_corpus("a.jsonl", None, "out"),  # type: ignore[arg-type]
         lambda: tertium.load_ranker(None),  # type: ignore[arg-type]
     ],

@@ -15,6 +15,7 @@ from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.ranking import recommend_ranker
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.models import checkpoint
 
 pytest.importorskip("torch")
@@ -97,7 +98,12 @@ def test_library_and_command_have_the_same_default_metrics() -> None:
     assert tertium.score(testset).metrics == ("tertium-small",)
     usual = ("bleu", "chrf", "tertium-small")
     assert tertium.compare(testset, resamples=10).metrics == usual
-    assert {c.name for c in tertium.report(testset, explain=0, resamples=10).grid.columns} == {
+    assert {
+        c.name
+        for c in tertium.report(
+            testset, tests=SignificanceTests(resamples=10), explain=0
+        ).grid.columns
+    } == {
         "BLEU",
         "chrF",
         "tertium-small",

@@ -11,6 +11,7 @@ from scipy import stats
 
 from tertium.cli import main
 from tertium.data.testset import TestSet
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.meta.tasks import STATISTICS
 from tertium.output.page.report import report
 
@@ -259,7 +260,8 @@ def test_written_scores_match_the_judged_segments(name, capsys, tmp_path):
     [read] = run_json(capsys, "--human", both, "--scores", str(scores))["tasks"]
     assert computed["value"] == pytest.approx(read["value"], abs=1e-12)
     assert computed["value"] > 0.9
-    grid = report(TestSet.from_records(both), "chrf", human=both, explain=0, resamples=2).grid
+    tests = SignificanceTests(resamples=2)
+    grid = report(TestSet.from_records(both), "chrf", human=both, explain=0, tests=tests).grid
     assert np.corrcoef(grid.human, grid.columns[0].values)[0, 1] == pytest.approx(computed["value"])
 
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from tertium import TestSet, report
 from tertium.cli import main
-from tertium.output.html import render_page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -171,13 +169,6 @@ def test_slices_of_score_are_tested_on_its_page(tmp_path: Path) -> None:
     assert main(["score", *INPUTS, "-m", "chrf", *options]) == 0
     sliced = page.read_text(encoding="utf-8").partition("by length")[2]
     assert "p: difference to good, paired randomization, two-sided" in sliced
-
-
-def test_one_column_or_set_needs_no_list() -> None:
-    testset = TestSet.from_records(EXAMPLES / "examples.jsonl")
-    options: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
-    html = render_page(report(testset, "chrf", challenges="damage", **options))
-    assert all(head in html for head in ("chrF by length", "Challenge study"))
 
 
 def test_metric_without_support_is_left_out_of_challenge(

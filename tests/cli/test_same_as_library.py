@@ -11,6 +11,7 @@ import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.evaluation.significance_options import SignificanceTests
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("good", "fair", "poor")
@@ -129,7 +130,7 @@ def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
         ["chrf", "bertscore:encoder=toy"],
         human=RATINGS,
         explain=2,
-        resamples=50,
+        tests=SignificanceTests(resamples=50),
         title="Mine",
     )
     assert isinstance(report, tertium.Report)

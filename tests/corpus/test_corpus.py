@@ -40,6 +40,7 @@ from tertium.core.errors import (
 )
 from tertium.core.segment import Judgment, Segment
 from tertium.corpus import worker
+from tertium.corpus.corpus_run import RowOptions
 from tertium.corpus.engines import WorkerPool, cluster
 from tertium.data.record_files import read_records
 from tertium.encoders.vector_cache import clear_memory
@@ -201,11 +202,15 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     write_bytes(tmp_path / "b.tsv", b"a cat\ta dog\n")
     tertium.score_corpus(tmp_path / "a.csv", "chrf", tmp_path / "one")
     assert read_shards(tmp_path / "one")[0]["chrf"] == 100.0
-    tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "two", fields=["mt", "ref"])
+    tertium.score_corpus(
+        tmp_path / "b.tsv", "chrf", tmp_path / "two", rows=RowOptions(fields="mt,ref")
+    )
     assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
     write_bytes(tmp_path / "b.tsv", b"mt\tref\na cat\ta dog\n")
     with pytest.raises(UsageError, match="the first line is a header"):
-        tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "three", fields=["mt", "ref"])
+        tertium.score_corpus(
+            tmp_path / "b.tsv", "chrf", tmp_path / "three", rows=RowOptions(fields="mt,ref")
+        )
 
 
 def test_strings_of_localization_files_are_rows(tmp_path: Path) -> None:
@@ -284,7 +289,7 @@ def test_bad_rows_are_written_with_file_row_and_reason(tmp_path: Path) -> None:
         good,
     ]
     file = write_bytes(tmp_path / "rows.jsonl", b"\n".join(lines))
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", longest=1000)
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", rows=RowOptions(max_length=1000))
     aside = [
         json.loads(line) for line in (tmp_path / "out/_bad/rows.jsonl").read_text().splitlines()
     ]
@@ -296,7 +301,7 @@ def test_bad_rows_are_written_with_file_row_and_reason(tmp_path: Path) -> None:
     assert "needs references" in aside[5]["reason"]
     assert (summary.rows, summary.kept, sum(summary.bad.values())) == (10, 2, 8)
     with pytest.raises(TertiumError, match=r"rows.jsonl, row 2: no translation"):
-        tertium.score_corpus(file, "chrf", tmp_path / "strict", strict=True)
+        tertium.score_corpus(file, "chrf", tmp_path / "strict", rows=RowOptions(strict=True))
 
 
 def test_rows_that_do_not_fit_are_bad_rows(tmp_path: Path) -> None:
@@ -563,9 +568,9 @@ def test_a_changed_input_or_version_is_refused(
 def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
     """Regression: two field names were read as size and time of a file."""
     file, out = write_bytes(tmp_path / "rows.tsv", b"a b\ta c\nd e\td f\n"), tmp_path / "out"
-    tertium.score_corpus(file, "chrf", out, fields=["mt", "ref"])
+    tertium.score_corpus(file, "chrf", out, rows=RowOptions(fields="mt,ref"))
     with pytest.raises(UsageError, match=r"fields was \['mt', 'ref'\] and is now \['ref', 'mt'\]"):
-        tertium.score_corpus(file, "chrf", out, fields=["ref", "mt"], resume=True)
+        tertium.score_corpus(file, "chrf", out, rows=RowOptions(fields="ref,mt"), resume=True)
 
 
 def test_two_processes_do_not_write_to_one_folder(
@@ -593,7 +598,7 @@ def test_a_run_without_output_can_be_replaced(tmp_path: Path) -> None:
     rows = [*ROWS, {"mt": 5}]
     file, out = write_jsonl(tmp_path / "rows.jsonl", rows), tmp_path / "out"
     with pytest.raises(TertiumError, match="row 146: expected text"):
-        tertium.score_corpus(file, "chrf", out, strict=True)
+        tertium.score_corpus(file, "chrf", out, rows=RowOptions(strict=True))
     assert tertium.score_corpus(file, "chrf", out, keep="chrf > 5").kept
     with pytest.raises(UsageError, match="already holds a run"):
         tertium.score_corpus(file, "chrf", out, keep="chrf > 5")
@@ -641,7 +646,7 @@ def test_strict_refuses_to_resume_with_bad_rows(tmp_path: Path) -> None:
     out = tmp_path / "out"
     tertium.score_corpus(file, "chrf", out)
     with pytest.raises(DataError, match=r"_bad: the earlier run rejected rows"):
-        tertium.score_corpus(file, "chrf", out, resume=True, strict=True)
+        tertium.score_corpus(file, "chrf", out, resume=True, rows=RowOptions(strict=True))
     tertium.score_corpus(file, "chrf", out, resume=True)
 
 
@@ -946,7 +951,7 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "; all done before\n" in capsys.readouterr().out
     for unread, message in (
         (["--worker-gpus", "1"], "add --ray HOST:PORT"),
-        (["--worker-cpus", "2"], "was removed: use cpus= in Python"),
+        (["--worker-cpus", "2"], "was removed: use WorkerPool(cpus=...) in Python"),
         (["--fields", "src,mt"], "--fields is only for .tsv or .csv"),
         (["--shards", "tsv"], "invalid choice: 'tsv' (choose from "),
     ):

@@ -24,6 +24,8 @@ from tests.docs.workspace import build, run_command
 
 import tertium
 from tertium.core.errors import TertiumError
+from tertium.corpus.corpus_run import RowOptions
+from tertium.corpus.engines import WorkerPool
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
@@ -40,14 +42,20 @@ def corpus(tmp_path: Path) -> Path:
 def test_ray_writes_the_same_as_one_process(corpus: Path, tmp_path: Path) -> None:
     run = {"metrics": ["chrf", "bleu"], "keep": "chrf > 20", "part_rows": 40}
     local = tertium.score_corpus(corpus, output=tmp_path / "local", workers=1, **run)
-    found = tertium.score_corpus(corpus, output=tmp_path / "ray", engine="ray", **run)
+    found = tertium.score_corpus(
+        corpus, output=tmp_path / "ray", workers=WorkerPool(engine="ray"), **run
+    )
     assert shard_bytes(tmp_path / "ray") == shard_bytes(tmp_path / "local")
     assert found.metrics == local.metrics
     assert (found.rows, found.kept, found.bad) == (local.rows, local.kept, local.bad)
     assert found.engine == "ray"
     with pytest.raises(TertiumError, match=r"a.jsonl, row 121: .*needs references"):
         tertium.score_corpus(
-            corpus, "chrf", tmp_path / "strict", engine="ray", strict=True, workers=1
+            corpus,
+            "chrf",
+            tmp_path / "strict",
+            rows=RowOptions(strict=True),
+            workers=WorkerPool(engine="ray", workers=1),
         )
 
 
@@ -57,7 +65,7 @@ def test_relative_paths_mean_the_same_to_workers(
     """The cluster was started in another folder than the command."""
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
-    tertium.score_corpus("data", "chrf", "out", engine="ray", workers=1)
+    tertium.score_corpus("data", "chrf", "out", workers=WorkerPool(engine="ray", workers=1))
     assert len(read_shards(tmp_path / "out")) == 6
 
 
@@ -101,7 +109,11 @@ def test_no_part_waits_behind_another_while_a_worker_is_idle(
     monkeypatch.setattr(Dataset, "map_batches", listen)
     write_jsonl(tmp_path / "a.jsonl", example_rows(6))
     found = tertium.score_corpus(
-        tmp_path / "a.jsonl", "chrf", tmp_path / "out", engine="ray", part_rows=3, workers=1
+        tmp_path / "a.jsonl",
+        "chrf",
+        tmp_path / "out",
+        part_rows=3,
+        workers=WorkerPool(engine="ray", workers=1),
     )
     assert found.rows == 6
     assert [one.max_tasks_in_flight_per_actor for one in requested] == [1]
@@ -125,7 +137,9 @@ def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:
 
     killer = Thread(target=kill)
     killer.start()
-    tertium.score_corpus(corpus, "chrf", tmp_path / "ray", engine="ray", part_rows=10, workers=2)
+    tertium.score_corpus(
+        corpus, "chrf", tmp_path / "ray", part_rows=10, workers=WorkerPool(engine="ray", workers=2)
+    )
     killer.join()
     assert killed
     assert shard_bytes(tmp_path / "ray") == shard_bytes(tmp_path / "local")

@@ -16,6 +16,7 @@ import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.output.html import render_page
 from tertium.studies.challenge import wilson
 from tertium.text.perturbations import (
@@ -283,7 +284,10 @@ def test_report_shows_the_challenge_set(tmp_path: Path) -> None:
     testset = tertium.TestSet({"a": ["He left."], "b": ["She left."]}, [["He went."]])
     rows = [DEMETR, DEMETR | {"pert_sent": "He right.", "pert_name": "minor_id1_word"}]
     pairs = write(tmp_path / "d.json", json.dumps(rows))
-    report = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20)
+    more = [tertium.challenge(pairs, "chrf")]
+    report = tertium.report(
+        testset, ["chrf"], tests=SignificanceTests(resamples=20), explain=0, more=more
+    )
     html = render_page(report)
     assert "Challenge study" in html
     assert "mean of 2" in html

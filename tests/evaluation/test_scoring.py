@@ -15,6 +15,7 @@ from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
 from tertium.encoders.vector_cache import clear_memory
+from tertium.evaluation.significance_options import SignificanceTests
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,8 @@ def comparison(example: TestSet) -> tertium.Comparison:
 def test_invalid_test_options_are_rejected_before_scoring(
     example: TestSet, choices: dict[str, Any], message: str
 ) -> None:
-    for call in (tertium.compare, tertium.report):
-        with pytest.raises(UsageError, match=message):
-            call(example, "comet", **choices)  # fails if it is loaded: it has no model
+    with pytest.raises(UsageError, match=message):
+        tertium.compare(example, "comet", **choices)  # fails if it is loaded: it has no model
 
 
 def test_metric_is_found_by_any_spelling(comparison: tertium.Comparison) -> None:
@@ -171,5 +171,6 @@ def test_frame_of_a_comparison(comparison: tertium.Comparison) -> None:
 
 def test_report_accepts_lists() -> None:
     systems = {"a": ["the cat sat"], "b": ["a dog ran"]}
-    report = tertium.report(systems, "chrf", references=["the cat"], explain=0, resamples=5)
+    tests = SignificanceTests(resamples=5)
+    report = tertium.report(systems, "chrf", references=["the cat"], tests=tests, explain=0)
     assert report.grid.systems == ("a", "b")

@@ -28,6 +28,7 @@ from tertium.evaluation.error_marking import (
     human_marked_errors,
     mark_errors,
 )
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.output.error_span_markup import mark_error_spans
 from tertium.output.html import render_page
@@ -200,7 +201,11 @@ def test_a_report_shows_human_error_annotations(tmp_path: Path) -> None:
     ]
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = render_page(tertium.report(TESTSET, "chrf", human=file, resamples=20, explain=0))
+    page = render_page(
+        tertium.report(
+            TESTSET, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
+        )
+    )
     assert "2 minor in 2 translations" in page
     assert page.count('<mark class="minor" title="minor: Style"') == 2
     file.write_text(
@@ -251,7 +256,9 @@ def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
     ]
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(
+        NUMBERED_PER_DOCUMENT, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
+    )
     matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
@@ -264,7 +271,9 @@ def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
 def test_preferences_are_matched_by_document(tmp_path: Path) -> None:
     file = tmp_path / "compared.csv"
     file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
-    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(
+        NUMBERED_PER_DOCUMENT, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
+    )
     matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
@@ -282,7 +291,9 @@ def test_annotations_of_one_document_are_not_matched_to_another(
     file = tmp_path / "rated.csv"
     rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
     file.write_text("doc,item,system,score\n" + "".join(rows))
-    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(
+        testset, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
+    )
     matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }

@@ -95,7 +95,8 @@ def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
 def test_a_report_has_a_section_of_findings() -> None:
     texts = {"bad": BAD, "good": GOOD}
     options: dict[str, Any] = {"sources": SOURCES, "references": GOOD, "explain": 0}
-    page = render_page(tertium.report(texts, "chrf", checks=True, **options))
+    findings = tertium.check(texts, sources=SOURCES)
+    page = render_page(tertium.report(texts, "chrf", more=[findings], **options))
     assert "<h2>Checks</h2>" in page
     assert "placeholder {count} is missing in the translation" in page
     assert "<h2>Checks</h2>" not in render_page(tertium.report(texts, "chrf", **options))

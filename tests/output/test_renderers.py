@@ -18,11 +18,14 @@ from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.output.page.report import report, report_meta_evaluation, report_results
 from tertium.studies.challenge import challenge
 from tertium.studies.meta_evaluation import meta_evaluate
+
+TESTS = SignificanceTests(resamples=20)
 
 
 def render(value: Any) -> str:
@@ -110,7 +113,7 @@ def make_judgments(example: TestSet) -> JudgmentSet:
 def test_reports_show_their_tables_and_charts_without_the_segments(example: TestSet) -> None:
     agreement = meta_evaluate(make_judgments(example), "chrf", resamples=0)
     pages = {
-        "good (baseline)": report(example, "chrf", explain=0, resamples=20, title="<b>Mine"),
+        "good (baseline)": report(example, "chrf", tests=TESTS, explain=0, title="<b>Mine"),
         "chrF|nrefs:2": report_results(score(example, "chrf"), explain=0, title="<b>Mine"),
         "Pearson": report_meta_evaluation(agreement),
     }
@@ -122,7 +125,7 @@ def test_reports_show_their_tables_and_charts_without_the_segments(example: Test
 
 
 def test_reprs_are_short_and_contain_no_segment_text(example: TestSet) -> None:
-    page = report(example, "chrf", explain=0, resamples=20, challenges="damage")
+    page = report(example, "chrf", tests=TESTS, explain=0)
     pairs = challenge("damage", "chrf", phenomena=["number"])
     scored = score(example, "chrf")
     scores = scored.scores["good"]["chrf"]

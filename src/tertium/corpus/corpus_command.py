@@ -8,32 +8,13 @@ from typing import Annotated, ClassVar, Literal
 
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Option, Specs
-from tertium.corpus.corpus_run import score_corpus
+from tertium.corpus.corpus_run import RowOptions, score_corpus
+from tertium.corpus.engines import WorkerPool
 from tertium.corpus.summary import CorpusSummary
 from tertium.evaluation.metric_choice import MetricOptions
 from tertium.files.text_inputs import LanguageOptions
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowOptions:
-    """How rows are read.
-
-    Attributes
-    ----------
-    fields
-        Names of all columns of a TSV or CSV file without a header.
-    strict
-        Stop at the first invalid row.
-    max_length
-        Characters of a text; a row with a longer one is invalid.
-    """
-
-    group: ClassVar[str] = "Input"
-    fields: Annotated[str | None, Option(metavar="A,B,...")] = None
-    strict: bool = False
-    max_length: int = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +79,15 @@ class Workers:
     workers: int | None = None
     worker_gpus: float = 0
 
+    def pool(self) -> WorkerPool:
+        """Return the workers to start."""
+        return WorkerPool(
+            engine="ray" if self.ray else "local",
+            workers=self.workers,
+            address=None if self.ray == "local" else self.ray,
+            gpus=self.worker_gpus,
+        )
+
 
 def score_corpus_files(
     inputs: Annotated[tuple[str, ...], Option(metavar="INPUT")] = (),
@@ -138,18 +128,13 @@ def score_corpus_files(
         inputs,
         _load_metrics(metrics, languages),
         output.output,
-        engine="ray" if workers.ray else "local",
+        rows=rows,
         keep=output.keep,
         resume=output.resume,
-        strict=rows.strict,
-        fields=rows.fields or (),
-        shards=output.shards,
-        longest=rows.max_length,
-        part_rows=output.part_rows,
         spans=output.spans,
-        workers=workers.workers,
-        address=None if workers.ray == "local" else workers.ray,
-        gpus=workers.worker_gpus,
+        shards=output.shards,
+        part_rows=output.part_rows,
+        workers=workers.pool(),
     )
 
 

@@ -6,8 +6,8 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 from tertium.core.arrays import is_integer_at_least
 from tertium.core.errors import (
@@ -17,6 +17,7 @@ from tertium.core.errors import (
     short_repr,
 )
 from tertium.core.frames import is_frame
+from tertium.core.options import Option
 from tertium.core.registry import METRICS
 from tertium.core.runtime import MEGABYTE, current_runtime, progress_task, runtime
 from tertium.core.segment import Segment
@@ -44,10 +45,28 @@ from tertium.metrics.base.scorer import format_signature
 from tertium.models.trained_model import TrainedModel
 from tertium.version import __version__
 
-Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
-LONGEST = 100_000
 VECTOR_CACHE_BYTES = 32 * MEGABYTE
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """How rows are read.
+
+    Attributes
+    ----------
+    fields
+        Names of all columns of a TSV or CSV file without a header.
+    strict
+        Stop at the first invalid row.
+    max_length
+        Characters of a text; a row with a longer one is invalid.
+    """
+
+    group: ClassVar[str] = "Input"
+    fields: Annotated[str | None, Option(metavar="A,B,...")] = None
+    strict: bool = False
+    max_length: int = 100_000
 
 
 def score_corpus(
@@ -55,19 +74,13 @@ def score_corpus(
     metrics: str | Metric | Sequence[str | Metric],
     output: str | os.PathLike[str],
     *,
-    engine: Engine = "local",
+    rows: RowOptions | None = None,
     keep: str | Sequence[str] = (),
     resume: bool = False,
-    strict: bool = False,
-    fields: str | Sequence[str] = (),
-    shards: ShardFormat = "parquet",
-    longest: int = LONGEST,
-    part_rows: int = PART_ROWS,
     spans: bool = False,
-    workers: int | None = None,
-    address: str | None = None,
-    cpus: float = 1,
-    gpus: float = 0,
+    shards: ShardFormat = "parquet",
+    part_rows: int = PART_ROWS,
+    workers: int | WorkerPool | None = None,
 ) -> CorpusSummary:
     """Score every row of files of any size and write the rows with their scores.
 
@@ -81,31 +94,29 @@ def score_corpus(
     output
         Folder for the shards. Rows keep their order and columns; each metric adds a column for
         its score and one for its warnings.
-    engine, workers, address, cpus, gpus
-        "local" processes, or "ray" actors on the cluster at `address`, with CPUs and GPUs each.
+    rows
+        How rows are read: the columns of a TSV or CSV without a header, the longest text, and
+        whether a bad row is an error.
     keep
         Write only rows whose scores meet this condition, such as "chrf >= 50", or all of several.
         A row without a score does not meet it.
     resume
         Continue an earlier call; finished parts are not scored again.
-    strict
-        Raise an error at the first bad row instead of writing it to `output/_bad`.
-    fields
-        Column names of a TSV or CSV without a header, such as "mt,ref".
-    shards, part_rows
-        Output format, and rows per shard.
-    longest
-        Maximum number of characters of a text; a row with a longer one is bad.
     spans
         Also write the errors that metrics mark, as JSON in a column `METRIC.spans`.
+    shards, part_rows
+        Output format, and rows per shard.
+    workers
+        Number of processes, or a `WorkerPool` of actors on a Ray cluster.
     """
     start_time = time.perf_counter()
-    pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
-    fields = fields.split(",") if isinstance(fields, str) else fields
+    pool = workers if isinstance(workers, WorkerPool) else WorkerPool(workers=workers)
+    rows = rows or RowOptions()
+    fields = tuple(rows.fields.split(",")) if rows.fields else ()
     keep = [keep] if isinstance(keep, str) else keep
     if shards not in WRITERS:
         raise UnknownNameError("shard format", shards, WRITERS)
-    for name, value in (("longest", longest), ("part_rows", part_rows)):
+    for name, value in (("max_length", rows.max_length), ("part_rows", part_rows)):
         if not is_integer_at_least(value, 1):
             raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
     paths = _list_paths(inputs)
@@ -122,7 +133,7 @@ def score_corpus(
     with progress_task("inspecting the corpus"):
         sampled_files = select_files(files)
         columns = sample_columns(sampled_files)
-        segments = sample_segments(sampled_files, fields, columns, longest)
+        segments = sample_segments(sampled_files, fields, columns, rows.max_length)
         references = [text for segment in segments for text in segment.references[:1]]
         loaded = load_metrics_for(references, metrics)
         settings = current_runtime()
@@ -138,11 +149,11 @@ def score_corpus(
             runtime=settings,
             judge=current_run().server,
             keep=tuple(conditions),
-            fields=tuple(fields),
+            fields=fields,
             columns=columns,
             shards=shards,
-            longest=longest,
-            strict=strict,
+            longest=rows.max_length,
+            strict=rows.strict,
             spans=spans,
         )
         parts = plan_parts(files, part_rows)
@@ -150,7 +161,7 @@ def score_corpus(
     with state.lock():
         state.begin(manifest)
         done = state.find_done(f".{shards}")
-        if strict and any(tally.bad for tally in done.values()):
+        if rows.strict and any(tally.bad for tally in done.values()):
             raise DataError(
                 f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
                 "allow: fix them and use another folder, or remove --strict"
@@ -186,7 +197,8 @@ def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> 
 
 def _list_paths(inputs: Any) -> list[str]:
     """Return one path or several as texts."""
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else [*inputs]
+    is_list = isinstance(inputs, Iterable) and not isinstance(inputs, str | os.PathLike)
+    paths = [*inputs] if is_list else [inputs]
     if is_frame(inputs) or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise UsageError(
             f"expected files, folders or globs, got {short_repr(inputs)}: "

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class WorkerPool:
-    """The workers of an engine: their number and the CPUs and GPUs of each."""
+    """Local processes, or Ray actors at an address: their number, and CPUs and GPUs of each."""
 
     engine: str = "local"
     workers: int | None = None

@@ -9,7 +9,7 @@ from tertium.core.options import Compute, Display, FileKind, Option, Output
 from tertium.core.result import View
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
-from tertium.evaluation.significance_options import Tests
+from tertium.evaluation.significance_options import SignificanceTests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.judge_options import JudgeServer
@@ -20,7 +20,7 @@ COMPARISON_FILES = {"results": FileKind(Comparison, (*RESULT_FILES, ".tsv", ".cs
 def compare_files(
     inputs: InputFiles,
     metrics: MetricOptions,
-    tests: Tests,
+    tests: SignificanceTests,
     output: Output,
     compute: Compute,
     judge: JudgeServer,

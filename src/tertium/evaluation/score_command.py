@@ -11,7 +11,7 @@ from tertium.core.options import Compute, Display, FileKind, Option, Output, spl
 from tertium.core.result import Result, Table, View
 from tertium.evaluation.metric_choice import MetricOptions, default_metric
 from tertium.evaluation.scoring import score
-from tertium.evaluation.significance_options import DEFAULT_RESAMPLES, Tests
+from tertium.evaluation.significance_options import DEFAULT_RESAMPLES, SignificanceTests
 from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import InputFiles, WriteBack
@@ -76,7 +76,7 @@ def format_scores(table: Table) -> str:
 def score_files(
     inputs: InputFiles,
     metrics: MetricOptions,
-    tests: Tests,
+    tests: SignificanceTests,
     view: ScoreView,
     output: Output,
     copies: WriteBack,

@@ -29,7 +29,7 @@ def check_test_options(test: object, alpha: object, resamples: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tests:
+class SignificanceTests:
     """Significance tests of systems, also on slices of the segments.
 
     Attributes

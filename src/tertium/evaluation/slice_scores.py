@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from operator import itemgetter
 from typing import Any
 
@@ -201,10 +201,11 @@ def slice_agreement(
             aligned.keep_items(slicing.mask(label), name)
             for label, name in zip(slicing.names, names, strict=True)
         ]
-    slice_tasks = [
-        replace(task, sets=(part.name,)) for task in tasks for s in task.sets for part in parts[s]
-    ]
-    all_parts = [part for set_parts in parts.values() for part in set_parts]
+    slice_tasks = []
+    for task in tasks:
+        set_parts = chain.from_iterable(parts[name] for name in task.sets)
+        slice_tasks += [replace(task, sets=(part.name,)) for part in set_parts]
+    all_parts = [*chain.from_iterable(parts.values())]
     results = MetaEvaluation(all_parts, seed=seed).run(slice_tasks)
     return replace(results, tasks=tuple(_adjusted_tasks(results.tasks)))
 

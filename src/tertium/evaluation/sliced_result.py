@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.result import Result, Table, make_page
-from tertium.evaluation.significance_options import Test, Tests
+from tertium.evaluation.significance_options import SignificanceTests, Test
 from tertium.evaluation.system_scores import Evaluation
 from tertium.files.text_inputs import column_names
 from tertium.metrics.base.metric import Metric
@@ -32,7 +32,7 @@ class SlicedResult(Result):
 
     results: Evaluation
     metrics: Sequence[Metric] = ()
-    tests: Tests = field(default_factory=Tests)
+    tests: SignificanceTests = field(default_factory=SignificanceTests)
     segments: bool = True
     is_stored: bool = False
 

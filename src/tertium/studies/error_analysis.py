@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -169,7 +170,8 @@ def analyse(
 
 def find_traits(segments: Sequence[Segment]) -> dict[str, BoolArray]:
     """Return which translations have low overlap, words that no reference has, or are short."""
-    vocabulary = {word for s in segments for text in s.references for word in words(text)}
+    references = chain.from_iterable(segment.references for segment in segments)
+    vocabulary = {word for text in references for word in words(text)}
     overlaps = [max(overlap(s.hypothesis, r) for r in s.references) for s in segments]
     texts = [words(segment.hypothesis) for segment in segments]
     unknown = [any(w not in vocabulary and not w[0].isdigit() for w in own) for own in texts]

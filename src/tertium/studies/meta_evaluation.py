@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
@@ -201,9 +202,8 @@ def meta_evaluate(
         for at, names in by_level.items()
     }
     first = next(iter(inputs_by_level.values()))
-    specs = tuple(
-        dict.fromkeys(m for own in inputs_by_level.values() for s in own.sets for m in s.metrics)
-    )
+    all_sets = chain.from_iterable(judged.sets for judged in inputs_by_level.values())
+    specs = tuple(dict.fromkeys(spec for aligned in all_sets for spec in aligned.metrics))
     results: list[Results] = []
     sliced: dict[str, list[Results]] = {column: [] for column in columns}
     for at, names in by_level.items():

@@ -85,12 +85,12 @@ def word_margins(language: str) -> Mapping[str, int]:
     Where the margins of a text are large enough, its weights are larger than in any language.
     Words are in lower case and capitalized.
     """
-    return {
-        form: weights[column] - max(0, *weights[:column], *weights[column + 1 :])
-        for words, column in reversed(word_profiles(language))
-        for word, weights in words.items()
-        for form in (word, word.capitalize())
-    }
+    margins: dict[str, int] = {}
+    for words, column in reversed(word_profiles(language)):
+        for word, weights in words.items():
+            margin = weights[column] - max(0, *weights[:column], *weights[column + 1 :])
+            margins[word] = margins[word.capitalize()] = margin
+    return margins
 
 
 @cache

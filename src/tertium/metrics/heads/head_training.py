@@ -175,19 +175,17 @@ class NumberedSets:
 
     @classmethod
     def from_sets(cls, sets: TrainingSets, against: str, table: TextIds) -> NumberedSets:
-        scored = number_scored_pairs(sets.scores, against, table) if sets.scores else None
-        return cls(
-            scored=scored,
-            compared=number_compared_pairs(sets.comparisons, against, table)
-            if sets.comparisons
-            else None,
-            groups=tuple(
-                j.lp or judgment_set.lp
-                for judgment_set in sets.scores
-                for j in judgment_set.judgments
-                for _ in j.segment.comparison_texts(against)
-            ),
-        )
+        scored = compared = None
+        if sets.scores:
+            scored = number_scored_pairs(sets.scores, against, table)
+        if sets.comparisons:
+            compared = number_compared_pairs(sets.comparisons, against, table)
+        groups: list[str] = []
+        for judgment_set in sets.scores:
+            for judgment in judgment_set.judgments:
+                pairs = judgment.segment.comparison_texts(against)
+                groups += [judgment.lp or judgment_set.lp] * len(pairs)
+        return cls(scored=scored, compared=compared, groups=tuple(groups))
 
 
 def train_head(name: str, job: TrainingJob) -> Checkpoint:

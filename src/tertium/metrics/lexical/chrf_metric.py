@@ -151,13 +151,11 @@ def count_ngrams(scorer: Any, segments: Sequence[Segment], reduce: Reduce, name:
     tables = [np.zeros((0, 3 * scorer.order))]
     with progress_task(name, total=len(segments)) as advance:
         for block in _blocks(segments):
-            texts = [
-                scorer._preprocess_segment(text)
-                for segment in block
-                for reference in segment.references
-                for text in (segment.hypothesis, reference)
-            ]
-            rows = _pair_rows(scorer, texts)
+            texts: list[str] = []
+            for segment in block:
+                for reference in segment.references:
+                    texts += (segment.hypothesis, reference)
+            rows = _pair_rows(scorer, [*map(scorer._preprocess_segment, texts)])
             if len(rows) > len(block):
                 counts = np.array([len(segment.references) for segment in block])
                 rows = rows[_best_pairs(counts, reduce(rows))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -64,9 +64,10 @@ FEW_WORD_PAIRS = 200 * 200
 
 SIDES = ("hypothesis", "reference")
 KINDS = ("content", "function")
+GROUPS = [f"{side}_{kind}" for side in SIDES for kind in KINDS]  # of words
 COLUMNS = (
-    *(f"{side}_{kind}_words" for side in SIDES for kind in KINDS),
-    *(f"{side}_{kind}_{stage}" for side in SIDES for kind in KINDS for stage in STAGES),
+    *(f"{group}_words" for group in GROUPS),
+    *(f"{group}_{stage}" for group in GROUPS for stage in STAGES),
     "chunks",
 )
 
@@ -304,17 +305,17 @@ def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> F
     """Return the statistics of one alignment, (21,); a chunk that covers both texts counts as 0."""
     sides = alignment.hypothesis, alignment.reference
     is_function = [[word.lower() in function for word in words] for words in sides]
-    matched = {stage: [[0, 0], [0, 0]] for stage in STAGES}  # by side and kind
+    counts = [[0] * len(STAGES) for _ in GROUPS]
     for stage, start, length, at, extent in alignment.matches:
-        on_hypothesis, on_reference = matched[stage]
+        column = STAGES.index(stage)
         for j in range(start, start + length):
-            on_hypothesis[is_function[0][j]] += 1
+            counts[is_function[0][j]][column] += 1
         for i in range(at, at + extent):
-            on_reference[is_function[1][i]] += 1
-    counts = [matched[stage][side][kind] for side in (0, 1) for kind in (0, 1) for stage in STAGES]
+            counts[2 + is_function[1][i]][column] += 1
     lengths = [n for flags in is_function for n in (len(flags) - sum(flags), sum(flags))]
-    is_complete = alignment.chunks == 1 and sum(counts) == sum(lengths)
-    return np.array([*lengths, *counts, 0 if is_complete else alignment.chunks], dtype=np.float64)
+    matched = [*chain.from_iterable(counts)]
+    is_complete = alignment.chunks == 1 and sum(matched) == sum(lengths)
+    return np.array([*lengths, *matched, 0 if is_complete else alignment.chunks], dtype=np.float64)
 
 
 def _has_too_many_paraphrases(
@@ -354,8 +355,11 @@ def word_senses(word: str) -> frozenset[int]:
     """
     wordnet = load_wordnet()
     forms = dict.fromkeys((word, *_base_forms(wordnet, word)))
-    rows = (row for form in forms for pos in POS for row in wordnet.lemma_synsets(form, pos))
-    return frozenset(wordnet.offset(row) for row in rows)
+    offsets: set[int] = set()
+    for form in forms:
+        for pos in POS:
+            offsets.update(map(wordnet.offset, wordnet.lemma_synsets(form, pos)))
+    return frozenset(offsets)
 
 
 def _base_forms(wordnet: WordNet, word: str) -> tuple[str, ...]:

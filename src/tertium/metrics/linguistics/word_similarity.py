@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from tertium.metrics.base.wordnet import Pos, Relation, WordNet, load_wordnet
@@ -115,7 +116,10 @@ def build_profile(lemma: str, kind: str) -> WordProfile:
 
 
 def _related(wordnet: WordNet, senses: tuple[int, ...], *relations: Relation) -> frozenset[int]:
-    return frozenset(t for s in senses for r in relations for t in wordnet.related_synsets(s, r))
+    related: set[int] = set()
+    for sense, relation in product(senses, relations):
+        related.update(wordnet.related_synsets(sense, relation))
+    return frozenset(related)
 
 
 @lru_cache(maxsize=1 << 17)

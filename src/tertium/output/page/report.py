@@ -5,30 +5,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from tertium.checks.check_settings import CheckSettings
 from tertium.core.arrays import BoolArray
 from tertium.core.atomic import PathLike
-from tertium.core.errors import MissingInputError, UsageError
-from tertium.core.fields import check_unique_names
+from tertium.core.errors import UsageError
 from tertium.core.result import Result, Section, Table
 from tertium.core.scores import ScoreMatrix
-from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
-from tertium.evaluation.checking import CheckReport, check
-from tertium.evaluation.comparison import add_significance
+from tertium.evaluation.comparison import Comparison, add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
-from tertium.evaluation.judged import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
-from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.scoring import References, Translations, as_testset, score
-from tertium.evaluation.significance_options import Test, check_test_options
-from tertium.evaluation.slice_scores import Slices, slice_results
+from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.slice_scores import Slices
+from tertium.evaluation.sliced_result import SlicedResult
 from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
@@ -47,7 +41,6 @@ from tertium.output.page.translation_grid import (
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.studies.challenge import ChallengeStudy, challenge
 from tertium.studies.meta_evaluation import AgreementStudy
 
 logger = logging.getLogger(__name__)
@@ -140,18 +133,12 @@ def report(
     *,
     sources: Sequence[str] | None = None,
     references: References = None,
+    tests: SignificanceTests | None = None,
     human: ScoreMatrix | PathLike | None = None,
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
     explain_with: str | Metric | None = None,
     title: str = "",
-    by: str | Sequence[str] = (),
-    challenges: PathLike | Sequence[PathLike] = (),
-    checks: CheckSettings | bool = False,
-    test: Test | None = None,
-    resamples: int | None = None,
-    slice_resamples: int | None = None,
-    seed: int = 12345,
-    alpha: float = 0.05,
+    more: Sequence[Result] = (),
 ) -> Report:
     """Score and compare systems and return a report; `write(path)` saves it as one HTML page.
 
@@ -163,6 +150,9 @@ def report(
         Metrics or specs; by default as in `tertium.compare`.
     sources, references
         Texts for each segment, if `testset` is a dictionary of lists.
+    tests
+        The significance test, its resamples, and columns to slice the results by; by default the
+        bootstrap, and randomization for slices.
     human
         Human segment scores, or a file with them.
     explain
@@ -172,20 +162,8 @@ def report(
         metrics that can.
     title
         Title of the page; by default the names of the test set and systems.
-    by
-        Columns to slice the results by (`slice_results`).
-    challenges
-        Challenge sets on which to evaluate the metrics (`tertium.challenge`).
-    checks
-        Whether to show the findings of `tertium.check`, or settings of checks.
-    test
-        Significance test; by default the bootstrap, and randomization for slices.
-    resamples, slice_resamples
-        Resamples of the test, and for slices without `test`.
-    seed
-        Seed of all tests.
-    alpha
-        Significance level.
+    more
+        Further results to show, such as those of `tertium.check` and `tertium.challenge`.
 
     Returns
     -------
@@ -195,30 +173,23 @@ def report(
     testset = as_testset(testset, sources, references)
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
-    overall_test: Test = "bootstrap" if test is None else test
-    for count in (resamples, slice_resamples):
-        check_test_options(overall_test, alpha, count)
+    tests = tests or SignificanceTests()
     marked = MarkedErrors()
     if not (human is None or isinstance(human, ScoreMatrix)):
         human_data = read_human_segment_scores(human, testset.systems)
         documents = human_data.labels().get("document")
         human = _name_items(human_data.segment_scores(), testset, documents)
         marked = human_marked_errors(testset, human_data)
-    check_unique_names("--by", as_list(by))
     explainer = None if explain_with is None else check_explainer(explain_with)
-    challenge_sets = [read_challenge(source) for source in as_list(challenges)]
     chosen = default_metrics(testset) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(testset), chosen)
-    evaluation = score(testset, loaded)
     results = add_significance(
-        evaluation, test=overall_test, resamples=resamples, seed=seed, alpha=alpha
+        score(testset, loaded),
+        test=tests.test,
+        resamples=tests.resamples,
+        seed=tests.seed,
+        alpha=tests.alpha,
     )
-    slice_options: dict[str, Any] = {"resamples": slice_resamples}
-    if test is not None:
-        slice_options = {"test": test, "resamples": resamples}
-    studies = []
-    if challenge_sets:
-        studies.append(_run_challenge(join_challenges(challenge_sets), loaded))
     return report_results(
         results,
         loaded,
@@ -226,39 +197,10 @@ def report(
         explain=explain,
         explain_with=explainer,
         title=title,
-        slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
+        slices=SlicedResult(results, loaded, tests).slices,
         marked=marked,
-        more=[*_find_errors(testset, checks), *studies],
-        seed=seed,
-        alpha=alpha,
+        more=more,
     )
-
-
-def _find_errors(testset: TestSet, checks: CheckSettings | bool) -> list[CheckReport]:
-    """Return the findings of checks, if they are requested."""
-    if not checks:
-        return []
-    settings = checks if isinstance(checks, CheckSettings) else None
-    return [check(testset, settings=settings)]
-
-
-def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
-    """Evaluate the metrics that can score the pairs of a challenge set."""
-    segments = []
-    for contrast in pairs.contrasts:
-        segments += [contrast.better, contrast.worse]
-    usable: list[Metric] = []
-    for metric in metrics:
-        scorable = [*compress(segments, find_scorable(segments, metric))]
-        try:
-            metric.check(scorable or segments)
-        except MissingInputError as error:
-            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
-            continue
-        usable.append(metric)
-    if not usable:
-        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
-    return challenge(pairs, usable)
 
 
 def report_results(
@@ -272,21 +214,18 @@ def report_results(
     slices: Sequence[Slices] = (),
     marked: MarkedErrors | None = None,
     more: Sequence[Result] = (),
-    seed: int = 12345,
-    alpha: float = 0.05,
 ) -> Report:
     """Return a report on existing results; `metrics` are needed for explanations and spans.
 
     `human` holds human scores for the systems and items of the evaluation; items may also be
-    numbered from 1. `marked` are additional error annotations, `more` further results. `seed` and
-    `alpha` are those of the agreement tests.
+    numbered from 1. `marked` are additional error annotations, `more` further results.
     """
     grid = grid_from_evaluation(results)
     all_results: list[Result] = [results]
     if human is not None:
         human = _name_items(human, results.testset)
         grid = grid.with_human(human)
-        all_results.append(measure_agreement(results, human, seed, alpha))
+        all_results.append(measure_agreement(results, human))
     grid = _add_warnings(grid, results)
     all_results += slices
     errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
@@ -319,10 +258,12 @@ def _name_items(
     return replace(human, items=items)
 
 
-def measure_agreement(
-    evaluation: Evaluation, human: ScoreMatrix, seed: int, alpha: float
-) -> Results:
-    """Return the correlation of the metrics with human scores (Pearson, Kendall)."""
+def measure_agreement(evaluation: Evaluation, human: ScoreMatrix) -> Results:
+    """Return the correlation of the metrics with human scores (Pearson, Kendall).
+
+    Its tests have the seed and the significance level of a comparison.
+    """
+    tests = evaluation if isinstance(evaluation, Comparison) else SignificanceTests()
     names = evaluation.names
     negated = []
     matrices = []
@@ -335,10 +276,15 @@ def measure_agreement(
             negated.append(names[metric])
     aligned = AlignedScores.align("segments", matrices, human=human)
     tasks = [
-        Task(sets=("segments",), statistic="pearson", resamples=AGREEMENT_RESAMPLES, alpha=alpha),
+        Task(
+            sets=("segments",),
+            statistic="pearson",
+            resamples=AGREEMENT_RESAMPLES,
+            alpha=tests.alpha,
+        ),
         Task(sets=("segments",), statistic="kendall", resamples=0),
     ]
-    return replace(MetaEvaluation([aligned], seed=seed).run(tasks), negated=negated)
+    return replace(MetaEvaluation([aligned], seed=tests.seed).run(tasks), negated=negated)
 
 
 def report_meta_evaluation(study: AgreementStudy) -> Report:

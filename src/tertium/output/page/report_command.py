@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Annotated, ClassVar
 
+from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.options import Compute, FileKind, InFile, Option, Output
-from tertium.core.result import View
+from tertium.core.result import Result, View
+from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.evaluation.check_command import CheckOptions
+from tertium.evaluation.checking import check
 from tertium.evaluation.metric_choice import MetricOptions, default_metrics
-from tertium.evaluation.significance_options import Tests
-from tertium.files.text_inputs import InputFiles, column_names
+from tertium.evaluation.rows import find_scorable
+from tertium.evaluation.significance_options import SignificanceTests
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.judge_options import JudgeServer
+from tertium.metrics.base.metric import Metric
 from tertium.output.page.report import Report, report
+from tertium.studies.challenge import ChallengeStudy, challenge
+
+logger = logging.getLogger(__name__)
 
 
-def report_files(
-    inputs: InputFiles,
-    metrics: MetricOptions,
-    tests: Tests,
-    output: Output,
-    compute: Compute,
-    judge: JudgeServer,
-    *,
-    human: Annotated[InFile | None, Option(group="Input")] = None,
-    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = (),
-    checks: Annotated[bool, Option(group="Metrics")] = False,
-    title: Annotated[str, Option(group="Output", metavar="TEXT")] = "",
-    count: Annotated[int, Option("-n", "--count", group="Output")] = 8,
-    explain_with: Annotated[str | None, Option(group="Output", metavar="METRIC")] = None,
-) -> View:
-    """Write a self-contained HTML page that shows how systems and metrics differ.
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """What a page shows besides scores and segments.
 
-    Parameters
+    Attributes
     ----------
     human
         Human scores or comparisons of segments.
@@ -46,6 +44,27 @@ def report_files(
         Segments to explain.
     explain_with
         Explain them with this metric, such as a judge (default: all metrics that can).
+    """
+
+    group: ClassVar[str] = "Output"
+    human: Annotated[InFile | None, Option(group="Input")] = None
+    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = ()
+    checks: Annotated[bool, Option(group="Metrics")] = False
+    title: Annotated[str, Option(metavar="TEXT")] = ""
+    count: Annotated[int, Option("-n", "--count")] = 8
+    explain_with: Annotated[str | None, Option(metavar="METRIC")] = None
+
+
+def report_files(
+    inputs: InputFiles,
+    metrics: MetricOptions,
+    tests: SignificanceTests,
+    output: Output,
+    compute: Compute,
+    judge: JudgeServer,
+    page: PageOptions,
+) -> View:
+    """Write a self-contained HTML page that shows how systems and metrics differ.
 
     Examples
     --------
@@ -67,22 +86,41 @@ def report_files(
     loaded = metrics.load(texts, default_metrics)
     judge.stop_dry_run((texts.testset, loaded))
     explainer = None
-    if explain_with is not None:
-        explainer = replace(metrics, metrics=(explain_with,)).load(texts, default_metrics)[0]
-    page = report(
+    if page.explain_with is not None:
+        explainer = replace(metrics, metrics=(page.explain_with,)).load(texts, default_metrics)[0]
+    more: list[Result] = []
+    if page.checks:
+        more.append(check(texts.testset, settings=CheckOptions().settings(texts)))
+    if page.challenge:
+        challenge_sets = [read_challenge(source) for source in page.challenge]
+        more.append(_run_challenge(join_challenges(challenge_sets), loaded))
+    result = report(
         texts.testset,
         loaded,
-        human=human,
-        explain=count,
+        tests=tests,
+        human=page.human,
+        explain=page.count,
         explain_with=explainer,
-        title=title,
-        by=column_names(tests.by),
-        challenges=challenge,
-        checks=checks and CheckOptions().settings(texts),
-        test=tests.test if tests.is_requested else None,
-        resamples=tests.resamples,
-        slice_resamples=None if tests.is_requested else tests.resamples,
-        seed=tests.seed,
-        alpha=tests.alpha,
+        title=page.title,
+        more=more,
     )
-    return View(result=page, bare="", files=[(page, path) for path in files or ["report.html"]])
+    return View(result=result, bare="", files=[(result, path) for path in files or ["report.html"]])
+
+
+def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
+    """Evaluate the metrics that can score the pairs of a challenge set."""
+    segments = []
+    for contrast in pairs.contrasts:
+        segments += [contrast.better, contrast.worse]
+    usable: list[Metric] = []
+    for metric in metrics:
+        scorable = [*compress(segments, find_scorable(segments, metric))]
+        try:
+            metric.check(scorable or segments)
+        except MissingInputError as error:
+            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
+            continue
+        usable.append(metric)
+    if not usable:
+        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
+    return challenge(pairs, usable)
