@@ -13,13 +13,14 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from tertium.cli.argument_parser import CommandParser
 from tertium.cli.arguments import Command, build_values, make_parser, parameter_types
 from tertium.cli.progress import progress_bars
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
+from tertium.core.fields import type_hints
 from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Table, View
 from tertium.output.render import render_contents
@@ -45,7 +46,7 @@ def run_command(
     check_files(parser, parsed)
     parameters = inspect.signature(function).parameters
     paths: list[str] = []
-    returned = get_type_hints(function, include_extras=True)["return"]
+    returned = type_hints(function)["return"]
     kinds = getattr(returned, "__metadata__", ())  # the result of a view
     if "output" not in parameters:
         paths = values["output"].paths(*(kinds or [returned]))

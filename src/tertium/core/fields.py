@@ -244,6 +244,15 @@ def format_type(kind: Any) -> str:
     return "none" if kind is type(None) else str(getattr(kind, "__name__", kind))
 
 
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return the choices of a Literal; other types have none.
+
+    >>> choices(Literal["best", "mean"]), choices(tuple[int, ...])
+    (('best', 'mean'), ())
+    """
+    return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+
+
 def format_value(value: Any) -> str:
     """Format a value so that `parse_value` reads it back."""
     if value is None:

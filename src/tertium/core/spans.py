@@ -13,18 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import index
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tertium.core.errors import DataError, LengthError, UnknownNameError
+from tertium.core.fields import choices
 
 Side = Literal["hypothesis", "source"]
 Severity = Literal["neutral", "minor", "major", "critical", "bad"]
 
-SIDES: tuple[Side, ...] = get_args(Side)
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # "bad": an error of unknown severity
+SIDES: tuple[Side, ...] = choices(Side)
+SEVERITIES: tuple[Severity, ...] = choices(Severity)  # "bad": an error of unknown severity
 
 # Freitag et al. 2021; critical errors, where annotated, weigh 10 (Lommel et al. 2014).
 MQM_WEIGHTS: Mapping[str, float] = {

@@ -16,13 +16,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, IntArray
 from tertium.core.errors import DataError, PluginError, UsageError
 from tertium.core.extras import explain_missing
+from tertium.core.fields import choices
 from tertium.core.registry import NameTable, explain_plugin_failure, resolve
 from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
 
@@ -278,8 +279,8 @@ def load_encoder(
     so they are fields of metrics and appear in signatures. `special` keeps the vectors of the
     special tokens around a text; their tokens are empty strings.
     """
-    if precision not in get_args(Precision):
-        expected = ", ".join(get_args(Precision))
+    if precision not in choices(Precision):
+        expected = ", ".join(choices(Precision))
         raise UsageError(f"unknown precision {precision!r}: expected one of {expected}")
     if long not in ("truncate", "window"):
         raise UsageError(f"unknown long={long!r}: expected truncate or window")

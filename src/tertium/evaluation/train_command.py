@@ -12,10 +12,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_origin
+from typing import Annotated, Any, ClassVar
 
 from tertium.core.errors import DataError, TertiumError, UsageError
-from tertium.core.fields import format_spec, format_value, parse_fields, parse_value, split_spec
+from tertium.core.fields import (
+    choices,
+    format_spec,
+    format_type,
+    format_value,
+    parse_fields,
+    parse_value,
+    split_spec,
+)
 from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data_files import read_judgment_sets
@@ -99,9 +107,9 @@ def _option_type(option: TrainingOption) -> Any:
     """Return the type of an option; without a value, the recipe decides."""
     if option.kind is bool:
         return Annotated[bool, Option(action=argparse.BooleanOptionalAction)]
-    if get_origin(option.kind) is Literal:
+    if choices(option.kind):
         return option.kind
-    metavar = "N+N" if get_origin(option.kind) is tuple else "N"
+    metavar = "N+N" if "+" in format_type(option.kind) else "N"
     parse = partial(parse_value, kind=option.kind, key=option.name)
     return Annotated[str, Option(metavar=metavar, type=parse)]
 

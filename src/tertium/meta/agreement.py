@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, nan_mean
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.fields import choices
 from tertium.core.resampling import can_enumerate
 
 Grouping = Literal["none", "item", "system"]
@@ -112,8 +113,8 @@ def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none
     """
     human_array = to_float_array(human, "human scores")
     scores = to_float_array(metrics, "metric scores")
-    if grouping not in get_args(Grouping):
-        raise UnknownNameError("grouping", str(grouping), get_args(Grouping))
+    if grouping not in choices(Grouping):
+        raise UnknownNameError("grouping", str(grouping), choices(Grouping))
     if human_array.ndim not in (1, 2):
         raise DataError(
             f"human scores have shape {human_array.shape}: expected (points,) or "

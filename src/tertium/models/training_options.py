@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tertium.core.errors import UsageError
-from tertium.core.fields import Range, check_types, field_ranges, format_value
+from tertium.core.fields import Range, check_types, field_ranges, format_value, type_hints
 
 logger = logging.getLogger(__name__)
 
@@ -72,18 +70,13 @@ def describe_options(options: Any) -> list[TrainingOption]:
     >>> [option.flag for option in describe_options(TrainingOptions)]
     []
     """
-    kinds, hints = _hints(options if isinstance(options, type) else type(options))
+    cls = options if isinstance(options, type) else type(options)
+    kinds, hints = type_hints(cls, with_ranges=False), type_hints(cls)
     return [
         TrainingOption(f.name, kinds[f.name], texts[0], format_value(getattr(options, f.name)))
         for f in dataclasses.fields(options)
         if (texts := [m for m in getattr(hints[f.name], "__metadata__", ()) if isinstance(m, str)])
     ]
-
-
-@cache
-def _hints(cls: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return field types without and with annotations; cached because evaluation is slow."""
-    return typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
 
 
 @dataclass(frozen=True, kw_only=True)

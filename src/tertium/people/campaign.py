@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, ModelError, UnknownNameError
-from tertium.core.fields import NON_NEGATIVE, Rule, read_dataclass
+from tertium.core.fields import NON_NEGATIVE, Rule, choices, read_dataclass
 from tertium.core.result import Column, Result, Table, count_column
 from tertium.core.spans import Span, check_span_bounds
 from tertium.data.record_files import parse_json
@@ -35,7 +35,7 @@ Protocol = Literal["da", "esa", "mqm", "ranking", "contrastive-esa", "post-edit"
 ItemKind = Literal["item", "check", "tutorial"]
 
 FORMAT, VERSION = "tertium-campaign", 1
-PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+PROTOCOLS: tuple[Protocol, ...] = choices(Protocol)
 PROTOCOLS_WITH_SPANS = frozenset({"esa", "mqm", "contrastive-esa"})
 PROTOCOLS_WITH_SCORES = frozenset({"da", "esa", "contrastive-esa"})
 SIDE_BY_SIDE_PROTOCOLS = frozenset({"ranking", "contrastive-esa"})  # all systems of an item at once

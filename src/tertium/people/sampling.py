@@ -11,15 +11,16 @@ from a random start. The sample has the requested size, and means of its segment
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from tertium.core.arrays import IntArray
 from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.fields import choices
 
 Method = Literal["random", "stratified", "documents"]
-METHODS: tuple[Method, ...] = get_args(Method)
+METHODS: tuple[Method, ...] = choices(Method)
 LENGTH_BINS = 4
 
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.atomic import PathLike
 from tertium.core.charts import DotChart
 from tertium.core.errors import UnknownNameError
+from tertium.core.fields import choices
 from tertium.core.result import (
     Cell,
     Column,
@@ -204,8 +205,8 @@ def challenge(
     >>> study.accuracy.shape
     (1, 1)
     """
-    if by not in get_args(By):
-        raise UnknownNameError("grouping of pairs", by, get_args(By))
+    if by not in choices(By):
+        raise UnknownNameError("grouping of pairs", by, choices(By))
     full_set = source if isinstance(source, ChallengeSet) else read_challenge(source)
     loaded = load_metrics(metrics)
     chosen = _keep_scorable(full_set.choose(phenomena, lps), loaded)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.charts import ScatterChart
 from tertium.core.errors import UnknownNameError
-from tertium.core.fields import check_unique_names
+from tertium.core.fields import check_unique_names, choices
 from tertium.core.result import Column, Result, Section, Table, make_page
 from tertium.evaluation.judged import (
     JudgedSets,
@@ -184,8 +184,8 @@ def meta_evaluate(
     """
     statistics = [resolve_statistic(name) for name in as_list(statistic)]
     columns, levels = as_list(by), [name for name in as_list(level) if name]
-    if unknown := next((name for name in levels if name not in get_args(Level)), None):
-        raise UnknownNameError("level", unknown, get_args(Level))
+    if unknown := next((name for name in levels if name not in choices(Level)), None):
+        raise UnknownNameError("level", unknown, choices(Level))
     for option, values in (("--statistic", statistics), ("--level", levels), ("--by", columns)):
         check_unique_names(option, values)
     by_level = _statistics_by_level(statistics, levels)
@@ -202,7 +202,7 @@ def meta_evaluate(
         for at, names in by_level.items()
     }
     first = next(iter(inputs_by_level.values()))
-    all_sets = chain.from_iterable(judged.sets for judged in inputs_by_level.values())
+    all_sets = chain.from_iterable(level.sets for level in inputs_by_level.values())
     specs = tuple(dict.fromkeys(spec for aligned in all_sets for spec in aligned.metrics))
     results: list[Results] = []
     sliced: dict[str, list[Results]] = {column: [] for column in columns}

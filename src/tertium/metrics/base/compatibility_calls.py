@@ -8,9 +8,10 @@ shape fits both layouts, the call is refused until `layout` is given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
+from tertium.core.fields import choices
 from tertium.core.frames import is_frame, is_missing, unwrap_arrow_column
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment, check_texts
@@ -220,8 +221,8 @@ def as_text_list(values: Any, label: str) -> list[Any]:
 
 
 def _reference_rows(n: int, references: References, layout: Layout) -> list[tuple[str, ...]]:
-    if layout not in get_args(Layout):
-        raise UnknownNameError("layout", str(layout), get_args(Layout))
+    if layout not in choices(Layout):
+        raise UnknownNameError("layout", str(layout), choices(Layout))
     entries = as_text_list(references, "references")
     is_flat = any(isinstance(r, str) for r in entries)
     if is_flat:
