@@ -1,33 +1,25 @@
-"""Variance, power and choice of segments in public human evaluations.
+"""Components of variance in public human evaluations, by protocol, as in people/variance.json.
 
-python -m benchmarks annotation variance    components by protocol, as in people/variance.json
-python -m benchmarks annotation power       predicted power, and power on samples of WMT24 ESA
-python -m benchmarks annotation choice      system rankings from chosen segments of WMT24 ESA
+python -m benchmarks annotation variance [--store]
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
-from tertium.core.resampling import assign_clusters, make_rng
 from tertium.core.spans import error_weight
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
-from tertium.meta.correlation import spearman
-from tertium.people.power import Design, compute_power, effective_document_size
-from tertium.people.sampling import METHODS, choose_segments
 from tertium.people.variance import (
     COMPONENTS,
     VarianceComponents,
@@ -49,11 +41,6 @@ UNITS = {
 }
 RAW_DA_DEVIATION = 24.0  # points of a rater's scores in da/wmt22liv; other sets are z-scores
 VARIANCE_FILE = Path("src/tertium/people/variance.json")
-SEED = 2024
-MAX_CHOICE_SEGMENTS = 634  # as many as most sets have
-DRAWS = 200
-SAMPLE_SIZES = (50, 100, 200, 400)
-POWER_BINS = (1.0, 2.0, 4.0, 8.0)  # differences in points
 MIN_CELLS = 30  # segments judged for both systems
 
 
@@ -74,7 +61,6 @@ class HumanTable:
     raters: FloatArray
     documents: IntArray
     rows: list[dict[str, Any]]
-    columns: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def read_table(path: Path) -> HumanTable:
@@ -239,7 +225,7 @@ def estimate_ranking() -> dict[str, Any]:
     return describe_components(np.mean(shares, axis=0) * np.mean([*totals.values()]), totals)
 
 
-def measure_variance() -> None:
+def main() -> None:
     protocols = {
         "esa": estimate_from_counts("esa"),
         "mqm": estimate_mqm(),
@@ -256,172 +242,6 @@ def measure_variance() -> None:
         content = {"made_by": "python -m benchmarks annotation variance --store"}
         text = json.dumps({**content, "protocols": protocols}, indent=1)
         VARIANCE_FILE.write_text(text + "\n", encoding="utf-8")
-
-
-def measure_power() -> None:
-    """Compare predicted power with how often samples of WMT24 ESA find the better system."""
-    stored = json.loads(VARIANCE_FILE.read_text(encoding="utf-8"))["protocols"]["esa"]
-    shares = VarianceComponents(**{name: stored[name] for name in COMPONENTS})
-    rng = make_rng(SEED)
-    results: dict[tuple[str, int, int], list[tuple[float, float, float]]] = {}
-    for table in read_tables("esa"):
-        raters = int(Counter(table.raters[~np.isnan(table.raters)].tolist()).most_common(1)[0][0])
-        other_totals = [total for name, total in stored["sets"].items() if name != table.name]
-        public = shares.scale_to(float(np.mean(other_totals)), "other language pairs")
-        pilot = shares.scale_to(stored["sets"][table.name], "same language pair")
-        for a, b in combinations(range(len(table.systems)), 2):
-            difference = table.scores[a] - table.scores[b]
-            has_both = ~np.isnan(difference)
-            values, documents = difference[has_both], table.documents[has_both]
-            _, documents = np.unique(documents, return_inverse=True)
-            true = float(values.mean())
-            size_bin = int(np.searchsorted(POWER_BINS, abs(true)))
-            document_size = len(values) / (documents.max() + 1)
-            for sampling, segments_per_document, effective_size in (
-                ("segments", 1.0, 1.0),
-                ("documents", document_size, effective_document_size([*map(str, documents)])),
-            ):
-                for count in SAMPLE_SIZES:
-                    design = Design(
-                        protocol="esa",
-                        raters=raters,
-                        segments_per_document=segments_per_document,
-                        effective_document_size=effective_size,
-                    )
-                    observed = observe_power(
-                        values, documents, count, rng, by_document=sampling == "documents"
-                    )
-                    predicted = [
-                        float(compute_power(true, count, variance, design))
-                        for variance in (public, pilot)
-                    ]
-                    results.setdefault((sampling, size_bin, count), []).append(
-                        (observed, predicted[0], predicted[1])
-                    )
-    print("sampling\tdifference\tpairs\tsegments\tobserved\tpredicted\tpredicted with pilot")
-    edges = (0.0, *POWER_BINS, np.inf)
-    for (sampling, size_bin, count), rows in sorted(results.items()):
-        low, high = edges[size_bin], edges[size_bin + 1]
-        means = "\t".join(f"{100 * value:.0f}" for value in np.mean(rows, axis=0))
-        print(f"{sampling}\t{low:g} to {high:g}\t{len(rows)}\t{count}\t{means}")
-    for sampling in ("segments", "documents"):
-        own = np.concatenate([rows for key, rows in results.items() if key[0] == sampling])
-        errors = np.abs(own[:, 1:] - own[:, :1]).mean(axis=0)
-        bias = (own[:, 1:] - own[:, :1]).mean(axis=0)
-        print(f"{sampling}: mean absolute error {errors.round(3)}, bias {bias.round(3)}")
-
-
-def observe_power(
-    values: FloatArray,
-    documents: IntArray,
-    count: int,
-    rng: np.random.Generator,
-    *,
-    by_document: bool,
-) -> float:
-    """Return how often a test on drawn segments or documents finds the true difference."""
-    from scipy.stats import t
-
-    if not by_document:
-        drawn = values[rng.integers(len(values), size=(DRAWS, count))]
-        errors = drawn.std(axis=1, ddof=1) / np.sqrt(count)
-        effect, freedom = drawn.mean(axis=1) / np.maximum(errors, 1e-12), count - 1
-    else:
-        sizes = np.bincount(documents).astype(np.float64)
-        sums = np.bincount(documents, values)
-        number = max(2, round(count / float(sizes.mean())))
-        chosen = rng.integers(len(sizes), size=(DRAWS, number))
-        means = sums[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
-        residuals = sums[chosen] - means[:, None] * sizes[chosen]
-        spread = (residuals**2).sum(axis=1) * number / (number - 1)
-        errors = np.sqrt(spread) / sizes[chosen].sum(axis=1)
-        effect, freedom = means / np.maximum(errors, 1e-12), number - 1
-    is_right = np.sign(effect) == np.sign(values.mean())
-    return float(np.mean((np.abs(effect) > t.isf(0.025, freedom)) & is_right))
-
-
-def measure_choice() -> None:
-    """Compare ways to choose segments by the rankings and clusters of the systems they give."""
-    count = next((int(word) for word in sys.argv[2:] if word.isdecimal()), 100)
-    rng = make_rng(SEED)
-    results: dict[str, list[tuple[float, float, float, float]]] = {}
-    tables = [*read_tables("esa")]
-    for table in tables:
-        table = complete_segments(table, MAX_CHOICE_SEGMENTS, rng)
-        true = table.scores.mean(axis=1)
-        strata = [(str(n),) for n in table.documents]
-        for method in METHODS:
-            for _ in range(DRAWS):
-                chosen = choose_segments(
-                    len(table.documents),
-                    count,
-                    rng,
-                    method=method,
-                    documents=[*map(str, table.documents)],
-                    strata=strata,
-                )
-                row = rank_from_sample(table.scores[:, chosen], true)
-                results.setdefault(method, []).append(row)
-    print(f"{count} segments, {len(tables)} sets, {DRAWS} draws")
-    print("choice\tSpearman\tclusters\terror of a mean\tbias of all means")
-    for label, rows in results.items():
-        means = np.mean(rows, axis=0)
-        print(f"{label}\t{means[0]:.3f}\t{means[1]:.2f}\t{means[2]:.2f}\t{means[3]:+.2f}")
-
-
-def complete_segments(table: HumanTable, limit: int, rng: np.random.Generator) -> HumanTable:
-    """Keep segments judged for all systems (without systems that were judged rarely)."""
-    has_score = ~np.isnan(table.scores)
-    systems = np.flatnonzero(has_score.mean(axis=1) > 0.9)
-    keys = segment_keys(table)
-    references = find_references(table)
-    has_reference = np.array([bool(references.get(key)) for key in keys])
-    columns = np.flatnonzero(has_score[systems].all(axis=0) & has_reference)
-    if len(columns) > limit:
-        columns = np.sort(rng.choice(columns, limit, replace=False))
-    return replace(
-        table,
-        systems=tuple(table.systems[n] for n in systems),
-        scores=table.scores[np.ix_(systems, columns)],
-        raters=table.raters[np.ix_(systems, columns)],
-        documents=table.documents[columns],
-        columns=columns,
-    )
-
-
-def segment_keys(table: HumanTable) -> list[tuple[str, str]]:
-    return sorted({(row.get("doc", ""), row["segment"]) for row in table.rows})
-
-
-def find_references(table: HumanTable) -> dict[tuple[str, str], str]:
-    return {
-        (row.get("doc", ""), row["segment"]): row["reference"]
-        for row in table.rows
-        if row.get("reference")
-    }
-
-
-def rank_from_sample(chosen: FloatArray, true: FloatArray) -> tuple[float, float, float, float]:
-    """Return Spearman's rho with all segments, clusters, and errors of the system means."""
-    means = chosen.mean(axis=1)
-    order = np.argsort(-means, kind="stable")
-    differences = chosen[order][:, None] - chosen[order][None]
-    standard_errors = differences.std(axis=-1, ddof=1) / differences.shape[-1] ** 0.5
-    effects = differences.mean(axis=-1) / np.maximum(1e-12, standard_errors)
-    clusters = assign_clusters(2 * ndtr(-np.abs(effects)))
-    rho = float(spearman(true, means))
-    errors = means - true
-    return rho, clusters[-1], float(np.abs(errors).mean()), float(errors.mean())
-
-
-def main() -> None:
-    commands = {
-        "variance": measure_variance,
-        "power": measure_power,
-        "choice": measure_choice,
-    }
-    for name in [word for word in sys.argv[1:2] if word in commands] or commands:
-        commands[name]()
 
 
 if __name__ == "__main__":

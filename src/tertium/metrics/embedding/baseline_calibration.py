@@ -56,7 +56,7 @@ _NUMBERS: Mapping[tuple[str, str], tuple[float, ...]] = {
     for encoder, scale, *numbers in map(str.split, MEASURED.strip().splitlines())
 }
 # Sentence and token weights of SentSim by encoder and side, chosen on da/wmt15, da/wmt16 and the
-# development part of qe/wmt20 (`python -m recipes.languages.choice`)
+# development part of qe/wmt20
 WEIGHTS: Mapping[tuple[str, str], tuple[float, float]] = {("e5@8", "source"): (0.2, 0.8)}
 EQUAL_WEIGHTS = (0.5, 0.5)
 
