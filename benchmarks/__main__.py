@@ -17,7 +17,7 @@ from pathlib import Path
 
 import benchmarks
 
-NON_BENCHMARKS = frozenset({"__main__", "corpus", "measure", "ray_script", "record"})
+NON_BENCHMARKS = frozenset({"__main__", "corpus", "measure", "record"})
 
 
 def list_benchmarks() -> list[str]:

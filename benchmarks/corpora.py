@@ -1,16 +1,11 @@
-"""Throughput and memory of `tertium corpus` from 1 to 10 million rows, and on Ray.
+"""Throughput and memory of `tertium corpus` from 1 to 10 million rows.
 
     python -m benchmarks corpora local --rows 1000000 10000000
     python -m benchmarks corpora local --metric tertium-small --rows 2000 20000
-    python -m benchmarks corpora ray --rows 200000
-    python -m benchmarks corpora ray --metric bertscore:encoder=minilm --rows 2000
-    python -m benchmarks corpora ray --metric tertium-small --gpus 0.5 --options "--device cuda"
-    python -m benchmarks corpora ray --metric tertium-small --rows 600 3600 --no-script
 
 Rows come from the bundled example; a number in each text makes them distinct. Each run is a
 separate process. Memory is the peak proportional set size (PSS) of the process tree, overall and in
-each tenth of the run. CPU seconds include child processes. With two row counts on Ray, the
-difference shows the throughput without startup.
+each tenth of the run. CPU seconds include child processes.
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice, product
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +34,16 @@ MAX_SCORED_ROWS = 200_000  # `tertium score` reads all rows into memory
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", default="local", choices=("local", "ray"))
+    parser.add_argument("what", nargs="?", default="local", choices=("local",))
     parser.add_argument("--metric", default="chrf")
     parser.add_argument("--rows", nargs="+", type=int, default=[200_000, 1_000_000])
     parser.add_argument("--part-rows", type=int, default=100_000)
     parser.add_argument(
         "--options", default="", help="more options of `tertium corpus` and `score`"
     )
-    parser.add_argument("--gpus", type=float, default=0, help="GPUs per actor")
-    parser.add_argument("--engines", nargs="+", default=["local", "ray"])
-    parser.add_argument("--no-script", action="store_true", help="skip the hand-written script")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tertium-bench-") as folder:
-        if args.what == "local":
-            compare_local(Path(folder), args)
-        else:
-            compare_ray(Path(folder), args)
+        compare_local(Path(folder), args)
 
 
 def compare_local(folder: Path, args: argparse.Namespace) -> None:
@@ -74,51 +63,6 @@ def compare_local(folder: Path, args: argparse.Namespace) -> None:
         )
         file.unlink()
         shutil.rmtree(folder / f"{count}")
-
-
-def compare_ray(folder: Path, args: argparse.Namespace) -> None:
-    """Run one and two Ray workers, the local engine, and a hand-written Ray script."""
-    files = {count: make_corpus(folder / f"{count}.jsonl", count) for count in args.rows}
-    for engine, workers in product(args.engines, (1, 2)):
-        extra_options = ["--engine", engine, "--workers", str(workers)]
-        extra_options += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
-        compare_sizes(
-            f"{engine}, {workers} workers",
-            {
-                count: [
-                    *corpus_command(file, args, folder / f"{engine}{workers}-{count}"),
-                    *extra_options,
-                ]
-                for count, file in files.items()
-            },
-        )
-    if not args.no_script:
-        name = "sacrebleu" if args.metric == "chrf" else "bert-score"
-        script = [sys.executable, "-m", "benchmarks.ray_script", name]
-        compare_sizes(
-            f"ray.data and {name} by hand, 2 workers",
-            {
-                count: [*script, str(file), str(folder / f"other-{count}")]
-                for count, file in files.items()
-            },
-        )
-
-
-def compare_sizes(label: str, commands: dict[int, list[str]]) -> None:
-    """Run a command for each row count and print the cost of the additional rows."""
-    usages: dict[int, ProcessUsage] = {}
-    for count, command in sorted(commands.items()):
-        usages[count] = run_and_measure(command)
-        print_usage(label, count, usages[count])
-    if len(usages) > 1:
-        few, many = min(usages), max(usages)
-        additional, seconds = many - few, usages[many].seconds - usages[few].seconds
-        startup = usages[few].seconds - few * seconds / additional
-        print(
-            f"{label}: {additional:,} rows beyond {few:,} in {seconds:.1f} s, "
-            f"{additional / seconds:,.1f} per second; {startup:.0f} s startup",
-            flush=True,
-        )
 
 
 def corpus_command(file: Path, args: argparse.Namespace, out: Path) -> list[str]:
@@ -189,7 +133,7 @@ def run_and_measure(command: list[str]) -> ProcessUsage:
     after = os.times()
     children_cpu = after.children_user + after.children_system
     children_cpu -= before.children_user + before.children_system
-    # CPU time of grandchildren is known only to parents that wait for them; Ray does not wait
+    # CPU time of grandchildren is known only to parents that wait for them
     memory_by_tenth = tuple(
         max(memory_samples[i * len(memory_samples) // 10 :][: len(memory_samples) // 10 + 1])
         for i in range(10)

@@ -1,18 +1,10 @@
-"""Cost of entailment features: time per pair with and without cached analyses, cores, memory.
-
-python -m benchmarks.entailment                   milliseconds per pair on one core, by step
-python -m benchmarks.entailment cores             a batch on one core and on all
-python -m benchmarks.entailment memory            100,000 pairs in bounded memory
-"""
+"""Cost of entailment features: time per pair with and without cached analyses, on one core."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import resource
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from benchmarks.corpus import wmt17
 from tertium.core.runtime import runtime
@@ -26,8 +18,6 @@ from tertium.metrics.regression.entailment.feature_extraction import (
     sentence_cache,
 )
 from tertium.metrics.regression.metric_features import MetricColumns
-from tertium.metrics.regression.parallel_extraction import extract_features
-from tertium.metrics.regression.regression_metrics import RTER
 
 PAIRS = 300
 
@@ -76,53 +66,10 @@ def time_steps(segments: Sequence[Segment]) -> None:
         print_time("entailment, analyses on disk", lambda: features(fresh), n)
 
 
-def time_cores(segments: Sequence[Segment]) -> None:
-    """Compare one process with one process per core, on different halves of a batch.
-
-    Rows are cached, so the same half would cost nothing the second time.
-    """
-    half = len(segments) // 2
-    with runtime(cache=False):
-        EntailmentFeatures()(segments[:50])
-        for threads, part in ((1, segments[:half]), (None, segments[half:])):
-            sentence_cache.cache_clear()
-            with runtime(threads=threads):
-                label = f"batch of {len(part)}, {threads or 'all'} core(s)"
-                print_time(label, partial(extract_features, EntailmentFeatures(), part), len(part))
-
-
-def measure_memory(segments: Sequence[Segment]) -> None:
-    """Print the peak memory of scoring many pairs, for this process and its children.
-
-    Pairs combine translations with references of other segments, so most analyses are cached.
-    """
-    count = len(segments)
-    side = math.isqrt(count - 1) + 1
-    texts = list(dict.fromkeys(s.hypothesis for s in segments))[:side]
-    references = list(dict.fromkeys(s.references for s in segments))[:side]
-    crossed = [Segment(text, None, r) for text in texts for r in references][:count]
-    metric = RTER()
-    metric.score(crossed[:600])
-    for share in (0.1, 0.5, 1.0):
-        subset = crossed[: int(share * len(crossed))]
-        print_time(f"{len(subset)} pairs", lambda subset=subset: metric.score(subset), len(subset))  # type: ignore[misc]
-        own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        child_peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        print(f"peak {own_peak // 1024} MB, largest child {child_peak // 1024} MB", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("steps", "cores", "memory"), default="steps")
-    parser.add_argument("--pairs", type=int)
-    args = parser.parse_args()
-    runs = {
-        "steps": (time_steps, PAIRS + 50),
-        "cores": (time_cores, 2000),
-        "memory": (measure_memory, 100_000),
-    }
-    run, count = runs[args.part]
-    run(make_pairs(args.pairs or count))
+    parser.add_argument("--pairs", type=int, default=PAIRS + 50)
+    time_steps(make_pairs(parser.parse_args().pairs))
 
 
 if __name__ == "__main__":

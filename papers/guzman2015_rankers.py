@@ -11,8 +11,7 @@ import numpy as np
 
 from papers.experiments import Comparisons, average_over_seeds, read_judgments, read_rankings
 from papers.table import Figure
-from tertium.core.arrays import FloatArray, IntArray, divide
-from tertium.core.segment import Preference, Segment
+from tertium.core.segment import Preference
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet, sample_comparisons
@@ -20,9 +19,9 @@ from tertium.data.train_test_overlap import drop_overlap, find_shared_segments
 from tertium.metrics.pairwise.neural_ranker import Pairwise
 from tertium.metrics.pairwise.ranker_options import PairwiseOptions
 from tertium.metrics.pairwise.ranker_training import DEV_SAMPLE_SEED, train_rankers
-from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, inputs_of
+from tertium.metrics.pairwise.ranking_network import inputs_of
 
-Decision = Literal["both orders", "one order", "win rate", "against reference"]
+Decision = Literal["both orders", "one order"]
 
 SEEDS = (0, 1, 2, 3, 4)
 DEV_SIZE = 5000
@@ -106,9 +105,7 @@ class SeededRankings(Comparisons):
     """The mean of a pairwise statistic over rankers with different seeds.
 
     `decision` is how a network decides: by the mean of both orders of a pair, or by one order as in
-    the paper. The other two turn decisions into scores, which are then compared: the mean
-    probability to be better than the other compared translations of the segment, or the
-    probability to be better than the reference.
+    the paper.
     """
 
     decision: Decision = "both orders"
@@ -119,43 +116,18 @@ class SeededRankings(Comparisons):
         index = np.full(len(rankings.segments), -1)
         index[used] = np.arange(len(used))
         segments = [rankings.segments[n] for n in used]
-        if self.decision == "against reference":
-            segments += [Segment(s.references[0], s.source, s.references) for s in segments]
-        rows, items = model[0].inputs(segments), rankings.item_indices[used]
+        rows = model[0].inputs(segments)
         left, right = index[rankings.left], index[rankings.right]
         agreements = []
         for ranker in model:
-            scores = self._compare(ranker.trained.network, rows, left, right, items)
-            agreements.append(self.compare(rankings.verdicts, *scores))
+            network = ranker.trained.network
+            if self.decision == "one order":
+                probabilities = network.probabilities(inputs_of(rows, left, right))
+            else:
+                probabilities = network.prefer(rows, left, right)
+            scores = probabilities.astype(np.float64)
+            agreements.append(self.compare(rankings.verdicts, scores, 1 - scores))
         values = self.scale * np.array([float(agreement) for agreement in agreements])
         return average_over_seeds(
             values, int(agreements[0].used), excluded_counts=dict(rankings.excluded_counts)
         )
-
-    def _compare(
-        self, network: PairwiseNetwork, rows: Rows, left: IntArray, right: IntArray, items: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return a score of the left and of the right side of each pair, (pairs,) each."""
-        if self.decision == "one order":
-            probabilities = network.probabilities(inputs_of(rows, left, right)).astype(np.float64)
-            return probabilities, 1 - probabilities
-        if self.decision == "both orders":
-            probabilities = network.prefer(rows, left, right).astype(np.float64)
-            return probabilities, 1 - probabilities
-        if self.decision == "against reference":
-            places = np.arange(len(items))
-            scores = network.prefer(rows, places, places + len(items)).astype(np.float64)
-        else:
-            scores = _win_rates(network, rows, items)
-        return scores[left], scores[right]
-
-
-def _win_rates(network: PairwiseNetwork, rows: Rows, items: IntArray) -> FloatArray:
-    """Return the mean win probability of each row over the other rows of its item, (n,)."""
-    order = np.argsort(items, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(items[order])) + 1)
-    pairs = [np.stack(np.nonzero(~np.eye(len(group), dtype=bool))) for group in groups]
-    joined = [group[places] for group, places in zip(groups, pairs, strict=True)]
-    first, second = np.concatenate(joined, axis=1)
-    wins = network.prefer(rows, first, second).astype(np.float64)
-    return divide(np.bincount(first, wins, len(items)), np.bincount(first, minlength=len(items)))

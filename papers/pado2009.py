@@ -124,23 +124,6 @@ class TrainingShareCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureWeights:
-    """Sum of the standardized weights of a feature in both directions; a column is a feature.
-
-    The paper reports the signs of these sums.
-    """
-
-    columns: tuple[str, ...]
-    data: str = "weights of a model trained on da/wmt15 and da/wmt16"
-    statistic: str = "sum of the weights of standardized features, forward and backward"
-
-    def measure(self, datasets: DatasetFolder, model: Regression, column: str) -> Figure:
-        weights = model.fitted.linear.coefficients
-        parts = [weights[f"{side}.{column}"] for side in ("forward", "backward")]
-        return Figure(value=float(np.sum(parts)), count=len(weights))
-
-
-@dataclass(frozen=True, kw_only=True)
 class SpearmanGain:
     """Difference of Spearman's rho between two regressions.
 

@@ -10,11 +10,8 @@ import numpy as np
 from papers.experiments import Comparisons
 from papers.table import Figure
 from papers.tie_aware import tie_aware_spearman
-from tertium.core.arrays import BoolArray, divide
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import win_ratio
-from tertium.meta.pairwise import consistency
 from tertium.metrics.regression.linear_metric import Regression
 
 RANDOM_DRAWS = 200
@@ -73,51 +70,6 @@ class TieAwareMetricsTask:
         human_scores = np.array([human[system] for system in systems])
         agreement = tie_aware_spearman(human_scores, values, tie_rate=self.tie_rate)
         return Figure(value=100 * float(agreement), count=len(systems), signature=scores.signature)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopAndBottom:
-    """Consistency on comparisons with the best or the worst hypothesis of each reference.
-
-    The best hypothesis has the largest share of comparisons that it does not lose. Language pairs
-    are pooled.
-    """
-
-    pairs: tuple[str, ...]
-    set: str = "rankings/wmt08"
-    columns: tuple[str, ...] = ("top", "bottom")
-    statistic: str = "share of human comparisons reproduced, including ties, in percent"
-
-    @property
-    def data(self) -> str:
-        return f"{self.set}, {len(self.pairs)} language pairs pooled"
-
-    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
-        agreeing, count = 0.0, 0
-        for lp in self.pairs:
-            rankings = datasets.rankings(self.set, lp)
-            rows = _includes_extreme(rankings, column)
-            values = model.score(rankings.segments).oriented_segments
-            left, right = values[rankings.left[rows]], values[rankings.right[rows]]
-            agreeing += float(consistency(rankings.verdicts[rows], left, right)) * int(rows.sum())
-            count += int(rows.sum())
-        return Figure(value=100 * agreeing / count, count=count)
-
-
-def _includes_extreme(rankings: RankingSet, column: str) -> BoolArray:
-    """Return a mask of the comparisons with the best (top) or worst (bottom) of a segment."""
-    size = len(rankings.segments)
-    wins = np.bincount(rankings.left, rankings.verdicts >= 0.5, size)
-    wins += np.bincount(rankings.right, rankings.verdicts <= 0.5, size)
-    counts = np.bincount(rankings.left, minlength=size)
-    counts = counts + np.bincount(rankings.right, minlength=size)
-    share = divide(wins, counts.astype(np.float64)) * (1 if column == "top" else -1)
-    share = np.where(counts > 0, share, -np.inf)
-    largest = np.full(len(rankings.items), -np.inf)
-    np.maximum.at(largest, rankings.item_indices, share)
-    is_extreme = (share == largest[rankings.item_indices]) & (counts > 0)
-    mask: BoolArray = is_extreme[rankings.left] | is_extreme[rankings.right]
-    return mask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from papers.overview import BundledRanker
 from papers.pado2009 import (
     METEORR2007,
     METEORR2008,
-    FeatureWeights,
     SpearmanGain,
     TrainingShareCurve,
     bundled_model,
@@ -29,24 +28,20 @@ from papers.pado2009 import (
     train_on_shares,
     train_round_robin,
 )
-from papers.pado2009_entailment import EntailmentAndTranslation, FeatureRanks, train_on_sick
-from papers.pado2009_experiments import (
-    RandomOrder,
-    TieAwareMetricsTask,
-    TieAwareSystems,
-    TopAndBottom,
+from papers.pado2009_experiments import RandomOrder, TieAwareMetricsTask, TieAwareSystems
+from papers.printed_examples import (
+    ExamplePercentiles,
+    ExampleRanks,
+    ExampleScores,
+    ExampleScoreShares,
+    load_examples,
 )
-from papers.pado2009_preferences import PreferenceTraining
-from papers.printed_examples import ExamplePercentiles, ExampleRanks, ExampleScores, load_examples
 from papers.shimanaka2018 import ErrorAnalysis
-from papers.song2021 import AverageOverPairs, ByLength, ExampleScoreShares, LayerCurve, TwoLayers
 from papers.table import Departure, PaperTable, Row
 from papers.trained_metrics import (
     AssessmentHead,
-    ComparisonHead,
     Head,
     LearningCurve,
-    SeededComparisons,
     SeededSegments,
     SeededSystems,
     SentenceRegression,
@@ -62,16 +57,13 @@ from tertium.metrics.regression.linear_metric import RegressionOptions
 
 FOLDER = Path(__file__).parent / "tables"
 EXPERIMENTS = (
-    Archived, AverageOverPairs, ByLength, Comparisons, EntailmentAndTranslation, ErrorAnalysis,
-    ExamplePercentiles, ExampleRanks, ExampleScores, ExampleScoreShares, FeatureRanks,
-    FeatureWeights, LayerCurve, LearningCurve, RandomOrder, SeededComparisons, SeededRankings,
-    SeededSegments, SeededSystems, Segments, SpearmanGain, Systems, TieAwareMetricsTask,
-    TieAwareSystems, TopAndBottom, TrainingShareCurve, TwoLayers,
+    Archived, Comparisons, ErrorAnalysis, ExamplePercentiles, ExampleRanks, ExampleScores,
+    ExampleScoreShares, LearningCurve, RandomOrder, SeededRankings, SeededSegments, SeededSystems,
+    Segments, SpearmanGain, Systems, TieAwareMetricsTask, TieAwareSystems, TrainingShareCurve,
 )  # fmt: skip
 MODELS = (
-    AssessmentHead, BundledRanker, ComparisonHead, Head, PreferenceTraining, RankerRecipe,
-    SentenceRegression, bundled_model, first_seed_only, model_pair, no_model, train_on_shares,
-    train_on_sick, train_round_robin, untrained_head,
+    AssessmentHead, BundledRanker, Head, RankerRecipe, SentenceRegression, bundled_model,
+    first_seed_only, model_pair, no_model, train_on_shares, train_round_robin, untrained_head,
 )  # fmt: skip
 OPTIONS = (
     HeadOptions, PairwiseOptions, RegressionOptions, METEORR2007, METEORR2008, consistency,

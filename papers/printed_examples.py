@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,19 @@ class ExampleScores:
     def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
         scores = model.score([self.segment(column)])
         return Figure(value=float(scores.segments[0]), count=1, signature=scores.signature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleScoreShares(ExampleScores):
+    """The score of each example, divided by the score of equal texts."""
+
+    statistic: str = "score, divided by the score of equal texts"
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        text = self.segment(column).references[0]
+        maximum = float(model.score([Segment(text, text, (text,))]).segments[0])
+        figure = super().measure(datasets, model, column)
+        return replace(figure, value=figure.value / maximum)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ import numpy as np
 
 from papers.experiments import (
     ColumnScores,
-    Comparisons,
     Correlation,
     Pairs,
     Segments,
@@ -38,7 +37,6 @@ from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.head_options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.training_data import TrainingSets, remove_leaks
-from tertium.models.training_options import PairLoss
 
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
@@ -75,21 +73,6 @@ class Head:
 
     def training_options(self, seed: int) -> HeadOptions:
         return replace(self.options, seed=seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonHead(Head):
-    """Trains a head on comparisons with `loss`, and then on da/wmt16 if `use_scores`."""
-
-    preferences: bool = True
-    loss: PairLoss = "hinge"
-    use_scores: bool = True
-
-    def read_scores(self, datasets: DatasetFolder) -> list[JudgmentSet]:
-        return super().read_scores(datasets) if self.use_scores else []
-
-    def training_options(self, seed: int) -> HeadOptions:
-        return replace(self.options, seed=seed, loss=self.loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,16 +199,6 @@ class SeededSegments(Seeded, Segments):
 @dataclass(frozen=True, kw_only=True)
 class SeededSystems(Seeded, Systems):
     """The mean of a system-level statistic over seeds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeededComparisons(Comparisons):
-    """The mean over seeds of the agreement with human comparisons."""
-
-    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
-        figures = [super(SeededComparisons, self).measure(datasets, m, column) for m in model]
-        values = np.array([figure.value for figure in figures])
-        return average_over_seeds(values, figures[0].count, figures[0].signature)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ number, belongs to another string, means the opposite, or copies the source.
 from __future__ import annotations
 
 import gzip
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,57 +31,7 @@ KIND_SHARES = (0.3, 0.35, 0.2, 0.1, 0.05)
 PLACEHOLDERS = ("{count}", "%s", "{name}", "%d", "{0}", "<b>{user}</b>", "{{value}}", "${size}")
 LINES_PER_LANGUAGE = 700
 COSTS = {"punctuation": 0.3, "spelling": 0.6, "gender": 0.6}  # of a perturbation; candidates cost 1
-# Opposite commands: pairs of (left, right) in each language, in the same order.
-COMMANDS = {
-    "en": "Enable|Disable; Show|Hide; Open|Close; Add|Remove; Lock|Unlock; Start|Stop; Allow|Deny; "
-    "Accept|Reject; Import|Export; Upload|Download; Log in|Log out; Expand|Collapse; "
-    "Next|Previous; "
-    "Yes|No; On|Off; Left|Right; Increase|Decrease; Connect|Disconnect; First|Last; Send|Receive",
-    "de": "Aktivieren|Deaktivieren; Anzeigen|Ausblenden; Öffnen|Schließen; Hinzufügen|Entfernen; "
-    "Sperren|Entsperren; Starten|Stoppen; Erlauben|Verweigern; Annehmen|Ablehnen; "
-    "Importieren|Exportieren; Hochladen|Herunterladen; Anmelden|Abmelden; Aufklappen|Zuklappen; "
-    "Weiter|Zurück; Ja|Nein; An|Aus; Links|Rechts; Erhöhen|Verringern; Verbinden|Trennen; "
-    "Erste|Letzte; Senden|Empfangen",
-    "fr": "Activer|Désactiver; Afficher|Masquer; Ouvrir|Fermer; Ajouter|Supprimer; "
-    "Verrouiller|Déverrouiller; Démarrer|Arrêter; Autoriser|Refuser; Accepter|Rejeter; "
-    "Importer|Exporter; Téléverser|Télécharger; Se connecter|Se déconnecter; Développer|Réduire; "
-    "Suivant|Précédent; Oui|Non; Activé|Désactivé; Gauche|Droite; Augmenter|Diminuer; "
-    "Connecter|Déconnecter; Premier|Dernier; Envoyer|Recevoir",
-    "es": "Activar|Desactivar; Mostrar|Ocultar; Abrir|Cerrar; Añadir|Eliminar; "
-    "Bloquear|Desbloquear; Iniciar|Detener; Permitir|Denegar; Aceptar|Rechazar; "
-    "Importar|Exportar; Subir|Descargar; Iniciar sesión|Cerrar sesión; Expandir|Contraer; "
-    "Siguiente|Anterior; Sí|No; Encendido|Apagado; Izquierda|Derecha; Aumentar|Reducir; "
-    "Conectar|Desconectar; Primero|Último; Enviar|Recibir",
-    "it": "Attiva|Disattiva; Mostra|Nascondi; Apri|Chiudi; Aggiungi|Rimuovi; Blocca|Sblocca; "
-    "Avvia|Ferma; Consenti|Nega; Accetta|Rifiuta; Importa|Esporta; Carica|Scarica; Accedi|Esci; "
-    "Espandi|Comprimi; Avanti|Indietro; Sì|No; Acceso|Spento; Sinistra|Destra; "
-    "Aumenta|Diminuisci; Connetti|Disconnetti; Primo|Ultimo; Invia|Ricevi",
-    "pt": "Ativar|Desativar; Mostrar|Ocultar; Abrir|Fechar; Adicionar|Remover; "
-    "Bloquear|Desbloquear; Iniciar|Parar; Permitir|Negar; Aceitar|Rejeitar; Importar|Exportar; "
-    "Enviar arquivo|Baixar arquivo; Entrar|Sair; Expandir|Recolher; Próximo|Anterior; Sim|Não; "
-    "Ligado|Desligado; Esquerda|Direita; Aumentar|Diminuir; Conectar|Desconectar; "
-    "Primeiro|Último; Enviar|Receber",
-    "ru": "Включить|Отключить; Показать|Скрыть; Открыть|Закрыть; Добавить|Удалить; "
-    "Заблокировать|Разблокировать; Запустить|Остановить; Разрешить|Запретить; "
-    "Принять|Отклонить; Импортировать|Экспортировать; Загрузить|Скачать; Войти|Выйти; "
-    "Развернуть|Свернуть; Далее|Назад; Да|Нет; Вкл.|Выкл.; Влево|Вправо; Увеличить|Уменьшить; "
-    "Подключить|Отключить; Первый|Последний; Отправить|Получить",
-    "cs": "Povolit|Zakázat; Zobrazit|Skrýt; Otevřít|Zavřít; Přidat|Odebrat; Zamknout|Odemknout; "
-    "Spustit|Zastavit; Dovolit|Odepřít; Přijmout|Odmítnout; Importovat|Exportovat; "
-    "Nahrát|Stáhnout; Přihlásit se|Odhlásit se; Rozbalit|Sbalit; Další|Předchozí; Ano|Ne; "
-    "Zapnuto|Vypnuto; Vlevo|Vpravo; Zvýšit|Snížit; Připojit|Odpojit; První|Poslední; "
-    "Odeslat|Přijmout",
-    "zh": "启用|禁用; 显示|隐藏; 打开|关闭; 添加|删除; 锁定|解锁; 开始|停止; 允许|拒绝; "
-    "接受|拒绝; "
-    "导入|导出; 上传|下载; 登录|退出; 展开|折叠; 下一个|上一个; 是|否; 开|关; 左|右; 增加|减少; "
-    "连接|断开连接; 第一个|最后一个; 发送|接收",
-    "ja": "有効にする|無効にする; 表示|非表示; 開く|閉じる; 追加|削除; ロック|ロック解除; "
-    "開始|停止; "
-    "許可|拒否; 承認|却下; インポート|エクスポート; アップロード|ダウンロード; "
-    "ログイン|ログアウト; "
-    "展開|折りたたむ; 次へ|前へ; はい|いいえ; オン|オフ; 左|右; 増やす|減らす; 接続|切断; "
-    "最初|最後; 送信|受信",
-}
+COMMANDS = Path(__file__).with_name("commands.toml")
 
 
 class TextPair(NamedTuple):
@@ -145,10 +96,7 @@ def short_string_pairs(path: Path, per_language: int, seed: int = 1) -> Iterator
 
 def command_pairs() -> Iterator[TextPair]:
     """Yield commands with their opposites, between all languages."""
-    table = {
-        language: [tuple(pair.split("|")) for pair in text.split("; ")]
-        for language, text in COMMANDS.items()
-    }
+    table = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
     for source_language, sources in table.items():
         for language, targets in table.items():
             if source_language == language:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
-from papers.trained_metrics import SeededComparisons, SeededSegments, SeededSystems
+from papers.trained_metrics import SeededSegments, SeededSystems
 from tests.papers.length_metric import Length
 
 from tertium.core.arrays import FloatArray
@@ -98,13 +98,6 @@ def test_seeds_are_averaged_and_the_first_gives_the_scores(datasets: DatasetFold
     segments = SeededSegments(set="da/mine", columns=("cs-en",))
     human, first, *_ = segments.read_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([1, 3, 2, 4], [1, 2, 3, 4])
-
-
-def test_comparisons_are_averaged_over_seeds(datasets: DatasetFolder) -> None:
-    experiment = SeededComparisons(set="rankings/mine", columns=("cs-en",))
-    figure = experiment.measure(datasets, [Length(), Length(), Shortness()], "cs-en")
-    assert figure.value == pytest.approx(100 / 3 / 3)
-    assert (figure.seeds, figure.count) == (3, 3)
 
 
 def test_systems_are_scored_on_a_sample_of_segments(datasets: DatasetFolder) -> None:

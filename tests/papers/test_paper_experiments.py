@@ -13,14 +13,7 @@ import pytest
 from papers.guzman2015_rankers import Decision, SeededRankings
 from papers.ledger import Ledger
 from papers.pado2009 import EarlyMETEOR
-from papers.pado2009_entailment import (
-    EntailmentAndTranslation,
-    FeatureRanks,
-    best_threshold,
-    read_sick,
-)
-from papers.pado2009_experiments import RandomOrder, TieAwareSystems, TopAndBottom
-from papers.pado2009_preferences import PreferenceTraining
+from papers.pado2009_experiments import RandomOrder, TieAwareSystems
 from papers.printed_examples import Example, ExamplePercentiles, ExampleRanks, ExampleScores
 from papers.significance import find_best_rows, mark_best_rows
 from papers.table import Figure, PaperTable, Row, measure
@@ -31,13 +24,11 @@ from tests.papers.length_metric import Length
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError
-from tertium.core.segment import Judgment, Segment
+from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.pairwise import consistency
 from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, Weights
-from tertium.metrics.regression.linear_metric import RegressionOptions
-from tertium.metrics.regression.regression_metrics import RTER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +75,6 @@ def test_rank_of_an_example_among_compared_translations(datasets: DatasetFolder)
     figures = [ranks.measure(datasets, Length(), column) for column in ranks.columns]
     assert [figure.value for figure in figures] == [1.0, 3.0]
     assert [figure.count for figure in figures] == [3, 3]
-
-
-def test_top_and_bottom_use_comparisons_with_the_best_and_the_worst(
-    datasets: DatasetFolder,
-) -> None:
-    """A is best: both its comparisons agree with the lengths. C is worst: B over C does not."""
-    experiment = TopAndBottom(pairs=("cs-en",), set="rankings/mine")
-    top, bottom = (experiment.measure(datasets, Length(), c) for c in ("top", "bottom"))
-    assert (top.value, top.count) == (100.0, 2)
-    assert (bottom.value, bottom.count) == (50.0, 2)
 
 
 def test_tie_aware_and_plain_system_scores(datasets: DatasetFolder) -> None:
@@ -169,26 +150,6 @@ def test_best_rows_include_trained_rows(tmp_path: Path) -> None:
     assert any("the first was tested" in note for note in make_table(result).notes)
 
 
-def test_preferences_are_learned_from_feature_differences(tmp_path: Path, monkeypatch: Any) -> None:
-    """The translation with more words of the reference wins, in two language pairs."""
-    folder = tmp_path / "rankings" / "wmt11"
-    folder.mkdir(parents=True)
-    words = "one two three four five six seven eight".split()
-    outputs = {f"S{n}": " ".join(words[: n + 2] + ["no"] * (6 - n)) for n in range(6)}
-    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
-    for lp in ("cs-en", "de-en"):
-        texts = {"segment": "1", "source": "s", "reference": " ".join(words), "outputs": outputs}
-        (folder / f"{lp}.texts.jsonl").write_text(json.dumps(texts) + "\n")
-        comparisons = [f"1\tj\tS{a}\tS{b}\t{'a' if a > b else 'b'}" for a, b in pairs]
-        header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
-        (folder / f"{lp}.judgements.tsv").write_text("\n".join([header, *comparisons]) + "\n")
-    monkeypatch.setattr("papers.pado2009_preferences.COMPARISONS", 40)
-    model = PreferenceTraining("bleu-r")(DatasetFolder(tmp_path), "cs-en")
-    segments = [Segment(text, None, (" ".join(words),)) for text in outputs.values()]
-    assert (model.prefer(segments[1:], segments[:-1]) > 0.5).all()
-    assert model.prefer(segments[:1], segments[:1])[0] == 0.5
-
-
 class LengthRanker:
     """Prefers long texts: f = sig(length of t1 - half the length of t2 + 1), by hand.
 
@@ -216,8 +177,6 @@ class LengthRanker:
     [
         ("both orders", 100 / 3),  # A over B and A over C are right, B over C is not
         ("one order", 100.0),  # the first of each pair always wins: 2 - 3/2 + 1 > 0
-        ("win rate", 100 / 3),
-        ("against reference", 100 / 3),
     ],
 )
 def test_decisions_of_a_network(
@@ -229,36 +188,6 @@ def test_decisions_of_a_network(
     figure = experiment.measure(datasets, rankers, "cs-en")
     assert figure.value == pytest.approx(expected)
     assert (figure.count, figure.seeds) == (3, 2)
-
-
-def test_entailment_is_decided_by_a_threshold_of_the_training_part(tmp_path: Path) -> None:
-    """One training pair in three is entailment, and the shorter sentence follows."""
-    folder = tmp_path / "sts"
-    folder.mkdir()
-    long, short = "A man plays the old guitar.", "A man plays."
-    pairs = [(long, short, "ENTAILMENT"), (short, long, "NEUTRAL"), (long, "A cat.", "NEUTRAL")]
-    for part, count in (("train", 6), ("dev", 4), ("test", 1)):
-        rows = [{"a": a, "b": b, "score": 1.0, "label": k} for a, b, k in pairs * count]
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / f"sick.{part}.jsonl").write_text(text)
-    datasets = DatasetFolder(tmp_path)
-    data = read_sick(datasets, "train")
-    assert data[0] == Judgment(Segment(short, None, (long,)), 1.0)
-    assert [judgment.score for judgment in data[:3]] == [1.0, 0.0, 0.0]
-    model = RTER.train(data, options=RegressionOptions(prior=False, strengths=(0.01,)))
-    experiment = EntailmentAndTranslation(lps=())
-    figures = [experiment.measure(datasets, model, column) for column in experiment.columns[:2]]
-    assert [figure.value for figure in figures] == pytest.approx([1.0, 2 / 3])
-    assert [figure.count for figure in figures] == [3, 3]
-    ranks = FeatureRanks(columns=("alignment.score",)).measure(datasets, model, "alignment.score")
-    assert 1 <= ranks.value <= ranks.count == 106
-
-
-def test_threshold_with_the_highest_accuracy() -> None:
-    values = np.array([0.1, 0.4, 0.3, 0.9])
-    assert best_threshold(values, np.array([False, True, False, True])) == pytest.approx(0.35)
-    assert best_threshold(values, np.zeros(4, dtype=bool)) > 0.9
-    assert best_threshold(values, np.ones(4, dtype=bool)) < 0.1
 
 
 def test_early_meteor_counts_all_matches_and_words_fully() -> None:

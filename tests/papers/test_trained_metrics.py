@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from papers.trained_metrics import ASSESSMENTS, AssessmentHead, ComparisonHead, Head, model_folder
+from papers.trained_metrics import ASSESSMENTS, AssessmentHead
 
 from tertium.data.dataset_folder import DatasetFolder
 
@@ -32,13 +32,3 @@ def test_direct_assessments_by_number_of_raters(
         (f"modern/train/da/{name}", "ru-en") for name in ASSESSMENTS
     ]
     assert [[j.segment.hypothesis for j in one.judgments] for one in sets] == [texts] * 3
-
-
-def test_a_head_of_comparisons_uses_its_loss_and_may_leave_out_scores(tmp_path: Path) -> None:
-    hinge = ComparisonHead(metric="esim", use_scores=False)
-    logistic = ComparisonHead(metric="esim", loss="logistic", use_scores=False)
-    assert hinge.preferences
-    assert (hinge.training_options(3).loss, hinge.training_options(3).seed) == ("hinge", 3)
-    assert logistic.training_options(1) == Head(metric="esim").training_options(1)
-    assert hinge.read_scores(DatasetFolder(tmp_path)) == []
-    assert len({model_folder(head) for head in (hinge, logistic, Head(metric="esim"))}) == 3
