@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tertium.cli.argument_parser import OneLineErrorParser
 from tertium.cli.progress import progress_bars
@@ -16,14 +16,13 @@ from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
-from tertium.data.record_files import to_json
 from tertium.output.render import render_contents
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger
     from papers.table import PaperTable
 
-FORMATS = ("text", "json", "tsv", "md", "latex")
+FORMATS = ("text", "md")
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
@@ -120,22 +119,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_tables(args: argparse.Namespace) -> int:
     from papers.table import measure
-    from papers.table_rendering import make_record, make_table
+    from papers.table_rendering import make_table
 
     tables, datasets = _select_tables(args), DatasetFolder.open(args.data)
-    if args.format == "tsv" and len(tables) > 1:
-        numbers = ", ".join(table.number for table in tables)
-        raise UsageError(f"-f tsv prints one table: choose it with --table ({numbers})")
     with progress_bars(args.quiet):
-        results = []
         for table in tables:
-            results.append(result := measure(table, datasets))
-            if args.format != "json":
-                if table is not tables[0] and args.format != "latex":
-                    print()
-                print(render_contents([make_table(result)], args.format), end="")
-    if args.format == "json":
-        _print_records([make_record(result) for result in results])
+            print(render_contents([make_table(measure(table, datasets))], args.format))
     return 0
 
 
@@ -205,30 +194,16 @@ def _select_tables(args: argparse.Namespace) -> list[PaperTable]:
     return [table for table in filtered if table.rows]
 
 
-def _print_records(records: Sequence[Any]) -> None:
-    print(to_json(records[0] if len(records) == 1 else records), end="")
-
-
 def _list(args: argparse.Namespace) -> int:
     from papers import PAPERS
 
     tables = _select_tables(args)
-    records = [
-        {
-            "paper": table.paper,
-            "table": table.number,
-            "title": table.title,
-            "data": table.experiment.data,
-            "measured": [row.label for row in table.rows if row.model is not None],
-        }
-        for table in tables
-    ]
-    if args.format == "json":
-        _print_records(records)
-        return 0
-    rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
+    rows = []
+    for table in tables:
+        measured = ", ".join(row.label for row in table.rows if row.model is not None)
+        rows.append([table.paper, table.number, table.title, table.experiment.data, measured])
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
-    table = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
-    print(render_contents([table], args.format), end="")
+    listing = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
+    print(render_contents([listing], args.format), end="")
     return 0

@@ -1,10 +1,9 @@
-"""Turn a measured table into a printable table and into a JSON record."""
+"""Turn a measured table into a printable table."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
 
 from papers.number_cells import number_cell
 from papers.provenance import code_version
@@ -119,41 +118,6 @@ def _seed_notes(result: TableResult) -> list[str]:
         f"means of {seeds} seeds, with standard deviations: {'; '.join(texts)}"
         for seeds, texts in rows.items()
     ]
-
-
-def make_record(result: TableResult) -> dict[str, Any]:
-    """Return everything with unrounded numbers, ready for JSON."""
-    table = result.table
-    columns = table.experiment.columns
-    return {
-        "paper": table.paper,
-        "table": table.number,
-        "title": table.title,
-        "data": table.experiment.data,
-        "statistic": table.experiment.statistic,
-        "note": table.note,
-        "departures": {departure.title: departure.description for departure in table.departures},
-        "code": code_version(),
-        "rows": [
-            {
-                "label": row.label,
-                "statistic": table.experiment_of(row.row).statistic,
-                "published": dict(zip(columns, row.row.published, strict=False)),
-                "published_average": row.published_average,
-                "published_average_is_printed": row.is_average_printed,
-                "measured": dict(zip(columns, row.measured_values, strict=False)),
-                "measured_average": row.average,
-                "judged": dict(zip(columns, (f.count for f in row.figures), strict=False)),
-                "seeds": [figure.seeds for figure in row.figures],
-                "deviation": [figure.deviation for figure in row.figures],
-                "left_out": [dict(figure.excluded_counts) for figure in row.figures],
-                "signatures": list(row.signatures),
-                "unavailable": row.unavailable,
-                "note": row.row.note,
-            }
-            for row in result.rows
-        ],
-    }
 
 
 def _compared_cells(row: RowResult, result: TableResult, has_average: bool) -> list[Cell]:

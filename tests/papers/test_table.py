@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from papers.experiments import average_over_seeds
 from papers.table import Departure, Figure, PaperTable, Row, measure
-from papers.table_rendering import make_record, make_table, table_notes
+from papers.table_rendering import make_table, table_notes
 
 from tertium.core.errors import DataError, LengthError, MissingResourceError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
@@ -77,18 +76,17 @@ def test_an_average_that_is_not_printed_is_marked(datasets: DatasetFolder) -> No
     assert any(note.startswith("†: ") for note in table.notes)
     notes = table_notes(measure(make_paper_table(printed), datasets))
     assert not any(note.startswith("†") for note in notes)
-    values = [row["published_average"] for row in make_record(result)["rows"]]
+    values = [row.published_average for row in result.rows]
     assert values == [4.8, 4.75, 4.8]
 
 
-def test_departures_are_in_the_notes_and_in_the_record(datasets: DatasetFolder) -> None:
+def test_departures_are_in_the_notes(datasets: DatasetFolder) -> None:
     departure = Departure(key="k", title="a title", description="The paper does x; we do y.")
     table = replace(make_paper_table(Row("x", model=three)), departures=(departure,))
     result = measure(table, datasets)
     assert "departure from the paper: a title: The paper does x; we do y." in render_table(
         make_table(result), "md"
     )
-    assert make_record(result)["departures"] == {"a title": "The paper does x; we do y."}
 
 
 def test_a_row_without_model_is_quoted(datasets: DatasetFolder) -> None:
@@ -151,14 +149,6 @@ def test_a_table_has_figures_and_their_provenance(datasets: DatasetFolder, style
             "no score: 2",
         ):
             assert note in text
-
-
-def test_a_record_has_unrounded_numbers(datasets: DatasetFolder) -> None:
-    result = measure(make_paper_table(Row("x", (2.5, 7.0), model=three)), datasets)
-    record = json.loads(json.dumps(make_record(result)))
-    assert record["rows"][0]["measured"] == {"one": 3.0, "two": 6.0}
-    assert record["rows"][0]["judged"] == {"one": 10, "two": 10}
-    assert record["code"].startswith("tertium ")
 
 
 @dataclass(frozen=True)
