@@ -105,14 +105,14 @@ def unique_references(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
 def read_corpus(data: Path, encoder_name: str, *, device: str) -> Corpus:
     """Read the training data, without references of the held-out tenth and of the test sets."""
     collection = DatasetFolder.open(data)
-    judged = [
+    judgment_sets = [
         dataset
         for name in ("da/wmt15", "da/wmt16")
         for dataset in english_judgments(collection, name)
     ]
     test17 = english_judgments(collection, "da/wmt17")
     test12 = english_rankings(collection, "rankings/wmt12")
-    train, dev = split_tenth(judged)
+    train, dev = split_tenth(judgment_sets)
     held_out = [unique_references([*dev, *test17, *test12])]
     train = [drop_overlap(dataset, held_out) for dataset in train]
     rankings = [
