@@ -29,7 +29,6 @@ from tertium.metrics.regression.entailment.feature_extraction import (
 from tertium.metrics.regression.metric_features import (
     EmbeddingFeatures,
     MetricColumns,
-    greedy_match_scores,
 )
 from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
 from tertium.text.ter_edits import Costs
@@ -186,15 +185,6 @@ def test_embedding_columns_of_a_toy() -> None:
     )
     np.testing.assert_allclose(rows[0], 1.0, atol=1e-6)
     assert (rows[1, :3] == 0).all()
-    recall, precision, f1 = greedy_match_scores(
-        np.eye(3, dtype=np.float32)[:1], np.eye(3, dtype=np.float32)[:2]
-    )
-    assert (recall, precision) == (0.5, 1.0)
-    assert f1 == pytest.approx(2 / 3)
-    recall, precision, f1 = greedy_match_scores(
-        np.array([[1, 0]], dtype=np.float32), np.array([[-1, 0], [3, 4]], dtype=np.float32)
-    )
-    assert (recall, precision, f1) == (pytest.approx(-0.2), pytest.approx(0.6), 0.0)
 
 
 def test_pieces_are_found_in_their_text() -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pytest
 
 from tertium.core.arrays import round_to_grid
-from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.resampling import make_folds
 from tertium.core.segment import Judgment, Segment
 from tertium.metrics.regression.kernel_regression import (
-    Grid,
-    Hyperparameters,
-    SVRSolution,
-    fit_svr,
+    make_machine,
     predict,
     rbf_kernel,
     search_grid,
@@ -24,6 +20,8 @@ from tertium.metrics.regression.kernel_regression import (
     squared_lengths,
 )
 from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
+
+GRID = {"c": (1.0,), "epsilon": (0.1,), "gamma": (0.1, 1.0)}
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +44,13 @@ def test_search_equals_grid_search_cv(data: tuple[np.ndarray, np.ndarray]) -> No
     from sklearn.model_selection import GridSearchCV
 
     x, y = data
-    grid = Grid(c=(0.1, 1.0, 10.0), epsilon=(0.01, 0.1), gamma=(0.01, 0.1, 1.0))
+    grid = {"c": (0.1, 1.0, 10.0), "epsilon": (0.01, 0.1), "gamma": (0.01, 0.1, 1.0)}
     groups = np.arange(60) // 3
-    results = search_grid(squared_distances(x, x), y, groups=groups, grid=grid, folds=5)
+    results = search_grid(squared_distances(x, x), y, groups, grid, 5)
     folds = make_folds(groups, 5)
     peer = GridSearchCV(
         svm.SVR(kernel="rbf"),
-        {"C": list(grid.c), "epsilon": list(grid.epsilon), "gamma": list(grid.gamma)},
+        {"C": grid["c"], "epsilon": grid["epsilon"], "gamma": grid["gamma"]},
         cv=[(np.setdiff1d(np.arange(60), held_out), held_out) for held_out in folds],
     ).fit(x, y)
     expected = {
@@ -63,56 +61,33 @@ def test_search_equals_grid_search_cv(data: tuple[np.ndarray, np.ndarray]) -> No
     }
     assert len(results) == len(expected) == 18
     for setting, value in results:
-        key = (setting.c, setting.epsilon, setting.gamma)
+        key = (setting["c"], setting["epsilon"], setting["gamma"])
         assert value == pytest.approx(expected[key], abs=3e-4)  # libsvm stops within 1e-3
     best = results[0][0]
-    assert peer.best_params_ == {"C": best.c, "epsilon": best.epsilon, "gamma": best.gamma}
+    assert peer.best_params_ == {
+        "C": best["c"],
+        "epsilon": best["epsilon"],
+        "gamma": best["gamma"],
+    }
 
 
 def test_predictions_equal_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
     from sklearn import svm
 
     x, y = data
-    setting = Hyperparameters(c=1.0, epsilon=0.1, gamma=0.3)
-    solution = fit_svr(rbf_kernel(squared_distances(x[:40], x[:40]), 0.3), y[:40], setting)
-    vectors = round_to_grid(x[:40][solution.rows])
-    learned = solution.coefficients, solution.intercept, 0.3
+    machine = make_machine(40, C=1.0, epsilon=0.1)
+    machine.fit(rbf_kernel(squared_distances(x[:40], x[:40]), 0.3), y[:40])
+    vectors = round_to_grid(x[:40][machine.support_])
+    learned = machine.dual_coef_[0], float(machine.intercept_[0]), 0.3
     predicted = predict(x[40:], vectors, squared_lengths(vectors), *learned)
     peer = svm.SVR(kernel="rbf", C=1.0, epsilon=0.1, gamma=0.3).fit(x[:40], y[:40])
     np.testing.assert_allclose(predicted, peer.predict(x[40:]), atol=1e-6)
-    assert len(solution.rows) < 40  # only support vectors
-
-
-def test_number_of_threads_does_not_change_results(data: tuple[np.ndarray, np.ndarray]) -> None:
-    x, y = data
-    grid, distances = Grid(c=(1.0,), gamma=(0.1, 1.0)), squared_distances(x, x)
-    one, three = (search_grid(distances, y, grid=grid, threads=n) for n in (1, 3))
-    assert one == three
-
-
-def test_search_stops_when_it_is_interrupted(
-    data: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C waited for the running folds with all their settings."""
-    x, y = data
-    fits: list[Hyperparameters] = []
-
-    def fit(kernel: np.ndarray, targets: np.ndarray, setting: Hyperparameters) -> SVRSolution:
-        fits.append(setting)
-        if len(fits) == 100:
-            raise KeyboardInterrupt
-        time.sleep(0.001)
-        return fit_svr(kernel, targets, setting)
-
-    monkeypatch.setattr("tertium.metrics.regression.kernel_regression.fit_svr", fit)
-    with pytest.raises(KeyboardInterrupt):
-        search_grid(squared_distances(x, x), y, folds=10, threads=2)
-    assert len(fits) < 640 / 2
+    assert len(machine.support_) < 40  # only support vectors
 
 
 def test_default_grid_is_the_published_one() -> None:
-    assert len(Grid()) == len(list(Grid())) == 64
-    assert {s.gamma for s in Grid()} == {0.01, 0.1, 1.0, 10.0}
+    options = SVROptions()
+    assert options.c == options.epsilon == options.gamma == (0.01, 0.1, 1.0, 10.0)
 
 
 def test_folds_hold_out_whole_segments_and_have_similar_sizes() -> None:
@@ -156,21 +131,17 @@ def test_invalid_folds_are_rejected(data: tuple[np.ndarray, np.ndarray]) -> None
     x, y = data
     distances = squared_distances(x, x)
     with pytest.raises(UsageError, match=r"folds=61 with 60 segments .*: expected 2"):
-        search_grid(distances, y, folds=61)
+        search_grid(distances, y, np.arange(60), GRID, 61)
     with pytest.raises(UsageError, match=r"with 1 segments .*: give more segments"):
-        search_grid(distances, y, groups=np.zeros(60, dtype=np.int64), folds=2)
-    halves = np.repeat([1.0, 2.0], 30)
-    with pytest.raises(DataError, match="all equal"):
-        search_grid(distances, halves, groups=halves.astype(np.int64), folds=2)
+        search_grid(distances, y, np.zeros(60, dtype=np.int64), GRID, 2)
 
 
 def test_training_without_scikit_learn_shows_what_to_install(
-    data: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sklearn.svm", None)
-    x, y = data
     with pytest.raises(MissingResourceError, match=r"tertium\[learn\]"):
-        fit_svr(squared_distances(x, x), y, Hyperparameters(c=1, epsilon=0.1, gamma=1))
+        make_machine(60)
 
 
 def test_match_vectors() -> None:

@@ -12,35 +12,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tertium.metrics.linguistics.analysis import Analysis, Token, TokenSpan
+from tertium.metrics.linguistics.lexicons import map_to_class, word_set
 
 ROOT = -1
 
-KIND_BY_POS: Mapping[str, str] = {
-    "NOUN": "noun", "PROPN": "name", "VERB": "verb", "AUX": "verb", "ADJ": "adjective",
-    "ADV": "adverb", "NUM": "number", "PRON": "pronoun", "DET": "determiner",
-    "ADP": "preposition", "CCONJ": "conjunction", "SCONJ": "conjunction", "PART": "particle",
-    "INTJ": "other", "SYM": "other", "X": "other",
-}  # fmt: skip
-CONTENT_KINDS = frozenset({"noun", "name", "verb", "adjective", "adverb", "number"})
-NOMINAL_KINDS = frozenset({"noun", "name", "number", "pronoun"})
-CLAUSE_ROLES = frozenset({"clause", "relative clause", "adverbial clause"})
-LIGHT_WORDS = frozenset(
-    {"be", "have", "do", "so", "then", "there", "here", "very", "as", "also", "just"}
+KIND_BY_POS = map_to_class(
+    noun="NOUN",
+    name="PROPN",
+    verb="VERB AUX",
+    adjective="ADJ",
+    adverb="ADV",
+    number="NUM",
+    pronoun="PRON",
+    determiner="DET",
+    preposition="ADP",
+    conjunction="CCONJ SCONJ",
+    particle="PART",
+    other="INTJ SYM X",
 )
+CONTENT_KINDS = word_set("noun name verb adjective adverb number")
+NOMINAL_KINDS = word_set("noun name number pronoun")
+CLAUSE_ROLES = frozenset({"clause", "relative clause", "adverbial clause"})
+LIGHT_WORDS = word_set("be have do so then there here very as also just")
 
-ROLE_BY_LABEL: Mapping[str, str] = {
-    "ROOT": "root", "nsubj": "subject", "csubj": "subject", "nsubjpass": "object",
-    "csubjpass": "object", "agent": "subject", "dobj": "object", "obj": "object",
-    "dative": "recipient", "attr": "predicate", "acomp": "predicate", "oprd": "predicate",
-    "ccomp": "clause", "xcomp": "clause", "pcomp": "clause", "parataxis": "clause",
-    "advcl": "adverbial clause", "relcl": "relative clause", "acl": "relative clause",
-    "appos": "apposition", "amod": "modifier", "compound": "modifier", "nmod": "modifier",
-    "nummod": "number", "quantmod": "number", "advmod": "adverbial", "npadvmod": "adverbial",
-    "poss": "genitive", "prep": "adjunct", "conj": "conjunct", "det": "determiner",
-    "predet": "determiner", "neg": "negation", "aux": "auxiliary", "auxpass": "auxiliary",
-    "mark": "marker", "cc": "marker", "preconj": "marker", "case": "marker", "prt": "marker",
-    "expl": "expletive", "dep": "loose", "meta": "loose", "intj": "loose",
-}  # fmt: skip
+ROLE_BY_LABEL = map_to_class(
+    root="ROOT",
+    subject="nsubj csubj agent",
+    object="nsubjpass csubjpass dobj obj",
+    recipient="dative",
+    predicate="attr acomp oprd",
+    clause="ccomp xcomp pcomp parataxis",
+    apposition="appos",
+    modifier="amod compound nmod",
+    number="nummod quantmod",
+    adverbial="advmod npadvmod",
+    genitive="poss",
+    adjunct="prep",
+    conjunct="conj",
+    determiner="det predet",
+    negation="neg",
+    auxiliary="aux auxpass",
+    marker="mark cc preconj case prt",
+    expletive="expl",
+    loose="dep meta intj",
+    **{"adverbial clause": "advcl", "relative clause": "relcl acl"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +267,7 @@ def _build_node(
     )  # fmt: skip
 
 
-_QUANTITY_KINDS = frozenset({"number", "ordinal", "percent", "money", "date", "time"})
+_QUANTITY_KINDS = word_set("number ordinal percent money date time")
 _EXPRESSION_KINDS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
 
 

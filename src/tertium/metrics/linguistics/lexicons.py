@@ -9,42 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _word_set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Split a text into a set of words."""
     return frozenset(text.split())
 
 
-def _map_to_class(**classes: str) -> Mapping[str, str]:
+def map_to_class(**classes: str) -> Mapping[str, str]:
+    """Map each word to its class, given the words of each class.
+
+    >>> map_to_class(USD="$ dollar", EUR="euro")
+    {'$': 'USD', 'dollar': 'USD', 'euro': 'EUR'}
+    """
     return {word: name for name, words in classes.items() for word in words.split()}
 
 
-NEGATIONS = _word_set(
+NEGATIONS = word_set(
     "not n't never neither nor no none nobody nothing nowhere no_one no_longer without"
 )
-NEGATIVE_PRONOUNS = _word_set("nobody nothing none no_one neither")
-NEGATIVE_DETERMINERS = _word_set("no neither")
+NEGATIVE_PRONOUNS = word_set("nobody nothing none no_one neither")
+NEGATIVE_DETERMINERS = word_set("no neither")
 
-MODAL_VERBS = _map_to_class(
+MODAL_VERBS = map_to_class(
     possible="can could may might",
     necessary="must should ought need",
     hypothetical="would",
 )
-FUTURE_AUXILIARIES = _word_set("will shall 'll wo sha")
-SEMI_MODALS = _map_to_class(  # verbs and adjectives that take an infinitive
+FUTURE_AUXILIARIES = word_set("will shall 'll wo sha")
+SEMI_MODALS = map_to_class(  # verbs and adjectives that take an infinitive
     necessary="have need oblige require force supposed suppose necessary",
     possible="able possible unlikely allow permit enable",
     probable="likely seem appear",
     certain="bind sure certain",
 )
-MODAL_ADVERBS = _map_to_class(
+MODAL_ADVERBS = map_to_class(
     certain="""certainly surely definitely undoubtedly clearly obviously indeed of_course
     doubtless inevitably undeniably""",
     probable="probably likely presumably apparently seemingly supposedly allegedly reportedly",
     possible="possibly perhaps maybe potentially conceivably perchance",
     necessary="necessarily",
 )
-CONDITIONALS = _word_set("if unless whether provided assuming lest in_case otherwise")
+CONDITIONALS = word_set("if unless whether provided assuming lest in_case otherwise")
 
-ATTITUDES = _map_to_class(
+ATTITUDES = map_to_class(
     factive="""know realize realise regret discover learn notice remember forget reveal confirm
     prove acknowledge recognize recognise find see hear understand aware glad sorry happy proud
     surprise discovery fact demonstrate show establish observe resent ignore""",
@@ -62,7 +68,7 @@ ATTITUDES = _map_to_class(
     unable prohibit miss lack cease unwilling impossible""",
 )
 
-QUANTIFIERS = _map_to_class(
+QUANTIFIERS = map_to_class(
     all="all every each both everyone everybody everything always entire whole",
     most="most majority mostly usually",
     many="many much numerous a_lot lot often frequently a_great_deal plenty",
@@ -74,15 +80,15 @@ QUANTIFIERS = _map_to_class(
 QUANTIFIER_ORDER = ("none", "few", "some", "many", "most", "all")
 
 # Words with a downward monotone scope: a more general statement does not follow.
-DOWNWARD = _word_set(
+DOWNWARD = word_set(
     "not n't no never nobody nothing none no_one neither nor without few hardly barely scarcely "
     "rarely seldom if unless doubt deny refuse fail avoid prevent forbid lack reject every all each"
 )
 
-INDEFINITE_PEOPLE = _word_set(
+INDEFINITE_PEOPLE = word_set(
     "anybody anyone somebody someone nobody no_one everybody everyone people person man one"
 )
-INDEFINITE_THINGS = _word_set("anything something nothing everything thing")
+INDEFINITE_THINGS = word_set("anything something nothing everything thing")
 
 # person, number, gender; an empty field means any
 PRONOUNS: Mapping[str, tuple[str, str, str]] = {
@@ -102,7 +108,7 @@ PRONOUNS: Mapping[str, tuple[str, str, str]] = {
 }
 
 # discourse markers that can replace each other
-MARKER_SENSES = _map_to_class(
+MARKER_SENSES = map_to_class(
     contrast="""however nevertheless nonetheless yet though although but while whereas even_so
     despite in_spite_of""",
     addition="moreover furthermore also besides additionally too in_addition as_well",
@@ -112,7 +118,7 @@ MARKER_SENSES = _map_to_class(
 )
 
 # Contiguous groups that act as one word and that are not in WordNet.
-FIXED_EXPRESSIONS = _word_set(
+FIXED_EXPRESSIONS = word_set(
     """no_one as_well_as as_well in_order_to due_to because_of according_to in_spite_of instead_of
     such_as out_of up_to at_least at_most more_than less_than no_longer of_course for_example
     for_instance in_front_of on_behalf_of in_addition in_addition_to as_a_result even_so a_lot

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Protocol
 
+from tertium.metrics.linguistics.lexicons import map_to_class
 from tertium.metrics.linguistics.number_words import (
     GROUPS,
     NUMERAL,
@@ -27,17 +28,21 @@ from tertium.metrics.linguistics.number_words import (
 
 MONTHS: Mapping[str, int] = number_words("jan feb mar apr may jun jul aug sep oct nov dec")
 WEEKDAYS: Mapping[str, int] = number_words("mon tue wed thu fri sat sun")
-CURRENCIES: Mapping[str, str] = {
-    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "buck": "USD",
-    "bucks": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP",
-    "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "sterling": "GBP", "¥": "JPY", "yen": "JPY",
-    "jpy": "JPY", "yuan": "CNY", "renminbi": "CNY", "cny": "CNY", "rmb": "CNY", "₽": "RUB",
-    "rub": "RUB", "ruble": "RUB", "rubles": "RUB", "rouble": "RUB", "roubles": "RUB",
-    "₹": "INR", "rupee": "INR", "rupees": "INR", "franc": "CHF", "francs": "CHF", "chf": "CHF",
-    "crown": "CZK", "crowns": "CZK", "czk": "CZK", "koruna": "CZK", "lira": "TRY", "liras": "TRY",
-    "try": "TRY", "₺": "TRY", "leu": "RON", "lei": "RON", "ron": "RON", "₴": "UAH",
-    "hryvnia": "UAH", "hryvnias": "UAH", "cent": "cent", "cents": "cent",
-}  # fmt: skip
+CURRENCIES = map_to_class(
+    USD="$ us$ usd dollar dollars buck bucks",
+    EUR="€ eur euro euros",
+    GBP="£ gbp pound pounds sterling",
+    JPY="¥ yen jpy",
+    CNY="yuan renminbi cny rmb",
+    RUB="₽ rub ruble rubles rouble roubles",
+    INR="₹ rupee rupees",
+    CHF="franc francs chf",
+    CZK="crown crowns czk koruna",
+    TRY="lira liras try ₺",
+    RON="leu lei ron",
+    UAH="₴ hryvnia hryvnias",
+    cent="cent cents",
+)
 
 
 KindAndValue = tuple[str, str]
@@ -112,9 +117,8 @@ def normalize_digits(text: str) -> str:
     """
     if text.isascii():
         return text
-    return "".join(
-        str(unicodedata.digit(c)) if c.isdecimal() else _ASCII_SIGNS.get(c, c) for c in text
-    )
+    digits = "".join(str(unicodedata.digit(c)) if c.isdecimal() else c for c in text)
+    return digits.translate(_ASCII_SIGNS)
 
 
 def _parse_quantity(text: str, start: int) -> Quantity | None:
@@ -275,18 +279,7 @@ def _amount(quantity: HasQuantity) -> str:
 
 
 # re.IGNORECASE matches ı with i and ſ with s, but str.lower() keeps them.
-_ASCII_SIGNS = {
-    "％": "%",
-    "，": ",",
-    "．": ".",
-    "＄": "$",
-    "：": ":",
-    "－": "-",
-    "–": "-",
-    "−": "-",
-    "ı": "i",
-    "ſ": "s",
-}
+_ASCII_SIGNS = str.maketrans("％，．＄：－–−ıſ", "%,.$:---is")
 _DIGITS = (
     r"\d{1,3}(?:[ \u00a0\u202f',]\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+"
     r"|\d+(?:[.,]\d+)*"

@@ -21,7 +21,7 @@ from tertium.metrics.linguistics.dependency_graph import (
     Node,
 )
 
-_ARGUMENTS = frozenset({"subject", "object", "recipient", "predicate", "adjunct", "adverbial"})
+_ARGUMENTS = lexicons.word_set("subject object recipient predicate adjunct adverbial")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def _tense(graph: Graph, node: Node, auxiliaries: list[Node]) -> str:
 
 _NUMBERS = {"NN": "singular", "NNP": "singular", "NNS": "plural", "NNPS": "plural"}
 _DEGREES = {"JJR": "comparative", "RBR": "comparative", "JJS": "superlative", "RBS": "superlative"}
-_DEFINITE = frozenset({"the", "this", "that", "these", "those"})
+_DEFINITE = lexicons.word_set("the this that these those")
 
 
 def _noun_attributes(graph: Graph, node: Node, is_clause_negated: bool) -> dict[str, Any]:

@@ -90,27 +90,12 @@ def align_both_directions(left: Sentence, right: Sentence) -> tuple[WordAlignmen
 
 
 def _reverse_candidates(rows: Sequence[list[Candidate]], size: int) -> list[list[Candidate]]:
-    """Invert candidate lists: for each of `size` premise nodes, the similar hypothesis nodes.
-
-    Premise nodes with equal candidates share one list object, like nodes of one word do in `rows`.
-    """
-    owners: dict[int, list[int]] = {}  # hypothesis nodes that share a row
+    """Invert candidate lists: for each of `size` premise nodes, the similar hypothesis nodes."""
+    inverted: list[list[Candidate]] = [[] for _ in range(size)]
     for i, row in enumerate(rows):
-        owners.setdefault(id(row), []).append(i)
-    inverted: list[list[Candidate]] = [[] for _ in range(size)]  # only the first owner of a row
-    for first, *_ in owners.values():
-        for j, strength, relation in rows[first]:
-            inverted[j].append((first, strength, relation))
-    shared: dict[object, list[Candidate]] = {}
-    for options in inverted:
-        if (key := tuple(options)) not in shared:
-            expanded = [
-                (i, strength, INVERSE_RELATIONS.get(relation, relation))
-                for first, strength, relation in options
-                for i in owners[id(rows[first])]
-            ]
-            shared[key] = sorted(expanded, key=itemgetter(0))
-    return [shared[tuple(options)] for options in inverted]
+        for j, strength, relation in row:
+            inverted[j].append((i, strength, INVERSE_RELATIONS.get(relation, relation)))
+    return inverted
 
 
 def find_candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]:
@@ -239,16 +224,13 @@ def find_best_alignment(
 def prune_candidates(rows: Sequence[list[Candidate]]) -> list[list[Candidate]]:
     """Drop weak candidates whose premise node is an exact match of another hypothesis node."""
     best: dict[int, float] = {}
-    distinct = {id(row): row for row in rows}  # nodes of the same word share a row
-    for row in distinct.values():
+    for row in rows:
         for j, strength, _ in row:
-            if strength > best.get(j, 0.0):
-                best[j] = strength
-    pruned = {
-        key: [option for option in row if option[1] >= CLOSE_MATCH or best[option[0]] < EXACT_MATCH]
-        for key, row in distinct.items()
-    }
-    return [pruned[id(row)] for row in rows]
+            best[j] = max(strength, best.get(j, 0.0))
+    return [
+        [option for option in row if option[1] >= CLOSE_MATCH or best[option[0]] < EXACT_MATCH]
+        for row in rows
+    ]
 
 
 def _score_candidates(

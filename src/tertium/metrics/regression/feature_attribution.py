@@ -25,48 +25,17 @@ from tertium.metrics.base.explanation import (
 from tertium.metrics.linguistics.dependency_graph import ROOT
 from tertium.metrics.linguistics.word_alignment import UNALIGNED
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
-from tertium.metrics.regression.entailment.feature_types import AnyFeature, Feature, Match, Pair
+from tertium.metrics.regression.entailment.feature_types import Feature, Match, Pair
 
 if TYPE_CHECKING:
     from tertium.metrics.regression.linear_metric import Regression
 
-# Features that fire on unaligned words, the most specific first. One of them is reported per word.
-BY_SPECIFICITY = (
-    "unaligned.agent", "unaligned.negation", "person.missing", "place.missing", "date.missing",
-    "amount.missing", "unaligned.subject", "unaligned.object", "unaligned.time", "unaligned.place",
-    "unaligned.apposition", "unaligned.adjunct", "unaligned.modifier", "unaligned.clause",
-    "unaligned.name", "unaligned.number", "unaligned.verb", "unaligned.noun", "unaligned.quality",
-)  # fmt: skip
-
-# Not reported: another feature reports the same, or readers do not need it.
-NOT_REPORTED = frozenset(
-    {
-        "unaligned.root", "unaligned.unknown", "unaligned.phrase", "unaligned.function",
-        "polarity.negations", "organisation.lost", "modality.gained", "modality.lost",
-        "modality.strength", "modality.condition", "broken.loose",
-    }
-)  # fmt: skip
-
-# If one of these fires, the hypothesis does not follow from the premise.
-BLOCKS_ENTAILMENT = frozenset(
-    {
-        "modality.root", "modality.lost", "modality.strength", "factivity.asserted",
-        "factivity.implicative", "polarity.root", "polarity.other", "polarity.unlicensed",
-        "quantifier.opposed", "lexical.antonym", "lexical.sibling", "lexical.distributional",
-        "unaligned.noun", "unaligned.name", "unaligned.verb", "unaligned.quality",
-        "unaligned.number", "unaligned.agent", "unaligned.negation", "person.changed",
-        "place.changed", "date.changed", "amount.changed", "pronoun.changed", "argument.swapped",
-        "passive.wrong", "subject.changed", "object.changed", "relation.reversed",
-    }
-)  # fmt: skip
-
 
 class Remark(NamedTuple):
-    """A sentence about a pair, the feature behind it, and whether it is positive."""
+    """A sentence about a pair, and the feature behind it."""
 
     sentence: str
-    feature: str
-    is_positive: bool
+    feature: Feature
 
 
 class EntailmentFindings(NamedTuple):
@@ -118,8 +87,8 @@ def explain_score(metric: Regression, segment: Segment) -> Explanation:
         contributions=tuple(sorted(contributions, key=lambda c: -abs(c.contribution))),
         alignment=findings.alignment,
         follows=findings.follows,
-        faults=tuple(remark.sentence for remark in findings.remarks if not remark.is_positive),
-        merits=tuple(remark.sentence for remark in findings.remarks if remark.is_positive),
+        faults=tuple(r.sentence for r in findings.remarks if not r.feature.is_positive),
+        merits=tuple(r.sentence for r in findings.remarks if r.feature.is_positive),
     )
     return Explanation(metric=metric.spec, score=float(scores[best]), attribution=attribution)
 
@@ -139,7 +108,7 @@ def _find_entailment(entailment: EntailmentFeatures, segment: Segment) -> Entail
             f"{direction}.{feature.name}": tuple(sentences)
             for direction, pair in directions.items()
             for feature in features
-            if isinstance(feature, Feature) and (sentences := feature.describe(pair, direction))
+            if (sentences := feature.describe(pair, direction))
         },
         alignment=_list_word_matches(pairs),
         follows={direction: is_entailed(pair, features) for direction, pair in directions.items()},
@@ -166,12 +135,12 @@ def _list_word_matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:
     return (*matches, *missing)
 
 
-def is_entailed(pair: Pair, features: Sequence[AnyFeature]) -> bool:
+def is_entailed(pair: Pair, features: Sequence[Feature]) -> bool:
     """Check that no feature contradicts that the hypothesis follows from the premise."""
-    return bool(pair.h) and not any(f.find(pair) for f in features if f.name in BLOCKS_ENTAILMENT)
+    return bool(pair.h) and not any(f.find(pair) for f in features if f.blocks_entailment)
 
 
-def select_remarks(pairs: tuple[Pair, Pair], features: Sequence[AnyFeature]) -> list[Remark]:
+def select_remarks(pairs: tuple[Pair, Pair], features: Sequence[Feature]) -> list[Remark]:
     """Select the sentences to show for a hypothesis and its reference, without repetition.
 
     Several features may fire on one word ("drops the noun", "drops the agent"): only the most
@@ -182,45 +151,33 @@ def select_remarks(pairs: tuple[Pair, Pair], features: Sequence[AnyFeature]) -> 
     for pair, reverse, direction in zip(pairs, reversed(pairs), DIRECTIONS, strict=True):
         for feature, match in _select_matches(pair, reverse, features):
             sentence = feature.describe_match(pair, match, direction)
-            remarks.setdefault(sentence, Remark(sentence, feature.name, feature.is_positive))
+            remarks.setdefault(sentence, Remark(sentence, feature))
     return sorted(
         remarks.values(),
-        key=lambda r: (r.is_positive, not r.is_positive and r.feature not in BLOCKS_ENTAILMENT),
+        key=lambda r: (r.feature.is_positive, not r.feature.blocks_entailment),
     )
 
 
 def _select_matches(
-    pair: Pair, reverse: Pair, features: Sequence[AnyFeature]
+    pair: Pair, reverse: Pair, features: Sequence[Feature]
 ) -> Iterator[tuple[Feature, Match]]:
     """Yield fired features and their matches; of several for a word only the most specific."""
-    fired = [
-        (feature, match)
-        for feature in features
-        if isinstance(feature, Feature) and feature.name not in NOT_REPORTED
-        for match in feature.find(pair)
-    ]
+    fired = [(f, match) for f in features if f.is_reported for match in f.find(pair)]
     best_ranks: dict[int, int] = {}
     for feature, (i, _) in fired:
-        if feature.name in BY_SPECIFICITY:
-            rank = BY_SPECIFICITY.index(feature.name)
-            best_ranks[i] = min(rank, best_ranks.get(i, rank))
-    for feature, match in fired:
-        if _should_report(pair, reverse, feature, match, best_ranks):
-            yield feature, match
-
-
-def _should_report(
-    pair: Pair, reverse: Pair, feature: Feature, match: Match, best_ranks: dict[int, int]
-) -> bool:
-    i, j = match
-    if feature.name in BY_SPECIFICITY:
-        is_best = BY_SPECIFICITY.index(feature.name) == best_ranks[i]
-        return is_best and not _is_in_unaligned_phrase(pair, i)
-    if i == UNALIGNED:  # a missing argument: reported as dropped, unless it is elsewhere
-        return reverse.targets[j] != UNALIGNED
-    if feature.is_positive and j != UNALIGNED and feature.name != "passive.kept":
-        return pair.h[i].text.lower() != pair.p[j].text.lower()
-    return True
+        if feature.rank:
+            best_ranks[i] = min(feature.rank, best_ranks.get(i, feature.rank))
+    for feature, (i, j) in fired:
+        if feature.rank:
+            is_useful = feature.rank == best_ranks[i] and not _is_in_unaligned_phrase(pair, i)
+        elif i == UNALIGNED:  # a missing argument: reported as dropped, unless it is elsewhere
+            is_useful = reverse.targets[j] != UNALIGNED
+        elif feature.is_positive and j != UNALIGNED and feature.name != "passive.kept":
+            is_useful = pair.h[i].text.lower() != pair.p[j].text.lower()
+        else:
+            is_useful = True
+        if is_useful:
+            yield feature, (i, j)
 
 
 def _is_in_unaligned_phrase(pair: Pair, i: int) -> bool:

@@ -23,7 +23,7 @@ from tertium.metrics.linguistics.dependency_parser import (
     is_too_long_to_parse,
     load_parser,
 )
-from tertium.metrics.regression.entailment import GROUPS
+from tertium.metrics.regression.entailment import FEATURES, GROUPS
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.linear_metric import Regression
 from tertium.metrics.regression.metric_features import EmbeddingFeatures, MetricColumns
@@ -200,7 +200,7 @@ class RTER(LexicalRegression):
     name: ClassVar[str] = "rte-r"
     title: ClassVar[str] = "RTER"
 
-    groups: tuple[str, ...] = tuple(GROUPS)
+    groups: tuple[str, ...] = GROUPS
     vectors: str = "glove"
 
     def __post_init__(self) -> None:
@@ -228,13 +228,13 @@ class RTER(LexicalRegression):
         direction, _, name = column.partition(".")
         if direction not in DIRECTIONS:
             return 0
-        return next(1 if f.is_positive else -1 for f in self.entailment.features if f.name == name)
+        return 1 if FEATURES[name].is_positive else -1
 
     def feature_family(self, column: str) -> str:
         direction, _, name = column.partition(".")
         if direction not in DIRECTIONS:
             return super().feature_family(column)
-        return next(g for g in self.groups if any(f.name == name for f in GROUPS[g]))
+        return FEATURES[name].group
 
     @property
     def model_ids(self) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ import numpy as np
 from tertium.core.arrays import FloatArray, IntArray, round_to_grid
 from tertium.core.errors import UsageError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Range
-from tertium.core.runtime import usable_cores
 from tertium.core.segment import Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
@@ -25,8 +24,7 @@ from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.regression.kernel_regression import (
-    Grid,
-    fit_svr,
+    make_machine,
     predict,
     rbf_kernel,
     search_grid,
@@ -43,6 +41,7 @@ from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)  # Shimanaka et al. (2018)
 TARGETS = "targets"  # key of the mean and the deviation of human scores in training
 
 
@@ -84,16 +83,12 @@ class SVROptions(Options):
     """Options of the grid search; the defaults are the published grid and folds."""
 
     folds: Annotated[int, Range(2), "number of cross-validation folds"] = 10
-    c: Annotated[Rates, "penalties C to search"] = Grid().c
+    c: Annotated[Rates, "penalties C to search"] = DEFAULT_VALUES
     epsilon: Annotated[tuple[float, ...], Range(0), "tube widths epsilon to search"] = (
-        Grid().epsilon
+        DEFAULT_VALUES
     )
-    gamma: Annotated[Rates, "kernel parameters gamma to search"] = Grid().gamma
+    gamma: Annotated[Rates, "kernel parameters gamma to search"] = DEFAULT_VALUES
     seed: Annotated[int, Range(0), "seed of the folds"] = 1
-
-    @property
-    def grid(self) -> Grid:
-        return Grid(c=self.c, epsilon=self.epsilon, gamma=self.gamma)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,27 +192,22 @@ class SVR(FrozenEncoderMetric):
             sets, settings.against, [*encoders.values()], options.seed
         )
         distances = squared_distances(*[build_features(vectors)] * 2)
-        results = search_grid(
-            distances,
-            targets,
-            groups=groups,
-            grid=options.grid,
-            folds=options.folds,
-            threads=usable_cores(),
-        )
-        best = results[0][0]
-        for name, value in asdict(best).items():
-            warn_at_grid_edge(cls.name, name, value, getattr(options, name))
-        solution = fit_svr(rbf_kernel(distances, best.gamma), targets, best)
+        grid = {"c": options.c, "epsilon": options.epsilon, "gamma": options.gamma}
+        results = search_grid(distances, targets, groups, grid, options.folds)
+        best, _ = results[0]
+        for name, value in best.items():
+            warn_at_grid_edge(cls.name, name, value, grid[name])
+        machine = make_machine(len(targets), C=best["c"], epsilon=best["epsilon"])
+        machine.fit(rbf_kernel(distances, best["gamma"]), targets)
         return Checkpoint(
             name=cls.name,
-            config={**asdict(settings), "encoders": list(settings.encoders), **asdict(best)},
+            config={**asdict(settings), "encoders": list(settings.encoders), **best},
             encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
             arrays=round_to_half(
                 {
-                    "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
-                    "coefficients": solution.coefficients,
-                    "intercept": np.array(solution.intercept),
+                    "vectors": vectors.reshape(len(vectors), -1)[machine.support_],
+                    "coefficients": machine.dual_coef_[0],
+                    "intercept": np.array(machine.intercept_[0]),
                 }
             ),
             training={
@@ -225,7 +215,7 @@ class SVR(FrozenEncoderMetric):
                 TARGETS: {"mean": float(targets.mean()), "deviation": float(targets.std())},
                 "left out for": job.dev.sizes,
                 "options": asdict(options),
-                "search": [[asdict(s), value] for s, value in results],
+                "search": results,
             },
         )
 

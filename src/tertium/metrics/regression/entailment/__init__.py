@@ -1,24 +1,48 @@
 """Entailment features: about a hundred per direction between translation and reference.
 
-To add a group, define a tuple of features and add a line to `GROUPS`.
+`features.tsv` lists the features: their group, sign and sentence; whether they block entailment;
+and whether explanations report them. A number ranks the features of an unaligned word: only the
+one with the lowest number is reported. The modules of this package have the rule of each feature.
+To add a feature, add a line to the table and a rule.
 (Pado, Galley, Jurafsky and Manning 2009; MacCartney et al. 2006.)
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
+from importlib.resources import files
 
 from tertium.metrics.regression.entailment import (
     semantic_compatibility,
     sentence_structure,
     words_and_entities,
 )
-from tertium.metrics.regression.entailment.feature_types import AnyFeature
+from tertium.metrics.regression.entailment.feature_types import Feature, Rule
 
-GROUPS: Mapping[str, tuple[AnyFeature, ...]] = {
-    "alignment": words_and_entities.ALIGNMENT,
-    "compatibility": semantic_compatibility.FEATURES,
-    "insertions": words_and_entities.INSERTIONS,
-    "reference": words_and_entities.REFERENCE,
-    "structure": sentence_structure.FEATURES,
+RULES: Mapping[str, Rule] = {
+    **words_and_entities.RULES,
+    **semantic_compatibility.RULES,
+    **sentence_structure.RULES,
 }
+
+
+def _read_features() -> list[Feature]:
+    table = files(__name__).joinpath("features.tsv").read_text("utf-8").splitlines()
+    return [
+        Feature(
+            name=row["feature"],
+            group=row["group"],
+            is_positive=row["sign"] == "+",
+            blocks_entailment=row["blocks"] == "blocks",
+            is_reported=row["report"] != "no",
+            rank=int(row["report"]) if row["report"].isdigit() else 0,
+            template=row["sentence"],
+            rule=RULES[row["feature"]],
+        )
+        for row in csv.DictReader(table, delimiter="\t")
+    ]
+
+
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in _read_features()}
+GROUPS = tuple(dict.fromkeys(feature.group for feature in FEATURES.values()))

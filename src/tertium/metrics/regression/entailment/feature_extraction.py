@@ -21,11 +21,11 @@ from tertium.metrics.base.feature_extractor import only_reference
 from tertium.metrics.linguistics.dependency_graph import Graph, Node
 from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.linguistics.sentence import Sentence, build_sentence
-from tertium.metrics.regression.entailment import GROUPS
+from tertium.metrics.regression.entailment import FEATURES, GROUPS
 from tertium.metrics.regression.entailment.feature_types import (
     BACKWARD,
     FORWARD,
-    AnyFeature,
+    Feature,
     Pair,
     make_pairs,
 )
@@ -47,7 +47,7 @@ class EntailmentFeatures:
     static (`glove`) or contextual (`minilm@4`).
     """
 
-    groups: tuple[str, ...] = tuple(GROUPS)
+    groups: tuple[str, ...] = GROUPS
     vectors: str = "glove"
 
     @property
@@ -56,9 +56,9 @@ class EntailmentFeatures:
         return is_static(self.vectors)
 
     @property
-    def features(self) -> tuple[AnyFeature, ...]:
+    def features(self) -> tuple[Feature, ...]:
         """Features of each direction."""
-        return tuple(feature for group in self.groups for feature in GROUPS[group])
+        return tuple(feature for feature in FEATURES.values() if feature.group in self.groups)
 
     @property
     def names(self) -> tuple[str, ...]:

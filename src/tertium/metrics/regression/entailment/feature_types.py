@@ -1,9 +1,9 @@
-"""Types of entailment features: a name, a function that finds matches, and a sentence template.
+"""What all entailment features have in common: a name, a rule and a sentence about its matches.
 
-Most features test a linguistic condition: `find` returns the matches of nodes on which it holds.
-The value is their number divided by the square root of the hypothesis length. This lies between a
-count, which grows with the sentence, and a share, which hides a single serious error. Explanations
-show the matches. A few features are measures of quality, with a value and no matches.
+The rule of most features tests a linguistic condition and returns the matches of nodes on which it
+holds. The value is their number divided by the square root of the hypothesis length. This lies
+between a count, which grows with the sentence, and a share, which hides a single serious error.
+Explanations show the matches. A few rules measure quality: they return a value from 0 to 1.
 
 All features take a `Pair`: premise, hypothesis and their alignment. They are computed in both
 directions: with the reference as premise (what does the translation add?) and with the reference
@@ -67,11 +67,12 @@ def make_pairs(translation: Sentence, reference: Sentence) -> tuple[Pair, Pair]:
 
 
 Find = Callable[[Pair], Sequence[Match]]
+Rule = Find | Callable[[Pair], float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A feature that fires on matches.
+    """A feature: `rule` returns its matches, or its value from 0 to 1.
 
     `template` is a sentence about one match. Its fields are
 
@@ -81,17 +82,32 @@ class Feature:
     - {adds}: "adds", or "drops" if the reference is the hypothesis of this direction
     - {hypothesis_modality} and {reference_modality}
 
-    A feature that `is_positive` is evidence for the translation, any other evidence against it.
+    A feature that `is_positive` is evidence for the translation, any other evidence against it. If
+    a feature that `blocks_entailment` fires, the hypothesis does not follow from the premise. A
+    feature that is not `is_reported` repeats another one, or readers do not need it. Of the
+    features with a `rank` that fire on one word, the lowest is reported; 0 is no rank.
     """
 
     name: str
-    find: Find
+    group: str
+    is_positive: bool
+    blocks_entailment: bool
+    is_reported: bool
+    rank: int
     template: str
-    is_positive: bool = False
+    rule: Rule
+
+    def find(self, pair: Pair) -> Sequence[Match]:
+        """Return the matches of the rule; a measure of quality has none."""
+        result = self.rule(pair)
+        return () if isinstance(result, float) else result
 
     def value(self, pair: Pair) -> float:
-        """Return the number of matches divided by the square root of `pair.content_count`."""
-        return len(self.find(pair)) / math.sqrt(pair.content_count)
+        """Return the measure, or the number of matches per root of `pair.content_count`."""
+        result = self.rule(pair)
+        if isinstance(result, float):
+            return result
+        return len(result) / math.sqrt(pair.content_count)
 
     def describe(self, pair: Pair, direction: str) -> list[str]:
         """Describe each match in a sentence."""
@@ -115,29 +131,6 @@ class Feature:
             hypothesis_modality=own_modality if is_forward else other_modality,
             reference_modality=other_modality if is_forward else own_modality,
         )
-
-
-def positive_feature(name: str, find: Find, template: str) -> Feature:
-    """Create a feature that is evidence for the translation."""
-    return Feature(name, find, template, is_positive=True)
-
-
-@dataclass(frozen=True, slots=True)
-class QualityMeasure:
-    """A feature that is a number between 0 and 1 for the whole pair."""
-
-    name: str
-    measure: Callable[[Pair], float]
-    is_positive: bool = True
-
-    def find(self, pair: Pair) -> Sequence[Match]:
-        return ()
-
-    def value(self, pair: Pair) -> float:
-        return self.measure(pair)
-
-
-AnyFeature = Feature | QualityMeasure
 
 
 def _phrase(pair: Pair, index: int) -> str:

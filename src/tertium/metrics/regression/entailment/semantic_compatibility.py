@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tertium.metrics.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
+from tertium.metrics.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER, word_set
 from tertium.metrics.linguistics.semantic_attributes import SemanticAttributes
 from tertium.metrics.linguistics.word_alignment import UNALIGNED
-from tertium.metrics.regression.entailment.feature_types import (
-    Feature,
-    Find,
-    Match,
-    Pair,
-    positive_feature,
-)
+from tertium.metrics.regression.entailment.feature_types import Find, Match, Pair, Rule
 
 # attributes of (hypothesis node, premise node) -> whether a feature fires
 Test = Callable[[SemanticAttributes, SemanticAttributes], bool]
 
-_UNCERTAIN_MODALITIES = frozenset({"possible", "probable", "hypothetical"})
+_UNCERTAIN_MODALITIES = word_set("possible probable hypothetical")
 _CERTAIN_MODALITIES = frozenset({"actual", "certain"})
-_NON_FACTIVE_ATTITUDES = frozenset({"belief", "report", "wish"})
+_NON_FACTIVE_ATTITUDES = word_set("belief report wish")
 _QUANTIFIER_RANK: Mapping[str, int] = {name: rank for rank, name in enumerate(QUANTIFIER_ORDER)}
 
 
@@ -125,169 +119,53 @@ _modality = _predicates(
 _polarity = _predicates(lambda h, p: h.is_negated != p.is_negated)
 _tense = _predicates(lambda h, p: _both_set_but_differ(h.tense, p.tense))
 
-FEATURES = (
-    positive_feature(
-        "modality.same",
-        _predicates(lambda h, p: h.modality == p.modality != "actual"),
-        "{hypothesis} and {reference} have the same modality",
+RULES: Mapping[str, Rule] = {
+    "modality.same": _predicates(lambda h, p: h.modality == p.modality != "actual"),
+    "modality.root": _in_main_clause(_modality, True),
+    "modality.other": _in_main_clause(_modality, False),
+    "modality.lost": _predicates(
+        lambda h, p: p.modality in _UNCERTAIN_MODALITIES and h.modality in _CERTAIN_MODALITIES
     ),
-    Feature(
-        "modality.root",
-        _in_main_clause(_modality, True),
-        "main clauses differ in modality: {hypothesis} is {hypothesis_modality} in the hypothesis, "
-        "{reference_modality} in the reference",
+    "modality.gained": _predicates(
+        lambda h, p: h.modality in _UNCERTAIN_MODALITIES and p.modality in _CERTAIN_MODALITIES
     ),
-    Feature(
-        "modality.other",
-        _in_main_clause(_modality, False),
-        "{hypothesis} is {hypothesis_modality} in the hypothesis, {reference_modality} in the "
-        "reference",
+    "modality.strength": _predicates(_modality_strength_differs),
+    "modality.condition": _predicates(
+        lambda h, p: (h.modality == "hypothetical") != (p.modality == "hypothetical")
     ),
-    Feature(
-        "modality.lost",
-        _predicates(
-            lambda h, p: p.modality in _UNCERTAIN_MODALITIES and h.modality in _CERTAIN_MODALITIES
-        ),
-        "possible on one side, a fact on the other: {hypothesis} for {reference}",
+    "factivity.same": _predicates(lambda h, p: h.attitude == p.attitude != ""),
+    "factivity.differs": _predicates(_attitude_differs),
+    "factivity.asserted": _predicates(
+        lambda h, p: p.attitude in _NON_FACTIVE_ATTITUDES and not h.attitude
     ),
-    Feature(
-        "modality.gained",
-        _predicates(
-            lambda h, p: h.modality in _UNCERTAIN_MODALITIES and p.modality in _CERTAIN_MODALITIES
-        ),
-        "a fact on one side, only possible on the other: {hypothesis} for {reference}",
+    "factivity.implicative": _predicates(
+        lambda h, p: (h.attitude == "negative") != (p.attitude == "negative")
     ),
-    Feature(
-        "modality.strength",
-        _predicates(_modality_strength_differs),
-        "{hypothesis} and {reference}: possible on one side, certain or necessary on the other",
+    "polarity.same": _predicates(lambda h, p: h.is_negated and p.is_negated),
+    "polarity.root": _in_main_clause(_polarity, True),
+    "polarity.other": _in_main_clause(_polarity, False),
+    "polarity.negations": _added_negations,
+    "polarity.licensed": _generalizations(True),
+    "polarity.unlicensed": _generalizations(False),
+    "quantifier.same": _nominals(lambda h, p: h.quantifier == p.quantifier != ""),
+    "quantifier.weaker": _nominals(_is_weaker),
+    "quantifier.opposed": _nominals(_only_one_is_none),
+    "quantifier.missing": _nominals(lambda h, p: bool(h.quantifier) and not p.quantifier),
+    "definiteness.differs": _nominals(
+        lambda h, p: _both_set_but_differ(h.definiteness, p.definiteness)
     ),
-    Feature(
-        "modality.condition",
-        _predicates(lambda h, p: (h.modality == "hypothetical") != (p.modality == "hypothetical")),
-        "{hypothesis} is under a condition on one side only",
+    "lexical.synonym": _with_relation("synonym", "marker"),
+    "lexical.antonym": _with_relation("antonym"),
+    "lexical.derivation": _with_relation("derivation"),
+    "lexical.sibling": _with_relation("sibling", "entailment"),
+    "lexical.distributional": _with_relation("distributional"),
+    "lexical.inflection": _with_relation("lemma"),
+    "lexical.kind": _part_of_speech_differs,
+    "tense.root": _in_main_clause(_tense, True),
+    "tense.other": _in_main_clause(_tense, False),
+    "tense.aspect": _predicates(
+        lambda h, p: (h.is_perfect, h.is_progressive) != (p.is_perfect, p.is_progressive)
     ),
-    positive_feature(
-        "factivity.same",
-        _predicates(lambda h, p: h.attitude == p.attitude != ""),
-        "{hypothesis} and {reference} are embedded in the same way",
-    ),
-    Feature(
-        "factivity.differs",
-        _predicates(_attitude_differs),
-        "{words} is presented as known on one side, only as said or believed on the other",
-    ),
-    Feature(
-        "factivity.asserted",
-        _predicates(lambda h, p: p.attitude in _NON_FACTIVE_ATTITUDES and not h.attitude),
-        "{words} is asserted on one side, only said, believed or wished on the other",
-    ),
-    Feature(
-        "factivity.implicative",
-        _predicates(lambda h, p: (h.attitude == "negative") != (p.attitude == "negative")),
-        "{words} happens on one side and fails to on the other",
-    ),
-    positive_feature(
-        "polarity.same",
-        _predicates(lambda h, p: h.is_negated and p.is_negated),
-        "{hypothesis} and {reference} are both negated",
-    ),
-    Feature(
-        "polarity.root",
-        _in_main_clause(_polarity, True),
-        "main clauses differ in polarity: one of {hypothesis} and {reference} is negated",
-    ),
-    Feature(
-        "polarity.other",
-        _in_main_clause(_polarity, False),
-        "one of {hypothesis} and {reference} is negated",
-    ),
-    Feature("polarity.negations", _added_negations, "the hypothesis {adds} the negation {words}"),
-    positive_feature(
-        "polarity.licensed",
-        _generalizations(True),
-        "{words} follows from {premise} in its context",
-    ),
-    Feature(
-        "polarity.unlicensed",
-        _generalizations(False),
-        "{words} does not follow from {premise} in its context",
-    ),
-    positive_feature(
-        "quantifier.same",
-        _nominals(lambda h, p: h.quantifier == p.quantifier != ""),
-        "{hypothesis} and {reference} have the same quantifier",
-    ),
-    Feature(
-        "quantifier.weaker",
-        _nominals(_is_weaker),
-        "{words} has a weaker quantifier on one side",
-    ),
-    Feature(
-        "quantifier.opposed",
-        _nominals(_only_one_is_none),
-        "{words}: none on one side, some on the other",
-    ),
-    Feature(
-        "quantifier.missing",
-        _nominals(lambda h, p: bool(h.quantifier) and not p.quantifier),
-        "the hypothesis {adds} the quantifier of {words}",
-    ),
-    Feature(
-        "definiteness.differs",
-        _nominals(lambda h, p: _both_set_but_differ(h.definiteness, p.definiteness)),
-        "{words} is definite on one side only",
-    ),
-    positive_feature(
-        "lexical.synonym",
-        _with_relation("synonym", "marker"),
-        "{hypothesis} is a synonym of {reference}",
-    ),
-    Feature(
-        "lexical.antonym", _with_relation("antonym"), "{hypothesis} is an antonym of {reference}"
-    ),
-    positive_feature(
-        "lexical.derivation",
-        _with_relation("derivation"),
-        "{hypothesis} is derived from {reference} or the reverse",
-    ),
-    Feature(
-        "lexical.sibling",
-        _with_relation("sibling", "entailment"),
-        "{hypothesis} is related to {reference} but not the same",
-    ),
-    Feature(
-        "lexical.distributional",
-        _with_relation("distributional"),
-        "{hypothesis} occurs in similar contexts as {reference}; no other relation is known",
-    ),
-    positive_feature(
-        "lexical.inflection", _with_relation("lemma"), "{hypothesis} is another form of {reference}"
-    ),
-    Feature(
-        "lexical.kind",
-        _part_of_speech_differs,
-        "{hypothesis} has another part of speech than {reference}",
-    ),
-    Feature(
-        "tense.root", _in_main_clause(_tense, True), "main clauses differ in tense: {hypothesis}"
-    ),
-    Feature("tense.other", _in_main_clause(_tense, False), "{hypothesis} differs in tense"),
-    Feature(
-        "tense.aspect",
-        _predicates(
-            lambda h, p: (h.is_perfect, h.is_progressive) != (p.is_perfect, p.is_progressive)
-        ),
-        "{hypothesis} differs in aspect",
-    ),
-    Feature(
-        "number.differs",
-        _nominals(lambda h, p: _both_set_but_differ(h.number, p.number)),
-        "{hypothesis} for {reference}: singular on one side, plural on the other",
-    ),
-    Feature(
-        "degree.differs",
-        _degree_differs,
-        "{hypothesis} for {reference}: comparative or superlative on one side only",
-    ),
-)
+    "number.differs": _nominals(lambda h, p: _both_set_but_differ(h.number, p.number)),
+    "degree.differs": _degree_differs,
+}

@@ -7,26 +7,18 @@ The last ones detect a hypothesis that is not a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tertium.metrics.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Graph, Node
+from tertium.metrics.linguistics.lexicons import word_set
 from tertium.metrics.linguistics.word_alignment import UNALIGNED
-from tertium.metrics.regression.entailment.feature_types import (
-    Feature,
-    Find,
-    Match,
-    Pair,
-    QualityMeasure,
-    positive_feature,
-)
+from tertium.metrics.regression.entailment.feature_types import Find, Match, Pair, Rule
 
 LOW_SIMILARITY = 0.6  # words with a lower similarity are only loosely related
-_FINITE_TAGS = frozenset({"VBD", "VBZ", "VBP", "MD"})
-_MODIFIERS = frozenset({"modifier", "number", "adverbial"})
-_ADJUNCTS = frozenset({"adjunct", "genitive", "recipient"})
-_ALL_ROLES = frozenset(
-    {"subject", "object", "predicate", "genitive", "modifier", "adjunct", "conjunct", "apposition"}
-)
+_FINITE_TAGS = word_set("VBD VBZ VBP MD")
+_MODIFIERS = word_set("modifier number adverbial")
+_ADJUNCTS = word_set("adjunct genitive recipient")
+_ALL_ROLES = word_set("subject object predicate genitive modifier adjunct conjunct apposition")
 _MOVED_EDGES = ("near", "far", "merged", "reversed")
 
 # (pair, hypothesis node, premise node) -> whether a feature fires
@@ -76,25 +68,13 @@ def _is_different(pair: Pair, own: int, other: int) -> bool:
     return UNALIGNED not in (own, other) and pair.targets[own] != other
 
 
-def _argument_features(role: str) -> tuple[Feature, ...]:
-    """Create features for the same, a different or a missing argument of aligned predicates."""
-    return (
-        positive_feature(
-            f"{role}.kept",
-            _argument_matches(role, _is_aligned),
-            f"the {role} is the same: {{hypothesis}}",
-        ),
-        Feature(
-            f"{role}.changed",
-            _argument_matches(role, _is_different),
-            f"the {role} differs: {{hypothesis}} for {{reference}}",
-        ),
-        Feature(
-            f"{role}.missing",
-            _argument_matches(role, lambda pair, own, other: own == UNALIGNED),
-            f"one side has no {role} {{words}}",
-        ),
-    )
+def _argument_rules(role: str) -> Mapping[str, Find]:
+    """Return the rules of the same, a different or a missing argument of aligned predicates."""
+    return {
+        f"{role}.kept": _argument_matches(role, _is_aligned),
+        f"{role}.changed": _argument_matches(role, _is_different),
+        f"{role}.missing": _argument_matches(role, lambda pair, own, other: own == UNALIGNED),
+    }
 
 
 def _swapped_arguments(pair: Pair) -> list[Match]:
@@ -206,81 +186,29 @@ def _unattached_words(pair: Pair) -> list[Match]:
     return [(i, UNALIGNED) for i in (*unattached, *own[max(1, len(other)) :])]
 
 
-FEATURES: tuple[Feature | QualityMeasure, ...] = (
-    positive_feature(
-        "root.kept",
-        _root_matches(lambda pair, i, j: pair.p[j].parent == ROOT),
-        "main words agree: {hypothesis}",
-    ),
-    Feature(
-        "root.elsewhere",
-        _root_matches(lambda pair, i, j: pair.p[j].parent != ROOT),
-        "the main word {words} depends on another word on one side",
-    ),
-    Feature(
-        "root.poor",
-        _root_matches(lambda pair, i, j: pair.similarity[i] < LOW_SIMILARITY),
-        "main words are not similar: {hypothesis}, {reference}",
-    ),
-    Feature("root.kind", _root_kind_differs, "only one side's main word is a verb: {hypothesis}"),
-    positive_feature("verb.kept", _similar_verbs, "the verb {hypothesis} matches {reference}"),
-    *_argument_features("subject"),
-    *_argument_features("object"),
-    Feature("argument.swapped", _swapped_arguments, "subject and object are swapped: {words}"),
-    positive_feature(
-        "passive.kept",
-        _voice_changes(True),
-        "{hypothesis} for {reference}: active and passive with the same arguments",
-    ),
-    Feature(
-        "passive.wrong",
-        _voice_changes(False),
-        "{hypothesis} for {reference}: active and passive with different arguments",
-    ),
-    positive_feature(
-        "adjunct.kept", _matches_with_edge(_ADJUNCTS, "same"), "{words} belongs to the same word"
-    ),
-    Feature(
-        "adjunct.moved",
-        _matches_with_edge(_ADJUNCTS, *_MOVED_EDGES),
-        "{words} belongs to another word",
-    ),
-    Feature("preposition.differs", _preposition_differs, "{words} has another preposition"),
-    positive_feature(
-        "modifier.kept", _matches_with_edge(_MODIFIERS, "same"), "{words} modifies the same word"
-    ),
-    Feature(
-        "modifier.moved",
-        _matches_with_edge(_MODIFIERS, *_MOVED_EDGES),
-        "{words} modifies another word",
-    ),
-    Feature(
-        "relation.changed",
-        _matches_with_edge(_ALL_ROLES, "head"),
-        "{words} has another relation to the same word",
-    ),
-    Feature(
-        "relation.reversed",
-        _matches_with_edge(_ALL_ROLES, "reversed"),
-        "{words} and its head have swapped positions",
-    ),
-    positive_feature(
-        "conjunct.kept",
-        _matches_with_edge(frozenset({"conjunct"}), "same"),
-        "{words} is coordinated with the same word",
-    ),
-    positive_feature(
-        "clause.kept",
-        _embedded_predicates(True),
-        "the clause of {words} is embedded on both sides",
-    ),
-    Feature(
-        "clause.promoted",
-        _embedded_predicates(False),
-        "the clause of {words} is embedded on one side only",
-    ),
-    QualityMeasure("prominent.kept", _prominent_words_kept),
-    Feature("prominent.moved", _depth_changes, "{words} is far more prominent on one side"),
-    Feature("broken.no_verb", _missing_finite_verb, "one side has no finite verb"),
-    Feature("broken.loose", _unattached_words, "{words} is not connected to the sentence"),
-)
+RULES: Mapping[str, Rule] = {
+    "root.kept": _root_matches(lambda pair, i, j: pair.p[j].parent == ROOT),
+    "root.elsewhere": _root_matches(lambda pair, i, j: pair.p[j].parent != ROOT),
+    "root.poor": _root_matches(lambda pair, i, j: pair.similarity[i] < LOW_SIMILARITY),
+    "root.kind": _root_kind_differs,
+    "verb.kept": _similar_verbs,
+    **_argument_rules("subject"),
+    **_argument_rules("object"),
+    "argument.swapped": _swapped_arguments,
+    "passive.kept": _voice_changes(True),
+    "passive.wrong": _voice_changes(False),
+    "adjunct.kept": _matches_with_edge(_ADJUNCTS, "same"),
+    "adjunct.moved": _matches_with_edge(_ADJUNCTS, *_MOVED_EDGES),
+    "preposition.differs": _preposition_differs,
+    "modifier.kept": _matches_with_edge(_MODIFIERS, "same"),
+    "modifier.moved": _matches_with_edge(_MODIFIERS, *_MOVED_EDGES),
+    "relation.changed": _matches_with_edge(_ALL_ROLES, "head"),
+    "relation.reversed": _matches_with_edge(_ALL_ROLES, "reversed"),
+    "conjunct.kept": _matches_with_edge(frozenset({"conjunct"}), "same"),
+    "clause.kept": _embedded_predicates(True),
+    "clause.promoted": _embedded_predicates(False),
+    "prominent.kept": _prominent_words_kept,
+    "prominent.moved": _depth_changes,
+    "broken.no_verb": _missing_finite_verb,
+    "broken.loose": _unattached_words,
+}

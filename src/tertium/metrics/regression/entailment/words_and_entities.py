@@ -8,25 +8,18 @@ not at all. Names agree if their words do, in any order or case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from tertium.metrics.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Node
-from tertium.metrics.linguistics.lexicons import NEGATIONS, PRONOUNS
+from tertium.metrics.linguistics.lexicons import NEGATIONS, PRONOUNS, word_set
 from tertium.metrics.linguistics.word_alignment import (
     FUNCTION_WORD_WEIGHT,
     MIN_SIMILARITY,
     SAME_EDGE,
     UNALIGNED,
 )
-from tertium.metrics.regression.entailment.feature_types import (
-    Feature,
-    Find,
-    Match,
-    Pair,
-    QualityMeasure,
-    positive_feature,
-)
+from tertium.metrics.regression.entailment.feature_types import Find, Match, Pair, Rule
 
 _ROLE_WEIGHTS = {"root": 2.0, "subject": 1.5, "object": 1.5, "predicate": 1.5}
 _NAME_WEIGHT = 1.5  # a wrong name or number is more misleading than another wrong word
@@ -86,20 +79,8 @@ def shared_targets(pair: Pair) -> float:
     return sum(pair.target_counts[j] > 1 for _, j in pair.content_matches) / pair.content_count
 
 
-ALIGNMENT = (
-    QualityMeasure("alignment.score", alignment_score),
-    QualityMeasure("alignment.content", content_similarity),
-    QualityMeasure("alignment.prominence", weighted_similarity),
-    QualityMeasure("alignment.function", aligned_function_words),
-    QualityMeasure("alignment.identical", identical_words),
-    QualityMeasure("alignment.edges", same_edges),
-    QualityMeasure("alignment.order", same_order),
-    QualityMeasure("alignment.shared", shared_targets, is_positive=False),
-)
-
-
 TIME_ENTITIES = frozenset({"DATE", "TIME"})
-PLACE_ENTITIES = frozenset({"GPE", "LOC", "FAC"})
+PLACE_ENTITIES = word_set("GPE LOC FAC")
 NodeTest = Callable[[Node], bool]
 
 
@@ -169,59 +150,12 @@ def _unaligned_phrases(pair: Pair) -> list[Match]:
     return matches
 
 
-def _insertion(kind: str, description: str, test: NodeTest) -> Feature:
-    template = f"the hypothesis {{adds}} the {description}"
-    return Feature(f"unaligned.{kind}", _find_unaligned(test), template)
-
-
-INSERTIONS = (
-    _insertion("noun", "noun {words}", lambda n: n.kind == "noun" and n.is_content),
-    _insertion("name", "name {words}", lambda n: n.kind == "name"),
-    _insertion("verb", "verb {words}", lambda n: n.kind == "verb" and n.is_content),
-    _insertion(
-        "quality", "quality {words}", lambda n: n.kind in ("adjective", "adverb") and n.is_content
-    ),
-    _insertion("number", "number {words}", lambda n: n.kind == "number"),
-    Feature(
-        "unaligned.unknown", _words_not_in_wordnet, "the hypothesis {adds} the unknown word {words}"
-    ),
-    _insertion("function", "function word {words}", lambda n: not n.is_content),
-    positive_feature(
-        "unaligned.only_function",
-        _only_function_words,
-        "only function words have no match: {words}",
-    ),
-    Feature(
-        "unaligned.root",
-        _find_unaligned(lambda n: n.parent == ROOT),
-        "the main word {words} has no match",
-    ),
-    _insertion("subject", "subject {phrase}", lambda n: n.role == "subject" and not _is_agent(n)),
-    _insertion("agent", "agent {phrase}", _is_agent),
-    _insertion(
-        "object", "object {phrase}", lambda n: n.role in ("object", "recipient", "predicate")
-    ),
-    _insertion("time", "time {phrase}", _is_time),
-    _insertion("place", "place {phrase}", _is_place),
-    _insertion("adjunct", "adjunct {phrase}", _is_adjunct),
-    Feature(
-        "unaligned.modifier", _unaligned_modifiers, "the hypothesis {adds} the modifier {phrase}"
-    ),
-    _insertion("apposition", "apposition {phrase}", lambda n: n.role == "apposition"),
-    _insertion(
-        "clause", "clause around {words}", lambda n: n.role in CLAUSE_ROLES and n.kind == "verb"
-    ),
-    _insertion("negation", "negation {words}", lambda n: n.lemma in NEGATIONS),
-    Feature("unaligned.phrase", _unaligned_phrases, "the hypothesis {adds} the phrase {phrase}"),
-)
-
-
 PERSON_ENTITIES = frozenset({"PERSON"})
-ORGANIZATION_ENTITIES = frozenset({"ORG", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW"})
+ORGANIZATION_ENTITIES = word_set("ORG NORP PRODUCT EVENT WORK_OF_ART LAW")
 
-_SAME_RELATIONS = frozenset({"same", "lemma", "number", "spelling", "synonym", "part"})
+_SAME_RELATIONS = word_set("same lemma number spelling synonym part")
 _DATE_KINDS = frozenset({"date", "time"})
-_AMOUNT_KINDS = frozenset({"number", "percent", "money", "ordinal"})
+_AMOUNT_KINDS = word_set("number percent money ordinal")
 
 
 def _is_entity(kinds: frozenset[str]) -> NodeTest:
@@ -247,24 +181,12 @@ def _find_lost_mentions(test: NodeTest) -> Find:
     return lambda pair: [*find_changed(pair), *find_missing(pair)]
 
 
-def _mention_features(name: str, noun: str, test: NodeTest) -> tuple[Feature, ...]:
-    return (
-        positive_feature(
-            f"{name}.kept",
-            _find_mentions(test, is_same=True),
-            f"both sides mention the {noun} {{words}}",
-        ),
-        Feature(
-            f"{name}.changed",
-            _find_mentions(test, is_same=False),
-            f"the {noun} {{reference}} became {{hypothesis}}",
-        ),
-        Feature(
-            f"{name}.missing",
-            _find_unaligned(test),
-            f"the hypothesis {{adds}} the {noun} {{words}}",
-        ),
-    )
+def _mention_rules(name: str, test: NodeTest) -> Mapping[str, Find]:
+    return {
+        f"{name}.kept": _find_mentions(test, is_same=True),
+        f"{name}.changed": _find_mentions(test, is_same=False),
+        f"{name}.missing": _find_unaligned(test),
+    }
 
 
 def _same_pronouns(pair: Pair) -> list[Match]:
@@ -298,27 +220,43 @@ def _pronouns_agree(left: str, right: str) -> bool:
 
 _is_organization = _is_entity(ORGANIZATION_ENTITIES)
 
-REFERENCE = (
-    *_mention_features("person", "person", _is_entity(PERSON_ENTITIES)),
-    *_mention_features("place", "place", _is_entity(PLACE_ENTITIES)),
-    positive_feature(
-        "organisation.kept",
-        _find_mentions(_is_organization, is_same=True),
-        "both sides mention the organization {words}",
+RULES: Mapping[str, Rule] = {
+    "alignment.score": alignment_score,
+    "alignment.content": content_similarity,
+    "alignment.prominence": weighted_similarity,
+    "alignment.function": aligned_function_words,
+    "alignment.identical": identical_words,
+    "alignment.edges": same_edges,
+    "alignment.order": same_order,
+    "alignment.shared": shared_targets,
+    "unaligned.noun": _find_unaligned(lambda n: n.kind == "noun" and n.is_content),
+    "unaligned.name": _find_unaligned(lambda n: n.kind == "name"),
+    "unaligned.verb": _find_unaligned(lambda n: n.kind == "verb" and n.is_content),
+    "unaligned.quality": _find_unaligned(
+        lambda n: n.kind in ("adjective", "adverb") and n.is_content
     ),
-    Feature(
-        "organisation.lost",
-        _find_lost_mentions(_is_organization),
-        "the organization {words} is on one side only",
-    ),
-    *_mention_features("date", "date", _is_quantity(_DATE_KINDS)),
-    *_mention_features("amount", "number", _is_quantity(_AMOUNT_KINDS)),
-    positive_feature(
-        "pronoun.kept", _same_pronouns, "{hypothesis} and {reference} are the same pronoun"
-    ),
-    Feature(
-        "pronoun.changed",
-        _different_pronouns,
-        "{hypothesis} for {reference}: another person, number or gender",
-    ),
-)
+    "unaligned.number": _find_unaligned(lambda n: n.kind == "number"),
+    "unaligned.unknown": _words_not_in_wordnet,
+    "unaligned.function": _find_unaligned(lambda n: not n.is_content),
+    "unaligned.only_function": _only_function_words,
+    "unaligned.root": _find_unaligned(lambda n: n.parent == ROOT),
+    "unaligned.subject": _find_unaligned(lambda n: n.role == "subject" and not _is_agent(n)),
+    "unaligned.agent": _find_unaligned(_is_agent),
+    "unaligned.object": _find_unaligned(lambda n: n.role in ("object", "recipient", "predicate")),
+    "unaligned.time": _find_unaligned(_is_time),
+    "unaligned.place": _find_unaligned(_is_place),
+    "unaligned.adjunct": _find_unaligned(_is_adjunct),
+    "unaligned.modifier": _unaligned_modifiers,
+    "unaligned.apposition": _find_unaligned(lambda n: n.role == "apposition"),
+    "unaligned.clause": _find_unaligned(lambda n: n.role in CLAUSE_ROLES and n.kind == "verb"),
+    "unaligned.negation": _find_unaligned(lambda n: n.lemma in NEGATIONS),
+    "unaligned.phrase": _unaligned_phrases,
+    **_mention_rules("person", _is_entity(PERSON_ENTITIES)),
+    **_mention_rules("place", _is_entity(PLACE_ENTITIES)),
+    "organisation.kept": _find_mentions(_is_organization, is_same=True),
+    "organisation.lost": _find_lost_mentions(_is_organization),
+    **_mention_rules("date", _is_quantity(_DATE_KINDS)),
+    **_mention_rules("amount", _is_quantity(_AMOUNT_KINDS)),
+    "pronoun.kept": _same_pronouns,
+    "pronoun.changed": _different_pronouns,
+}
