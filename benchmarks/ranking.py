@@ -6,13 +6,11 @@ are converted to inputs once and cached on disk. Seconds are CPU seconds.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
-from tertium.metrics.pairwise.ranker_training import Comparisons, train_networks
+from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import Comparisons, train_network
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows
 
 SHAPES = (
@@ -20,7 +18,6 @@ SHAPES = (
     ("pairwise-minilm, 48 + 70 inputs", 48, 70, 4),
     ("pairwise, 3 inputs", 0, 3, 0),
 )
-SEEDS = (0, 1, 2, 3, 4)
 TEXTS, PAIRS = 7_943, 19_033  # of WMT11 into English, ties left out
 SEGMENTS, SYSTEMS = 3_003, 16
 
@@ -36,7 +33,7 @@ def random_rows(count: int, width: int, features: int) -> Rows:
 
 
 def time_training(width: int, features: int, hidden: int) -> str:
-    """Return seconds per epoch, with dev tau, of one network and of five at once."""
+    """Return seconds per epoch, with dev tau."""
     generator = np.random.default_rng(1)
     left, right = generator.integers(0, TEXTS, (2, PAIRS))
     verdicts = generator.integers(0, 2, PAIRS).astype(np.float32)
@@ -45,13 +42,10 @@ def time_training(width: int, features: int, hidden: int) -> str:
     )
     options = PairwiseOptions(epochs=5, patience=0)
 
-    def train(seeds: tuple[int, ...]) -> object:
-        return train_networks(
-            data, data, hidden=hidden, costs=("logistic",), options=options, seeds=seeds
-        )
+    def train() -> object:
+        return train_network(data, data, hidden=hidden, costs=("logistic",), options=options)
 
-    one, five = (measure(partial(train, seeds)).cpu_seconds / 5 for seeds in (SEEDS[:1], SEEDS))
-    return f"{one:.3f} s per epoch of {PAIRS:,} comparisons, {five:.3f} s for five networks"
+    return f"{measure(train).cpu_seconds / 5:.3f} s per epoch of {PAIRS:,} comparisons"
 
 
 def time_ranking(width: int, features: int, hidden: int) -> str:

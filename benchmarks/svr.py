@@ -16,11 +16,12 @@ import numpy as np
 
 from benchmarks.measure import measure
 from tertium.core.runtime import runtime
-from tertium.metrics.regression.kernel_regression import (
+from tertium.metrics.regression.svr import (
+    DEFAULT_VALUES,
+    match_vectors,
     search_grid,
     squared_distances,
 )
-from tertium.metrics.regression.svr import DEFAULT_VALUES, match_vectors
 
 SETTINGS = len(DEFAULT_VALUES) ** 3
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -16,10 +16,8 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.data.train_test_overlap import drop_overlap, find_shared_segments
-from tertium.metrics.pairwise.neural_ranker import Pairwise
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
-from tertium.metrics.pairwise.ranker_training import DEV_SAMPLE_SEED, train_rankers
-from tertium.metrics.pairwise.ranking_network import inputs_of
+from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
+from tertium.metrics.pairwise.ranker_training import DEV_SAMPLE_SEED, train_ranker
 
 Decision = Literal["both orders", "one order"]
 
@@ -77,10 +75,12 @@ def train_recipe(datasets: DatasetFolder, recipe: RankerRecipe) -> list[Pairwise
     names = ("vectors", "features", "hidden", "cost", "scaling")
     untrained = Pairwise(**{name: getattr(recipe, name) for name in names})
     dev_preferences = [p for rankings in dev for p in rankings]
-    checkpoints = train_rankers(
-        untrained, data, dev_preferences, recipe.seeds, recipe.options, recipe.note
-    )
-    return [Pairwise.from_checkpoint(checkpoint) for checkpoint in checkpoints]
+    rankers = []
+    for seed in recipe.seeds:
+        options = replace(recipe.options, seed=seed)
+        checkpoint = train_ranker(untrained, data, dev_preferences, options, recipe.note)
+        rankers.append(Pairwise.from_checkpoint(checkpoint))
+    return rankers
 
 
 def keep_judged(rankings: RankingSet, judgment_sets: Sequence[JudgmentSet]) -> RankingSet:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.core.errors import DataError, ModelError
+from tertium.core.errors import ModelError
 from tertium.core.runtime import runtime
 from tertium.metrics.linguistics import dependency_parser as parser_module
 from tertium.metrics.linguistics.analysis import (
@@ -22,7 +22,6 @@ from tertium.metrics.linguistics.dependency_graph import build_graph
 from tertium.metrics.linguistics.dependency_parser import (
     Parser,
     clean_text,
-    is_plausibly_english,
     is_too_long_to_parse,
     load_parser,
 )
@@ -138,14 +137,8 @@ def test_analysis_survives_serialization(parser: Parser) -> None:
         assert deserialize_analysis(analysis.text, serialize_analysis(analysis)) == analysis
 
 
-def test_damaged_row_is_rejected() -> None:
-    for row in ("", "[]", "[[[1]], [], 0]", "nonsense"):
-        with pytest.raises(DataError, match="a stored analysis cannot be read"):
-            deserialize_analysis("x", row)
-
-
 def make_analysis(text: str) -> Analysis:
-    return Analysis(text, (Token(text, text, "X", "XX", "", 0, "ROOT", "", 0),))
+    return Analysis(text, (Token(text, text, "X", "XX", 0, "ROOT", "", 0),))
 
 
 def test_store_returns_stored_analyses(tmp_path: Path) -> None:
@@ -158,7 +151,7 @@ def test_store_returns_stored_analyses(tmp_path: Path) -> None:
 
 
 def test_unusable_store_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "analyses-2-bad.sqlite").write_bytes(b"this is not a database" * 100)
+    (tmp_path / "analyses-3-bad.sqlite").write_bytes(b"this is not a database" * 100)
     store = AnalysisStore("bad", tmp_path)
     store.put([make_analysis("a")])
     assert store.get(["a"]) == {}
@@ -173,21 +166,3 @@ def test_cache_can_be_disabled(parser: Parser, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     other.analyze(["Hello there."])
     assert list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("text", "english"),
-    [
-        ("The cat sat on the mat.", True),
-        ("Die Katze sitzt auf der Matte.", False),
-        ("Le chat est assis sur le tapis depuis hier soir.", False),
-        ("Это русский текст", False),
-        ("这不是英文", False),
-        ("Angela Merkel, Berlin", True),
-        ("", True),
-        ("12 345 !?", True),
-        ("We're teaching him sign language", True),
-    ],
-)
-def test_english_is_detected(text: str, english: bool) -> None:
-    assert is_plausibly_english(text) is english

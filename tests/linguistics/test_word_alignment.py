@@ -13,11 +13,12 @@ from tertium.metrics.linguistics.dependency_graph import ROOT
 from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.linguistics.sentence import Sentence, build_sentence
 from tertium.metrics.linguistics.word_alignment import (
+    EDGE_SCORES,
     UNALIGNED,
     Candidate,
     WordAlignment,
     align_both_directions,
-    edge_score,
+    compare_edge,
     find_best_alignment,
     find_candidates,
     prune_candidates,
@@ -66,8 +67,6 @@ def score_alignment(
     targets: Sequence[int],
 ) -> float:
     """Score any alignment; -inf if a node has no such candidate."""
-    parents = [node.parent for node in premise.nodes]
-    roles = [node.role for node in premise.nodes]
     total = 0.0
     options = word_alignment._score_candidates(hypothesis, premise, prune_candidates(rows))
     for i, target in enumerate(targets):
@@ -77,7 +76,8 @@ def score_alignment(
         total += states[target]
         node = hypothesis.nodes[i]
         if node.parent != ROOT and UNALIGNED not in (target, targets[node.parent]):
-            total += edge_score(target, targets[node.parent], node.role, parents, roles)
+            edge = compare_edge(premise.nodes, target, targets[node.parent], node.role)
+            total += EDGE_SCORES[edge]
     return total
 
 

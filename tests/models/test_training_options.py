@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tertium.core.errors import UsageError
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.models.training_options import TrainingOptions, warn_at_grid_edge
 

@@ -24,7 +24,6 @@ from tertium.metrics.lexical.nist_metric import NIST
 from tertium.metrics.regression import parallel_extraction
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
-    locate_pieces,
 )
 from tertium.metrics.regression.metric_features import (
     EmbeddingFeatures,
@@ -185,8 +184,3 @@ def test_embedding_columns_of_a_toy() -> None:
     )
     np.testing.assert_allclose(rows[0], 1.0, atol=1e-6)
     assert (rows[1, :3] == 0).all()
-
-
-def test_pieces_are_found_in_their_text() -> None:
-    places = list(locate_pieces("Don't panic", ["▁Don", "'", "t", "▁pan", "ic"]))
-    assert ["Don't panic"[a:b] for a, b in places] == ["Don", "'", "t", "pan", "ic"]

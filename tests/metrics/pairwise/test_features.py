@@ -17,8 +17,7 @@ from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_model_ids
-from tertium.metrics.pairwise.neural_ranker import Pairwise
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR
 from tertium.metrics.regression.svr import SVR

@@ -21,8 +21,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
 from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.pairwise.features import PairwiseFeatures
-from tertium.metrics.pairwise.neural_ranker import Pairwise
-from tertium.metrics.pairwise.ranker_options import PairwiseOptions
+from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
 from tertium.models.trained_model import load_checkpoint
 

@@ -11,15 +11,17 @@ from tertium.core.arrays import round_to_grid
 from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.resampling import make_folds
 from tertium.core.segment import Judgment, Segment
-from tertium.metrics.regression.kernel_regression import (
+from tertium.metrics.regression.svr import (
+    SVR,
+    SVROptions,
     make_machine,
+    match_vectors,
     predict,
     rbf_kernel,
     search_grid,
     squared_distances,
     squared_lengths,
 )
-from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
 
 GRID = {"c": (1.0,), "epsilon": (0.1,), "gamma": (0.1, 1.0)}
 

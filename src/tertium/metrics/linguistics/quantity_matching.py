@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Protocol
 
+from tertium.metrics.linguistics.analysis import TypedSpan
 from tertium.metrics.linguistics.lexicons import map_to_class
 from tertium.metrics.linguistics.number_words import (
     GROUPS,
@@ -50,29 +49,18 @@ UNSPECIFIED = "?"  # a missing part of a date
 MAX_DIGITS = 20  # of the integer before a fraction sign; decimal has 28 significant digits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """A number, amount, date or time at characters `start` to `end` of its text.
-
-    `kind` is number, ordinal, percent, money, date or time. `value` is canonical: a decimal without
-    trailing zeros (money has its currency in front), `year-month-day-weekday` with `?` for missing
-    parts, or `hour:minute`.
-    """
-
-    start: int
-    end: int
-    kind: str
-    value: str
-
-
-def find_quantities(text: str) -> tuple[Quantity, ...]:
+def find_quantities(text: str) -> tuple[TypedSpan, ...]:
     """Find all quantities of a text from left to right, without overlaps.
+
+    The kind is number, ordinal, percent, money, date or time. The value is canonical: a decimal
+    without trailing zeros (money has its currency in front), `year-month-day-weekday` with `?` for
+    missing parts, or `hour:minute`.
 
     >>> [(q.kind, q.value) for q in find_quantities("On May 5th, two thousand paid $1.5 million.")]
     [('date', '?-5-5-?'), ('number', '2000'), ('money', 'USD 1500000')]
     """
     text = normalize_digits(text)
-    quantities: list[Quantity] = []
+    quantities: list[TypedSpan] = []
     for start in map(re.Match.start, _START.finditer(text)):
         if not quantities or start >= quantities[-1].end:
             quantity = _parse_quantity(text, start)
@@ -81,16 +69,7 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
     return tuple(quantities)
 
 
-class HasQuantity(Protocol):
-    """An object with a kind and a canonical value: a `Quantity` or its `TokenSpan`."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-
-
-def quantities_agree(left: HasQuantity, right: HasQuantity) -> bool:
+def quantities_agree(left: TypedSpan, right: TypedSpan) -> bool:
     """Check whether two quantities can mean the same.
 
     Dates agree if all parts given in both are equal. A plain number agrees with an amount,
@@ -121,30 +100,29 @@ def normalize_digits(text: str) -> str:
     return digits.translate(_ASCII_SIGNS)
 
 
-def _parse_quantity(text: str, start: int) -> Quantity | None:
+def _parse_quantity(text: str, start: int) -> TypedSpan | None:
     for pattern, parse in _PARSERS:
         match = pattern.match(text, start)
         if match is not None and match.end() > start and (parsed := parse(match)):
             kind, value = parsed
-            quantity = Quantity(start=start, end=match.end(), kind=kind, value=value)
-            return _extend_with_unit(text, quantity)
+            return _extend_with_unit(text, TypedSpan(start, match.end(), kind, value))
     return None
 
 
-def _extend_with_unit(text: str, quantity: Quantity) -> Quantity:
+def _extend_with_unit(text: str, quantity: TypedSpan) -> TypedSpan:
     """Extend a number by the scale word, percent sign or currency that follows it."""
     if quantity.kind != "number":
         return quantity
     value, end = Decimal(quantity.value), quantity.end
     while scale := _SCALE.match(text, end):
-        value, end = value * SCALES[scale.group(1).lower().rstrip("s")], scale.end()
+        value, end = value * SCALES[scale[1].lower().rstrip("s")], scale.end()
     kind, formatted = "number", format_decimal(value)
     if percent := _PERCENT.match(text, end):
         kind, end = "percent", percent.end()
     elif currency := _CURRENCY_AFTER.match(text, end):
         kind, end = "money", currency.end()
-        formatted = f"{CURRENCIES[currency.group(1).lower()]} {formatted}"
-    return Quantity(start=quantity.start, end=end, kind=kind, value=formatted)
+        formatted = f"{CURRENCIES[currency[1].lower()]} {formatted}"
+    return TypedSpan(quantity.start, end, kind, formatted)
 
 
 def format_decimal(value: Decimal) -> str:
@@ -181,35 +159,35 @@ def parse_digits(text: str) -> Decimal | None:
 
 
 def _parse_number(match: re.Match[str]) -> KindAndValue | None:
-    value = parse_digits(match.group(1))
+    value = parse_digits(match[1])
     return None if value is None else ("number", format_decimal(value))
 
 
 def _parse_money(match: re.Match[str]) -> KindAndValue | None:
-    value = parse_digits(match.group(2))
+    value = parse_digits(match[2])
     if value is None:
         return None
-    if match.group(3):
-        value *= SCALES[match.group(3).lower().rstrip("s")]
-    return "money", f"{CURRENCIES[match.group(1).lower()]} {format_decimal(value)}"
+    if match[3]:
+        value *= SCALES[match[3].lower().rstrip("s")]
+    return "money", f"{CURRENCIES[match[1].lower()]} {format_decimal(value)}"
 
 
 def _parse_fraction(match: re.Match[str]) -> KindAndValue | None:
-    numerator, denominator = int(match.group(1)), int(match.group(2))
+    numerator, denominator = int(match[1]), int(match[2])
     if not 0 < numerator < denominator <= 100:
         return None
     return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
 
 
 def _parse_vulgar_fraction(match: re.Match[str]) -> KindAndValue | None:
-    if len(match.group(1)) > MAX_DIGITS:
+    if len(match[1]) > MAX_DIGITS:
         return None
-    fraction = Decimal(str(unicodedata.numeric(match.group(2))))
-    return "number", format_decimal(round(Decimal(match.group(1) or 0) + fraction, 4))
+    fraction = Decimal(str(unicodedata.numeric(match[2])))
+    return "number", format_decimal(round(Decimal(match[1] or 0) + fraction, 4))
 
 
 def _parse_ordinal(match: re.Match[str]) -> KindAndValue:
-    return "ordinal", str(int(match.group(1)))
+    return "ordinal", str(int(match[1]))
 
 
 def _parse_words(match: re.Match[str]) -> KindAndValue | None:
@@ -227,27 +205,27 @@ def _parse_named_month(match: re.Match[str]) -> KindAndValue | None:
 
 
 def _parse_iso_date(match: re.Match[str]) -> KindAndValue | None:
-    return _format_date(match.group(1), int(match.group(2)), match.group(3), None)
+    return _format_date(match[1], int(match[2]), match[3], None)
 
 
 def _parse_slash_date(match: re.Match[str]) -> KindAndValue | None:
-    first, second, year = int(match.group(1)), int(match.group(2)), match.group(3)
+    first, second, year = int(match[1]), int(match[2]), match[3]
     day, month = (second, first) if second > 12 else (first, second)
     return _format_date(year, month, str(day), None)
 
 
 def _parse_year(match: re.Match[str]) -> KindAndValue | None:
-    return "date", f"{match.group(1)}{'s' if match.group(2) else ''}-?-?-?"  # or a decade
+    return "date", f"{match[1]}{'s' if match[2] else ''}-?-?-?"  # or a decade
 
 
 def _parse_weekday(match: re.Match[str]) -> KindAndValue:
-    return "date", f"?-?-?-{WEEKDAYS[match.group(1).lower()[:3]]}"
+    return "date", f"?-?-?-{WEEKDAYS[match[1].lower()[:3]]}"
 
 
 def _parse_time(match: re.Match[str]) -> KindAndValue | None:
-    hour, minute = int(match.group(1)), int(match.group(2) or 0)
-    half_day = (match.group(3) or "").lower()[:1]  # "a" or "p"
-    if match.group(2) is None and not half_day:
+    hour, minute = int(match[1]), int(match[2] or 0)
+    half_day = (match[3] or "").lower()[:1]  # "a" or "p"
+    if match[2] is None and not half_day:
         return None
     if half_day:
         if not 1 <= hour <= 12:
@@ -274,7 +252,7 @@ def _dates_agree(left: str, right: str) -> bool:
     return bool(shared) and all(a == b for a, b in shared)
 
 
-def _amount(quantity: HasQuantity) -> str:
+def _amount(quantity: TypedSpan) -> str:
     return quantity.value.rpartition(" ")[2].removesuffix("-?-?-?")
 
 

@@ -15,10 +15,10 @@ have more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from operator import add, itemgetter
+from operator import itemgetter
 
 from tertium.core.arrays import exact_dot_products
 from tertium.metrics.linguistics.dependency_graph import ROOT, Node
@@ -45,10 +45,9 @@ MAX_CANDIDATES = 12
 EXACT_MATCH, CLOSE_MATCH = 0.95, 0.75
 
 # Scores of a hypothesis edge, by the relation of the premise nodes its two ends are aligned with.
-SAME_EDGE, SAME_HEAD, NEAR, REVERSED, FAR, MERGED = 0.25, 0.1, 0.03, -0.05, -0.08, -0.2
-_EDGE_NAMES = {
-    SAME_EDGE: "same", SAME_HEAD: "head", NEAR: "near",
-    REVERSED: "reversed", FAR: "far", MERGED: "merged",
+EDGE_SCORES: Mapping[str, float] = {
+    "same": 0.25, "head": 0.1, "near": 0.03, "reversed": -0.05, "far": -0.08, "merged": -0.2,
+    "": 0.0,
 }  # fmt: skip
 
 # (premise node, similarity, relation)
@@ -104,52 +103,25 @@ def find_candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candid
     Content words are compared with content words and function words with function words. Only
     pronouns, connectives and the like (`cross_class_nodes`) are compared across the classes.
     """
-    rows: list[list[Candidate]] = [[] for _ in hypothesis.nodes]
+    rows: list[list[Candidate]] = []
     cosines = exact_dot_products(hypothesis.vectors, premise.vectors).tolist()
-    h, p, name_heads = hypothesis.nodes, premise.nodes, {*hypothesis.acronyms.values()}
-    cache: dict[object, list[Candidate]] = {}  # nodes of the same word share their candidates
-    for i in hypothesis.content_nodes:
-        node, row = h[i], cosines[i]
-        word = id(hypothesis.profiles[i]), node.text.lower(), node.lemma, node.quantity
-        key = word, hypothesis.vectors[i].tobytes(), i if i in name_heads else UNALIGNED
-        if key not in cache:
-            cache[key] = _select_similar(
-                (j, compare_content_words(hypothesis, node, premise, p[j], row[j]))
+    p = premise.nodes
+    for i, node in enumerate(hypothesis.nodes):
+        mixed: Sequence[int] = ()
+        if node.is_content:
+            row = [
+                (j, *compare_content_words(hypothesis, node, premise, p[j], cosines[i][j]))
                 for j in premise.content_nodes
-            )
-        rows[i] = cache[key]
-    for i in hypothesis.function_nodes:
-        node = h[i]
-        if (kind := (node.kind, node.text.lower(), node.lemma)) not in cache:
-            cache[kind] = _select_similar(
-                (j, compare_function_words(node, p[j])) for j in premise.function_nodes
-            )
-        rows[i] = cache[kind]
-    _add_cross_class_candidates(rows, hypothesis, premise)
+            ]
+            mixed = premise.cross_class_nodes
+        else:
+            row = [(j, *compare_function_words(node, p[j])) for j in premise.function_nodes]
+            if i in hypothesis.cross_class_nodes:
+                mixed = premise.content_nodes
+        for j in mixed:
+            row.append((j, *relate_mixed_words(node.lemma, node.kind, p[j].lemma, p[j].kind)))
+        rows.append([candidate for candidate in row if candidate[1] > 0.0])
     return rows
-
-
-def _select_similar(similarities: Iterable[tuple[int, WordSimilarity]]) -> list[Candidate]:
-    return [(j, *similarity) for j, similarity in similarities if similarity.strength > 0.0]
-
-
-def _add_cross_class_candidates(
-    rows: list[list[Candidate]], hypothesis: Sentence, premise: Sentence
-) -> None:
-    """Add similarities between function words and content words to `rows`."""
-    for own_nodes, other_nodes in (
-        (hypothesis.cross_class_nodes, premise.content_nodes),
-        (hypothesis.content_nodes, premise.cross_class_nodes),
-    ):
-        for i in own_nodes:
-            a = hypothesis.nodes[i]
-            candidate_nodes = ((j, premise.nodes[j]) for j in other_nodes)
-            extra = _select_similar(
-                (j, relate_mixed_words(a.lemma, a.kind, b.lemma, b.kind))
-                for j, b in candidate_nodes
-            )
-            if extra:
-                rows[i] = [*rows[i], *extra]  # a new list, since other nodes share the old one
 
 
 def compare_content_words(
@@ -194,31 +166,40 @@ def find_best_alignment(
 ) -> WordAlignment:
     """Find the alignment with the highest score among the candidates `rows` of each node."""
     options = _score_candidates(hypothesis, premise, prune_candidates(rows))
-    parents = [node.parent for node in premise.nodes]
-    roles = [node.role for node in premise.nodes]
-    order = sorted(range(len(options)), key=lambda i: -hypothesis.nodes[i].depth)
+    nodes, premise_nodes = hypothesis.nodes, premise.nodes
+    leaves_first = sorted(range(len(nodes)), key=lambda i: -nodes[i].depth)
     # totals[i][k]: the best score of the subtree of node i if it takes its option k
     totals = [[state[1] for state in states] for states in options]
-    choices: list[list[int]] = [[] for _ in options]
+    choices: list[list[int]] = [[] for _ in nodes]  # the best option for each option of the parent
     score = 0.0
-    for i in order:
-        node = hypothesis.nodes[i]
-        if node.parent == ROOT:
+    for i in leaves_first:
+        parent, role = nodes[i].parent, nodes[i].role
+        if parent == ROOT:
             score += max(totals[i])
             continue
-        parent_totals = totals[node.parent]
-        if len(options[i]) == 1:
-            choices[i] = [0] * len(parent_totals)
-            if totals[i][0]:
-                parent_totals[:] = [value + totals[i][0] for value in parent_totals]
+        for k, (b, *_) in enumerate(options[parent]):
+            edges = (compare_edge(premise_nodes, a, b, role) for a, *_ in options[i])
+            values = [total + EDGE_SCORES[e] for total, e in zip(totals[i], edges, strict=True)]
+            best = max(values)
+            totals[parent][k] += best
+            choices[i].append(values.index(best))
+    chosen, edge_names = [0] * len(nodes), [""] * len(nodes)
+    for i in reversed(leaves_first):
+        parent, role = nodes[i].parent, nodes[i].role
+        if parent == ROOT:
+            chosen[i] = totals[i].index(max(totals[i]))
             continue
-        for k, state in enumerate(options[node.parent]):
-            best, choice = _best_child_option(
-                options[i], totals[i], state[0], node.role, parents, roles
-            )
-            parent_totals[k] += best
-            choices[i].append(choice)
-    return _backtrack(hypothesis, options, totals, choices, reversed(order), parents, roles, score)
+        chosen[i] = choices[i][chosen[parent]]
+        a, b = options[i][chosen[i]][0], options[parent][chosen[parent]][0]
+        edge_names[i] = compare_edge(premise_nodes, a, b, role)
+    states = [states[k] for states, k in zip(options, chosen, strict=True)]
+    return WordAlignment(
+        tuple(s[0] for s in states),
+        tuple(s[2] for s in states),
+        tuple(s[3] for s in states),
+        tuple(edge_names),
+        score,
+    )
 
 
 def prune_candidates(rows: Sequence[list[Candidate]]) -> list[list[Candidate]]:
@@ -253,61 +234,18 @@ def _score_candidates(
     return options
 
 
-def _best_child_option(
-    options: list[State],
-    totals: list[float],
-    b: int,
-    role: str,
-    parents: list[int],
-    roles: list[str],
-) -> tuple[float, int]:
-    """Return the best total of a child and its option, if its parent is aligned with node b."""
-    values = totals
-    if b != UNALIGNED:
-        edges = (edge_score(state[0], b, role, parents, roles) for state in options[1:])
-        values = [totals[0], *map(add, totals[1:], edges)]
-    best = max(values)
-    return best, values.index(best)
+def compare_edge(nodes: Sequence[Node], a: int, b: int, role: str) -> str:
+    """Compare an edge with the premise; its child is aligned with node a, its parent with b.
 
-
-def edge_score(a: int, b: int, role: str, parents: Sequence[int], roles: Sequence[str]) -> float:
-    """Score an edge with this role whose child is aligned with a and whose parent with b."""
-    head = parents[a]
+    The result is a key of `EDGE_SCORES`, empty if an end is unaligned.
+    """
+    if UNALIGNED in (a, b):
+        return ""
+    head = nodes[a].parent
     if head == b:
-        return SAME_EDGE if roles[a] == role else SAME_HEAD
+        return "same" if nodes[a].role == role else "head"
     if a == b:
-        return MERGED
-    if head != ROOT and parents[head] == b:
-        return NEAR
-    return REVERSED if parents[b] == a else FAR
-
-
-def _backtrack(
-    hypothesis: Sentence,
-    options: Sequence[list[State]],
-    totals: Sequence[list[float]],
-    choices: Sequence[list[int]],
-    order: Iterable[int],
-    parents: list[int],
-    roles: list[str],
-    score: float,
-) -> WordAlignment:
-    chosen = [0] * len(options)
-    edges = [""] * len(options)
-    for i in order:
-        node = hypothesis.nodes[i]
-        if node.parent == ROOT:
-            chosen[i] = max(range(len(totals[i])), key=totals[i].__getitem__)
-            continue
-        chosen[i] = choices[i][chosen[node.parent]]
-        a, b = options[i][chosen[i]][0], options[node.parent][chosen[node.parent]][0]
-        if UNALIGNED not in (a, b):
-            edges[i] = _EDGE_NAMES[edge_score(a, b, node.role, parents, roles)]
-    states = [states[k] for states, k in zip(options, chosen, strict=True)]
-    return WordAlignment(
-        tuple(s[0] for s in states),
-        tuple(s[2] for s in states),
-        tuple(s[3] for s in states),
-        tuple(edges),
-        score,
-    )
+        return "merged"
+    if head != ROOT and nodes[head].parent == b:
+        return "near"
+    return "reversed" if nodes[b].parent == a else "far"

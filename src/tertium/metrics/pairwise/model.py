@@ -17,8 +17,7 @@ import numpy as np
 from tertium.core.errors import ModelError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, construct
 from tertium.metrics.base.lexical_features import NgramInformation
-from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Weights
-from tertium.metrics.pairwise.scaling import Scaler
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Scaler, Weights
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, parse_config

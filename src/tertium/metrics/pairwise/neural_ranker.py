@@ -30,8 +30,7 @@ from tertium.metrics.base.text_warnings import (
 )
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
 from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, restore_model
-from tertium.metrics.pairwise.ranking_network import Rows, inputs_of
-from tertium.metrics.pairwise.scaling import Scaling
+from tertium.metrics.pairwise.ranking_network import Rows, Scaling
 from tertium.metrics.pairwise.sentence_vectors import (
     SYNTAX,
     VectorName,
@@ -39,13 +38,41 @@ from tertium.metrics.pairwise.sentence_vectors import (
 )
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.trained_model import TrainedModel, lazy_attribute
+from tertium.models.trained_model import TrainedModel
+from tertium.models.training_options import Options, Recipe
 
 if TYPE_CHECKING:
     from tertium.models.training_data import TrainingSets
     from tertium.models.training_job import TrainingJob
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseOptions(Options):
+    """Training options of the pairwise ranker; defaults as published, except `patience`."""
+
+    rate: Annotated[float, Range(0, exclusive=True), "learning rate of Adagrad"] = 0.01
+    kendall_rate: Annotated[
+        float, Range(0), "learning rate under Kendall's cost (0: same as --rate)"
+    ] = 0.0
+    batch_size: Annotated[int, Range(1), "comparisons per step"] = 30
+    decay: Annotated[float, Range(0), "weight decay"] = 1e-4
+    epochs: Annotated[int, Range(1), "maximum number of epochs per cost"] = 10_000
+    patience: Annotated[
+        int, Range(0), "stop after this many epochs without improvement (0: never)"
+    ] = 100
+    order: Annotated[
+        Literal["given", "random"], "order of the two translations of a pair, per epoch"
+    ] = "given"
+    choose_on: Annotated[
+        int, Range(0), "dev comparisons sampled for selecting the epoch (0: all)"
+    ] = 0
+    seed: Annotated[int, Range(0), "random seed"] = 0
+
+    def rate_of(self, cost: str) -> float:
+        """Return the learning rate under a cost."""
+        return (self.kendall_rate if cost == "kendall" else 0.0) or self.rate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,8 +105,26 @@ class Pairwise(TrainedModel, Ranker):
     booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
 }"""
     kind: ClassVar[Literal["metric", "ranker"]] = "ranker"
-    options = lazy_attribute("tertium.metrics.pairwise.ranker_options:PairwiseOptions")
-    recipes = lazy_attribute("tertium.metrics.pairwise.ranker_options:RECIPES")
+    options: ClassVar[type[Any]] = PairwiseOptions
+    recipes: ClassVar[Mapping[str, Recipe]] = {
+        "published": Recipe(
+            description="Guzmán et al. (2015): syntax and word vectors, four metrics, two costs",
+            options=PairwiseOptions(patience=0, choose_on=5000),
+            settings={
+                "vectors": ("syntax25", "glove"),
+                "features": ("4metrics",),
+                "hidden": 4,
+                "cost": "logistic+kendall",
+                "scaling": "minmax",
+            },
+        ),
+        "ours": Recipe(
+            description="as the bundled model: logistic regression on scores of other metrics",
+            options=PairwiseOptions(
+                rate=0.1, batch_size=100, epochs=6, patience=0, order="random", seed=1
+            ),
+        ),
+    }
     accepted_data: ClassVar[tuple[str, ...]] = ("comparisons",)
     train_examples: ClassVar[str] = """\
   tertium train {name} --train rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
@@ -142,8 +187,8 @@ class Pairwise(TrainedModel, Ranker):
     def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
         """Return f(left, right, reference) of the network, for segments with one reference."""
         count, rows = len(left), self.inputs([*left, *right])
-        inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
-        return self.trained.network.probabilities(inputs).astype(np.float64)
+        first, second = np.arange(count), np.arange(count, 2 * count)
+        return self.trained.network.probabilities(rows, first, second).astype(np.float64)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         """Merge the flags of its metrics and encoders."""

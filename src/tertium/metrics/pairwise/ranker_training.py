@@ -1,8 +1,14 @@
 """Train the pairwise network with Adagrad on small batches; keep the best epoch.
 
 Guzmán et al. 2015, section 4.4. The epoch with the highest strict tau on held-out comparisons is
-kept, the latest one in case of ties. Networks with different seeds are trained in parallel in the
-same matrix products: five cost little more than one, with the same results as separate training.
+kept, the latest one in case of ties. With s = f(t_1, t_2, r) and D = s - f(t_2, t_1, r) the costs
+of a comparison with verdict y are
+
+    Logistic: -(y log s + (1 - y) log(1 - s))                                      (equation 4)
+    Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2)                     (equation 6)
+
+Equation 6 is printed with a leading minus sign, which would reward discordance. The text of the
+paper says that discordance is penalized, as it is here. Biases are not decayed.
 """
 
 from __future__ import annotations
@@ -12,6 +18,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from tertium.core.arrays import IntArray
 from tertium.core.errors import DataError, UsageError
@@ -22,31 +31,27 @@ from tertium.data.rankings import sample_comparisons
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
 from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, as_checkpoint
-from tertium.metrics.pairwise.ranker_options import COST_STAGES, PairwiseOptions
 from tertium.metrics.pairwise.ranking_network import (
     Array,
-    Cost,
-    PairInputs,
     PairwiseNetwork,
     Rows,
+    Scaler,
     Weights,
-    gradient_of,
-    inputs_of,
+    groups,
 )
-from tertium.metrics.pairwise.scaling import Scaler
 from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.training_job import TrainingJob
 
 if TYPE_CHECKING:
-    from tertium.metrics.pairwise.neural_ranker import Pairwise
+    from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 
 DEV_SAMPLE_SEED = 13  # the same dev comparisons for every training seed
-BLOCK_PAIRS = 2048  # pairs whose inputs are gathered at a time
+GAMMA = BETA = 100.0  # steepness of the step and of the tie penalty; any large value works
 ADAGRAD_START = 1e-8  # avoids division by zero
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Comparisons:
     """Human comparisons without ties: `left` and `right` rows (n,), `verdicts` 1 or 0 (n,)."""
 
@@ -54,10 +59,6 @@ class Comparisons:
     left: IntArray
     right: IntArray
     verdicts: Array
-
-    def __post_init__(self) -> None:
-        if not len(self.verdicts):
-            raise DataError("no comparison to learn from: ties are not used")
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -79,117 +80,98 @@ class Learned:
     history: tuple[float, ...]
 
 
-def train_networks(
+def train_network(
     data: Comparisons,
     held_out: Comparisons,
     *,
     hidden: int,
-    costs: tuple[Cost, ...],
+    costs: Sequence[str],
     options: PairwiseOptions,
-    seeds: Sequence[int],
-) -> list[Learned]:
-    """Train one network per seed with each cost in turn, continuing from the best epoch."""
-    generators = [np.random.default_rng(seed) for seed in seeds]
+) -> Learned:
+    """Train a network with each cost in turn, continuing from the best epoch."""
+    generator = np.random.default_rng(options.seed)
     width, features = data.rows.widths
-    starts = [
-        PairwiseNetwork.start(hidden=hidden, width=width, features=features, generator=generator)
-        for generator in generators
-    ]
-    learned = [Learned(network=n, tau=-np.inf, epoch=0, history=()) for n in starts]
+    network = PairwiseNetwork.start(
+        hidden=hidden, width=width, features=features, generator=generator
+    )
+    learned = Learned(network=network, tau=-np.inf, epoch=0, history=())
     for cost in costs:
-        learned = _train_by(cost, data, held_out, learned, options, generators)
+        learned = _train_by(cost, data, held_out, learned, options, generator)
     return learned
 
 
 def _train_by(
-    cost: Cost,
+    cost: str,
     data: Comparisons,
     held_out: Comparisons,
-    before: Sequence[Learned],
+    best: Learned,
     options: PairwiseOptions,
-    generators: Sequence[np.random.Generator],
-) -> list[Learned]:
-    """Train with one cost until no network has improved for `patience` epochs."""
-    best, waited = list(before), [0] * len(before)
-    weights = _stack([learned.network for learned in before])
-    optimizer = Adagrad(weights, options.rate_of(cost))
+    generator: np.random.Generator,
+) -> Learned:
+    """Train with one cost until the network has not improved for `patience` epochs."""
+    weights = [torch.tensor(array, requires_grad=True) for array in best.network.weights]
+    rate = options.rate_of(cost)
+    optimizer = torch.optim.Adagrad(weights, rate, initial_accumulator_value=ADAGRAD_START)
+    compute_cost = _cost_function(cost, data.rows, weights, options.decay)
+    waited = 0
     with progress_task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
-            _epoch(weights, best[0].network.hidden, cost, data, options, optimizer, generators)
-            for n, learned in enumerate(best):
-                if options.patience and waited[n] >= options.patience:
-                    continue
-                own = Weights(weights.inner[n].copy(), weights.outer[n].copy())
-                best[n] = _choose_epoch(learned, replace(learned.network, weights=own), held_out)
-                waited[n] = 0 if best[n].tau > learned.tau else waited[n] + 1
+            sides = _shuffle(data, options, generator)
+            for batch in zip(*(side.split(options.batch_size) for side in sides), strict=True):
+                optimizer.zero_grad()
+                compute_cost(*batch).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+            arrays = (tensor.detach().numpy().copy() for tensor in weights)
+            network = replace(best.network, weights=Weights(*arrays))
+            tau = held_out.tau(network)
+            history = (*best.history, tau)
+            waited = 0 if tau > best.tau else waited + 1
+            if tau < best.tau:
+                best = replace(best, history=history)
+            else:
+                best = Learned(network=network, tau=tau, epoch=len(history), history=history)
             advance(1)
-            if options.patience and min(waited) >= options.patience:
+            if 0 < options.patience <= waited:
                 break
     return best
 
 
-def _choose_epoch(learned: Learned, network: PairwiseNetwork, held_out: Comparisons) -> Learned:
-    """Return the better of the best epoch so far and the current one (the current one if equal)."""
-    tau = held_out.tau(network)
-    history = (*learned.history, tau)
-    if tau < learned.tau:
-        return replace(learned, history=history)
-    return Learned(network=network, tau=tau, epoch=len(history), history=history)
+def _cost_function(
+    cost: str, rows: Rows, weights: Sequence[Tensor], decay: float
+) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Return the function of the mean cost of a batch: left and right rows, and verdicts."""
+    inner, outer = weights
+    vectors, anchors, features = map(torch.from_numpy, (rows.vectors, rows.anchors, rows.features))
+    mask = torch.from_numpy(groups(rows.widths[0], inner.shape[1] // 3))
 
+    def logits(left: Tensor, right: Tensor) -> Tensor:
+        ones = torch.ones(len(left), 1)
+        z = torch.cat([vectors[left], vectors[right], anchors[left], ones], dim=1)
+        nodes = torch.tanh(z @ (inner * mask)) if mask.numel() else z[:, :-1]
+        return torch.cat([nodes, features[left], features[right], ones], dim=1) @ outer
 
-def _stack(networks: Sequence[PairwiseNetwork]) -> Weights:
-    return Weights(
-        np.stack([n.weights.inner for n in networks]), np.stack([n.weights.outer for n in networks])
-    )
+    def compute_cost(left: Tensor, right: Tensor, verdicts: Tensor) -> Tensor:
+        penalty = decay * (inner[:-1].square().sum() + outer[:-1].square().sum())
+        if cost == "logistic":
+            losses = binary_cross_entropy_with_logits(logits(left, right), verdicts)
+            return losses + penalty
+        margins = logits(left, right).sigmoid() - logits(right, left).sigmoid()
+        discordant = torch.sigmoid(GAMMA * margins * (1 - 2 * verdicts))
+        return (discordant + torch.exp(-BETA / 2 * margins**2)).mean() + penalty
 
-
-def _epoch(
-    weights: Weights,
-    hidden: int,
-    cost: Cost,
-    data: Comparisons,
-    options: PairwiseOptions,
-    optimizer: Adagrad,
-    generators: Sequence[np.random.Generator],
-) -> None:
-    """Train all networks for one epoch, each on its own order of the comparisons."""
-    orders = [_shuffle(data, options, generator) for generator in generators]
-    size = BLOCK_PAIRS - BLOCK_PAIRS % options.batch_size or options.batch_size
-    for start in range(0, len(data), size):
-        block = slice(start, start + size)
-        parts = [inputs_of(data.rows, first[block], second[block]) for first, second, _ in orders]
-        z, psi = np.stack([p.z for p in parts]), np.stack([p.psi for p in parts])
-        verdicts = np.stack([v[block] for _, _, v in orders])
-        for at in range(0, verdicts.shape[1], options.batch_size):
-            part = slice(at, at + options.batch_size)
-            batch = PairInputs(z[:, part], psi[:, part])
-            gradient = gradient_of(weights, batch, verdicts[:, part], hidden, cost, options.decay)
-            optimizer.step(weights, gradient)
+    return compute_cost
 
 
 def _shuffle(
     data: Comparisons, options: PairwiseOptions, generator: np.random.Generator
-) -> tuple[IntArray, IntArray, Array]:
+) -> tuple[Tensor, ...]:
     """Shuffle all comparisons and, if `order` is random, swap sides at random."""
     order = generator.permutation(len(data))
     swapped = generator.random(len(data)) < (0.5 if options.order == "random" else 0.0)
-    first = np.where(swapped, data.right, data.left)[order]
-    second = np.where(swapped, data.left, data.right)[order]
-    verdicts = np.where(swapped, 1 - data.verdicts, data.verdicts)[order]
-    return first, second, verdicts.astype(np.float32)
-
-
-class Adagrad:
-    """w -= rate g / sqrt(sum of all g^2 so far), in place (Duchi et al. 2011)."""
-
-    def __init__(self, weights: Weights, rate: float) -> None:
-        self.rate = np.float32(rate)
-        self.sums = [np.full_like(array, ADAGRAD_START) for array in weights]
-
-    def step(self, weights: Weights, gradient: Weights) -> None:
-        for array, slope, total in zip(weights, gradient, self.sums, strict=True):
-            total += slope * slope
-            array -= self.rate * slope / np.sqrt(total)
+    left = np.where(swapped, data.right, data.left)
+    right = np.where(swapped, data.left, data.right)
+    verdicts = np.where(swapped, 1 - data.verdicts, data.verdicts).astype(np.float32)
+    return tuple(torch.from_numpy(side[order]) for side in (left, right, verdicts))
 
 
 def _fit_inputs(settings: Pairwise, segments: Sequence[Segment]) -> InputNumbers:
@@ -220,63 +202,59 @@ def train_on_job(job: TrainingJob) -> Checkpoint:
         [preference for ranking_set in sets for preference in ranking_set]
         for sets in (job.data.comparisons, held_out)
     )
-    note = job.note or job.data.sizes
-    (checkpoint,) = train_rankers(job.settings, data, dev, (options.seed,), options, note)
-    return checkpoint
+    return train_ranker(job.settings, data, dev, options, job.note or job.data.sizes)
 
 
-def train_rankers(
+def train_ranker(
     settings: Pairwise,
     data: Iterable[Preference],
     dev: Iterable[Preference],
-    seeds: Sequence[int],
     options: PairwiseOptions,
     note: Any,
-) -> list[Checkpoint]:
-    """Train rankers with these settings, one per seed; inputs are computed once."""
-    segments, make_comparisons = _number_comparisons(data)
+) -> Checkpoint:
+    """Train a ranker with these settings on comparisons."""
+    segments, sides = _number_comparisons(data)
     numbers = _fit_inputs(settings, segments)
     unscaled = settings.make_rows(segments, numbers)
     scaler = Scaler.fit(unscaled, settings.scaling)
-    comparisons = make_comparisons(scaler(unscaled))
-    segments, make_comparisons = _number_comparisons(dev)
-    dev_comparisons = make_comparisons(scaler(settings.make_rows(segments, numbers)))
-    networks = train_networks(
+    comparisons = Comparisons(scaler(unscaled), *sides)
+    segments, sides = _number_comparisons(dev)
+    dev_comparisons = Comparisons(scaler(settings.make_rows(segments, numbers)), *sides)
+    learned = train_network(
         comparisons,
         dev_comparisons,
         hidden=settings.hidden,
-        costs=COST_STAGES[settings.cost],
+        costs=settings.cost.split("+"),
         options=options,
-        seeds=seeds,
     )
-    encoders, metrics = settings.encoder_hashes(), settings.metric_ids()
-    checkpoints = []
-    for seed, learned in zip(seeds, networks, strict=True):
-        training = {
-            "comparisons": len(comparisons),
-            "dev": len(dev_comparisons),
-            "tau": round(learned.tau, 4),
-            "epoch": learned.epoch,
-            "data": note,
-            "options": {**asdict(options), "seed": seed},
-        }
-        model = PairwiseModel(
-            network=learned.network,
-            scaler=scaler,
-            columns=settings.feature_columns().names,
-            projections=numbers.projections,
-            information=numbers.information,
-        )
-        checkpoints.append(
-            as_checkpoint(settings, model, encoders=encoders, metrics=metrics, training=training)
-        )
-    return checkpoints
+    model = PairwiseModel(
+        network=learned.network,
+        scaler=scaler,
+        columns=settings.feature_columns().names,
+        projections=numbers.projections,
+        information=numbers.information,
+    )
+    training = {
+        "comparisons": len(comparisons),
+        "dev": len(dev_comparisons),
+        "tau": round(learned.tau, 4),
+        "epoch": learned.epoch,
+        "data": note,
+        "options": asdict(options),
+    }
+    return as_checkpoint(
+        settings,
+        model,
+        encoders=settings.encoder_hashes(),
+        metrics=settings.metric_ids(),
+        training=training,
+    )
 
 
 def _number_comparisons(
     preferences: Iterable[Preference],
-) -> tuple[list[Segment], Callable[[Rows], Comparisons]]:
-    """Return segments and a function from rows to comparisons, one per reference, without ties."""
+) -> tuple[list[Segment], tuple[IntArray, IntArray, Array]]:
+    """Return segments, and left rows, right rows and verdicts per reference, without ties."""
     rows: dict[Segment, int] = {}
     left, right, verdicts = [], [], []
     for preference in preferences:
@@ -288,9 +266,6 @@ def _number_comparisons(
             right.append(rows.setdefault(b, len(rows)))
             verdicts.append(preference.verdict)
     if not rows:
-        raise DataError("no comparison with a reference to learn from")
-    index = np.array([left, right], dtype=np.int64)
-    targets = np.array(verdicts, dtype=np.float32)
-    return list(rows), lambda table: Comparisons(
-        rows=table, left=index[0], right=index[1], verdicts=targets
-    )
+        raise DataError("no comparison with a reference to learn from: ties are not used")
+    indices = np.array(left, dtype=np.int64), np.array(right, dtype=np.int64)
+    return list(rows), (*indices, np.array(verdicts, dtype=np.float32))

@@ -5,9 +5,7 @@
 
 The three groups are columns of one matrix over [x_1, x_2, x_r, 1] with zero blocks outside the
 groups. Rows of this product split by text, so scoring all pairs of many systems takes one product
-per text and a few additions per pair. Gradients are computed by hand, because the network is so
-small that an autograd library would spend its time on bookkeeping. `forward` and `gradient_of`
-accept leading axes to train several networks in parallel.
+per text and a few additions per pair.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.core.arrays import IntArray, exact_dot_products
-from tertium.core.errors import LengthError
 
 Array = NDArray[np.float32]
-Cost = Literal["logistic", "kendall"]
 
-GAMMA = BETA = 100.0  # steepness of the step and of the tie penalty; any large value works
+Scaling = Literal["minmax", "standard"]
+MAX_STANDARD_DEVIATIONS = 4.0  # standardized inputs are clipped here
+MIN_SPREAD = 1e-8  # inputs with a smaller spread are constant
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,25 +50,50 @@ class Rows:
         )
 
 
-class PairInputs(NamedTuple):
-    """A batch of network inputs: z = [x_1, x_2, x_r, 1] (n, 3d + 1), psi (n, 2k)."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scaler:
+    """Scale each input to about [-1, 1]: (x - centre) / spread, clipped at `farthest`.
 
-    z: Array
-    psi: Array
+    `minmax` maps the smallest and largest training value to -1 and 1 without clipping, as
+    published. `standard` uses mean and standard deviation, which are robust to outliers.
+    """
 
-    def swap(self) -> PairInputs:
-        """Return the same pairs in the opposite order."""
-        d, k = self.z.shape[-1] // 3, self.psi.shape[-1] // 2
-        z = [self.z[..., d : 2 * d], self.z[..., :d], self.z[..., 2 * d :]]
-        psi = [self.psi[..., k:], self.psi[..., :k]]
-        return PairInputs(np.concatenate(z, axis=-1), np.concatenate(psi, axis=-1))
+    centre: Mapping[str, Array]
+    spread: Mapping[str, Array]
+    farthest: float
+
+    @classmethod
+    def fit(cls, rows: Rows, scaling: Scaling) -> Scaler:
+        """Fit the scales to training rows; texts and their anchors share scales."""
+        both = np.vstack([rows.vectors, rows.anchors])
+        scales = {"vectors": _scale(both, scaling), "features": _scale(rows.features, scaling)}
+        return cls(
+            centre={name: centre for name, (centre, _) in scales.items()},
+            spread={name: spread for name, (_, spread) in scales.items()},
+            farthest=MAX_STANDARD_DEVIATIONS if scaling == "standard" else float("inf"),
+        )
+
+    def __call__(self, rows: Rows) -> Rows:
+        return Rows(
+            vectors=self._apply(rows.vectors, "vectors"),
+            anchors=self._apply(rows.anchors, "vectors"),
+            features=self._apply(rows.features, "features"),
+        )
+
+    def _apply(self, values: Array, kind: str) -> Array:
+        scaled = (values - self.centre[kind]) / self.spread[kind]
+        limited: Array = np.clip(scaled, -self.farthest, self.farthest).astype(np.float32)
+        return limited
 
 
-def inputs_of(rows: Rows, left: IntArray, right: IntArray) -> PairInputs:
-    """Build the inputs of pairs of rows that share the compared text."""
-    ones = np.ones((len(left), 1), dtype=np.float32)
-    z = np.hstack([rows.vectors[left], rows.vectors[right], rows.anchors[left], ones])
-    return PairInputs(z, np.hstack([rows.features[left], rows.features[right]]))
+def _scale(values: Array, scaling: Scaling) -> tuple[Array, Array]:
+    if scaling == "standard":
+        centre, spread = values.mean(axis=0), values.std(axis=0)
+    else:
+        low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
+        centre, spread = (high + low) / 2, (high - low) / 2
+    spread = np.where(spread > MIN_SPREAD, spread, 1.0)
+    return centre.astype(np.float32), spread.astype(np.float32)
 
 
 class Weights(NamedTuple):
@@ -110,24 +133,18 @@ class PairwiseNetwork:
         """Weights by name, for storage."""
         return {"inner": self.weights.inner, "outer": self.weights.outer}
 
-    def probabilities(self, inputs: PairInputs) -> Array:
-        """Return f(t_1, t_2, r) of each pair in the given order, (n,)."""
-        return forward(self.weights, inputs, self.hidden)[1]
+    def probabilities(self, rows: Rows, left: IntArray, right: IntArray) -> Array:
+        """Return f(t_1, t_2, r) of pairs of rows in the given order, (pairs,)."""
+        return self._combine(self._halves(rows), left, right, left)
 
     def prefer(self, rows: Rows, left: IntArray, right: IntArray) -> Array:
         """Return the probability that left is better, (f(l, r) + 1 - f(r, l)) / 2, (pairs,)."""
-        if rows.widths != (self.width, self.features):
-            raise LengthError(
-                f"rows have {rows.widths} vector and feature columns: expected "
-                f"{(self.width, self.features)}"
-            )
         halves = self._halves(rows)
         forward_order = self._combine(halves, left, right, left)
         reverse_order = self._combine(halves, right, left, left)
         # In this form, swapping the order gives exactly the complement.
-        return (np.float32(0.5) + (forward_order - reverse_order) / np.float32(2)).astype(
-            np.float32
-        )
+        chances: Array = np.float32(0.5) + (forward_order - reverse_order) / np.float32(2)
+        return chances
 
     def _halves(self, rows: Rows) -> tuple[Array, Array, Array]:
         """Return the contribution of each row as first, second and anchor, (n, 3h + 1)."""
@@ -175,67 +192,6 @@ def groups(width: int, hidden: int) -> Array:
     blocks = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=np.float32)
     body = np.kron(blocks, np.ones((width, hidden), dtype=np.float32))
     return np.vstack([body, np.ones((1, 3 * hidden), dtype=np.float32)])
-
-
-def forward(weights: Weights, inputs: PairInputs, hidden: int) -> tuple[Array, Array]:
-    """Return the inputs of the output node, (..., n, m), and the output, (..., n)."""
-    nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[..., :-1]
-    output_inputs = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
-    return output_inputs, _sigmoid((output_inputs @ weights.outer[..., None])[..., 0])
-
-
-def gradient_of(
-    weights: Weights, inputs: PairInputs, verdicts: Array, hidden: int, cost: Cost, decay: float
-) -> Weights:
-    """Return the gradient of the mean cost of a batch with L2 penalty; verdicts (..., n).
-
-    With s = f(t_1, t_2, r) and D = s - f(t_2, t_1, r) the costs are
-
-    Logistic: -(y log s + (1 - y) log(1 - s))                                      (equation 4)
-    Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2)                     (equation 6)
-
-    Equation 6 is printed with a leading minus sign, which would reward discordance. The text of the
-    paper says that discordance is penalized, as it is here. Biases are not decayed.
-    """
-    if cost == "logistic":
-        output_inputs, s = forward(weights, inputs, hidden)
-        slopes = (s - verdicts) / np.float32(s.shape[-1])
-        gradient = _backward(weights, inputs, output_inputs, slopes, hidden)
-    else:
-        gradient = _kendall_gradient(weights, inputs, verdicts, hidden)
-    gradient.inner[..., :-1, :] += np.float32(2 * decay) * weights.inner[..., :-1, :]
-    gradient.outer[..., :-1] += np.float32(2 * decay) * weights.outer[..., :-1]
-    return gradient
-
-
-def _kendall_gradient(
-    weights: Weights, inputs: PairInputs, verdicts: Array, hidden: int
-) -> Weights:
-    """Compute the gradient of Kendall's cost from forward passes in both orders."""
-    other = inputs.swap()
-    output_inputs, s = forward(weights, inputs, hidden)
-    swapped_inputs, s_other = forward(weights, other, hidden)
-    margin = s - s_other
-    step = _sigmoid(np.float32(GAMMA) * margin)
-    slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts)
-    slope = slope - BETA * margin * np.exp(-BETA / 2 * margin**2)
-    slope = (slope / s.shape[-1]).astype(s.dtype)
-    gradient = _backward(weights, inputs, output_inputs, slope * s * (1 - s), hidden)
-    swapped = _backward(weights, other, swapped_inputs, -slope * s_other * (1 - s_other), hidden)
-    return Weights(gradient.inner + swapped.inner, gradient.outer + swapped.outer)
-
-
-def _backward(
-    weights: Weights, inputs: PairInputs, output_inputs: Array, slopes: Array, hidden: int
-) -> Weights:
-    """Return the gradient of the weights, given the gradient of each pair's logit, (..., n)."""
-    outer = (slopes[..., None, :] @ output_inputs)[..., 0, :]
-    if not hidden:
-        return Weights(np.zeros_like(weights.inner), outer)
-    nodes = output_inputs[..., : 3 * hidden]
-    back = slopes[..., None] * weights.outer[..., None, : 3 * hidden] * (1 - nodes * nodes)
-    inner = np.swapaxes(inputs.z, -1, -2) @ back
-    return Weights(inner * groups(inputs.z.shape[-1] // 3, hidden), outer)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -92,16 +92,14 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
-    from tertium.metrics.linguistics.dependency_parser import (
-        compute_syntax_vectors,
-        load_parser,
-    )
+    from tertium.metrics.linguistics.dependency_parser import load_parser
 
+    parser = load_parser()
     return cached_rows(
-        f"{SYNTAX} {load_parser().name}",
+        f"{SYNTAX} {parser.name}",
         [(text,) for text in texts],
         SYNTAX_WIDTH,
-        lambda places: compute_syntax_vectors([texts[n] for n in places]),
+        lambda places: parser.compute_syntax_vectors([texts[n] for n in places]),
     )
 
 

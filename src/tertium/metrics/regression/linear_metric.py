@@ -127,10 +127,6 @@ class Regression(Trainable):
         """Names of the encoders used by its features."""
         return ()
 
-    def uses_column(self, column: str) -> bool:
-        """Check whether a column of the extractors is one of the features."""
-        return True
-
     def weight_sign(self, column: str) -> int:
         """Return the required sign of a weight, 1 or -1, or 0 for any."""
         return 0
@@ -157,7 +153,7 @@ class Regression(Trainable):
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
         extractors = self.feature_extractors(NgramInformation.empty())
-        return tuple(name for e in extractors for name in e.names if self.uses_column(name))
+        return tuple(name for e in extractors for name in e.names)
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -204,8 +200,7 @@ class Regression(Trainable):
         if information is None:
             information = self.fitted.information
         extractors = self.feature_extractors(information)
-        rows = np.hstack([extract_features(e, segments, self.title) for e in extractors])
-        return rows[:, [self.uses_column(name) for e in extractors for name in e.names]]
+        return np.hstack([extract_features(e, segments, self.title) for e in extractors])
 
     @property
     def digest(self) -> str:

@@ -35,18 +35,15 @@ def extract_features(
     Rows are cached between calls, so that several metrics and training runs share them. Segments
     with the same reference stay together, so that one process parses it once.
     """
-    cache = _row_cache(extractor)
-    missing = sorted(set(segments) - cache.keys(), key=lambda s: (s.references, s.hypothesis))
-    if len(cache) + len(missing) > MAX_CACHED_ROWS:
-        rows = {s: cache[s] for s in set(segments) & cache.keys()}
-        cache.clear()
-    else:
-        rows = cache
+    rows = _row_cache(extractor)
+    missing = sorted(set(segments) - rows.keys(), key=lambda s: (s.references, s.hypothesis))
     with progress_task(label or "features", total=len(missing)) as advance:
         for start, chunk in _compute_chunks(extractor, missing):
             rows.update(zip(missing[start : start + len(chunk)], chunk, strict=True))
             advance(len(chunk))
     values = np.array([rows[segment] for segment in segments], dtype=np.float64)
+    if len(rows) > MAX_CACHED_ROWS:
+        rows.clear()
     return values.reshape(len(segments), len(extractor.names))
 
 

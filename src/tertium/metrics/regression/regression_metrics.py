@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tertium.core.errors import UnknownNameError
 from tertium.core.segment import Segment
@@ -18,38 +18,35 @@ from tertium.metrics.base.feature_extractor import FeatureExtractor
 from tertium.metrics.base.lexical_features import LexicalFeatures, NgramInformation, Part
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english, flag_texts
-from tertium.metrics.linguistics.dependency_parser import (
-    is_plausibly_english,
-    is_too_long_to_parse,
-    load_parser,
-)
+from tertium.metrics.linguistics.dependency_parser import is_too_long_to_parse, load_parser
 from tertium.metrics.regression.entailment import FEATURES, GROUPS
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.linear_metric import Regression
 from tertium.metrics.regression.metric_features import EmbeddingFeatures, MetricColumns
+from tertium.text.language_identification import is_clearly_not_english
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation
+
+NO_INFORMATION = NgramInformation.empty()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LexicalRegression(Regression):
     """A regression on component scores of lexical metrics, in linear and log space.
 
-    Subclasses set the metrics (`parts`), and whether METEOR is one of them (`uses_meteor`).
+    Subclasses set the metrics (`parts`).
     """
 
-    parts: ClassVar[tuple[Part, ...]] = ()
-    uses_meteor: ClassVar[bool] = False
+    parts: ClassVar[tuple[Part | Literal["meteor"], ...]] = ()
 
     def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
-        empty = NgramInformation.empty()
-        lexical = (
-            LexicalFeatures((part,), information if part == "nist" else empty)
+        return tuple(
+            MetricColumns(load_metric("meteor"))
+            if part == "meteor"
+            else LexicalFeatures((part,), information if part == "nist" else NO_INFORMATION)
             for part in self.parts
         )
-        meteor = (MetricColumns(load_metric("meteor")),) if self.uses_meteor else ()
-        return (*lexical, *meteor)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         if self.model:
@@ -60,7 +57,9 @@ class LexicalRegression(Regression):
 
     @classmethod
     def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
-        return {"reference not English": flag_not_english(segments)} if cls.uses_meteor else {}
+        return (
+            {"reference not English": flag_not_english(segments)} if "meteor" in cls.parts else {}
+        )
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Explain a score by the contribution of each feature.
@@ -90,7 +89,7 @@ class BLEUR(LexicalRegression):
 
     name: ClassVar[str] = "bleu-r"
     title: ClassVar[str] = "BLEUR"
-    parts: ClassVar[tuple[Part, ...]] = ("bleu",)
+    parts = ("bleu",)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,7 +110,7 @@ class NISTR(LexicalRegression):
 
     name: ClassVar[str] = "nist-r"
     title: ClassVar[str] = "NISTR"
-    parts: ClassVar[tuple[Part, ...]] = ("nist",)
+    parts = ("nist",)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +130,7 @@ class TERR(LexicalRegression):
 
     name: ClassVar[str] = "ter-r"
     title: ClassVar[str] = "TERR"
-    parts: ClassVar[tuple[Part, ...]] = ("ter",)
+    parts = ("ter",)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,7 +149,7 @@ class METEORR(LexicalRegression):
 
     name: ClassVar[str] = "meteor-r"
     title: ClassVar[str] = "METEORR"
-    uses_meteor: ClassVar[bool] = True
+    parts = ("meteor",)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,8 +168,7 @@ class MTR(LexicalRegression):
 
     name: ClassVar[str] = "mt-r"
     title: ClassVar[str] = "MTR"
-    parts: ClassVar[tuple[Part, ...]] = ("bleu", "nist", "ter")
-    uses_meteor: ClassVar[bool] = True
+    parts = ("bleu", "nist", "ter", "meteor")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -214,15 +212,11 @@ class RTER(LexicalRegression):
         return EntailmentFeatures(groups=self.groups, vectors=self.vectors)
 
     def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
-        return (*super().feature_extractors(information), EntailmentFeatures(vectors=self.vectors))
+        return (*super().feature_extractors(information), self.entailment)
 
     @property
     def encoders(self) -> tuple[str, ...]:
         return (self.vectors,)
-
-    def uses_column(self, column: str) -> bool:
-        direction, _, _ = column.partition(".")
-        return direction not in DIRECTIONS or column in self.entailment.names
 
     def weight_sign(self, column: str) -> int:
         direction, _, name = column.partition(".")
@@ -258,12 +252,9 @@ class RTER(LexicalRegression):
 
     @classmethod
     def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
-        def is_not_english(text: str) -> bool:
-            return not is_plausibly_english(text)
-
         return {
-            "hypothesis not English": flag_texts(segments, is_not_english),
-            "reference not English": flag_texts(segments, is_not_english, "references"),
+            "hypothesis not English": flag_texts(segments, is_clearly_not_english),
+            "reference not English": flag_not_english(segments),
         }
 
 
@@ -285,8 +276,7 @@ class MTRTER(RTER):
 
     name: ClassVar[str] = "mt-rte-r"
     title: ClassVar[str] = "MT+RTER"
-    parts: ClassVar[tuple[Part, ...]] = ("bleu", "nist", "ter")
-    uses_meteor: ClassVar[bool] = True
+    parts = ("bleu", "nist", "ter", "meteor")
 
     embeddings: bool = False
     encoder: str = "minilm"

@@ -1,13 +1,18 @@
 """SVR: support vector regression on sentence vectors (Shimanaka, Kajiwara and Komachi 2018).
 
-A trained model consists of arrays and needs only numpy to predict (`kernel_regression`). Folds hold
-out whole segments, because translations of one source have similar vectors and similar human
-scores.
+    K_ij = exp(-gamma |x_i - x_j|^2)        y(x) = sum_i a_i K(x_i, x) + b
+
+A trained model consists of arrays and needs only numpy to predict. Predictions use exact distances
+(`tertium.core.arrays`), so that none depends on the other rows. The search of settings is that of
+scikit-learn; all settings share the squared distances, which cost O(n^2 d), and the kernel of each
+gamma. Folds hold out whole segments, because translations of one source have similar vectors and
+similar human scores.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
@@ -16,21 +21,16 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray, round_to_grid
 from tertium.core.errors import UsageError
+from tertium.core.extras import explain_missing
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Range
+from tertium.core.resampling import make_folds
+from tertium.core.runtime import progress_task, usable_cores
 from tertium.core.segment import Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
-from tertium.metrics.regression.kernel_regression import (
-    make_machine,
-    predict,
-    rbf_kernel,
-    search_grid,
-    squared_distances,
-    squared_lengths,
-)
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import Checkpoint, parse_config, round_to_half
 from tertium.models.checkpoint_cache import cache_by_checkpoint
@@ -41,6 +41,7 @@ from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid
 
 logger = logging.getLogger(__name__)
 
+PREDICTION_ROWS = 512  # rows of the distance matrix computed at once
 DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)  # Shimanaka et al. (2018)
 TARGETS = "targets"  # key of the mean and the deviation of human scores in training
 
@@ -262,3 +263,89 @@ def build_features(vectors: Any) -> FloatArray:
 def match_vectors(left: FloatArray, right: FloatArray) -> FloatArray:
     """Compute [l; r; l*r; |l-r|] of sentence vectors, (n, d) each -> (n, 4d)."""
     return np.hstack([left, right, left * right, np.abs(left - right)])
+
+
+def squared_lengths(rows: FloatArray) -> FloatArray:
+    """Compute |r_i|^2, (n, d) -> (n,)."""
+    lengths: FloatArray = (np.asarray(rows, np.float64) ** 2).sum(axis=1)
+    return lengths
+
+
+def squared_distances(
+    left: FloatArray, right: FloatArray, lengths: FloatArray | None = None
+) -> FloatArray:
+    """Compute |l_i - r_j|^2, (n, d), (m, d) -> (n, m); `lengths` are the squared norms of r."""
+    left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    result: FloatArray = left @ right.T
+    result *= -2.0
+    result += squared_lengths(left)[:, None]
+    result += squared_lengths(right) if lengths is None else lengths
+    return np.maximum(result, 0.0, out=result)
+
+
+def make_machine(rows: int, **settings: float) -> Any:
+    """Return an untrained regression of scikit-learn on a kernel of so many rows."""
+    purpose = "training a support vector regression"
+    with explain_missing(purpose, hint="scoring with a trained one does not"):
+        from sklearn.svm import SVR
+    size = 4 * rows**2 / 1e6 + 50  # megabytes: the kernel in single precision
+    return SVR(kernel="precomputed", cache_size=size, **settings)
+
+
+def search_grid(
+    distances: FloatArray,
+    targets: FloatArray,
+    groups: IntArray,
+    grid: Mapping[str, Sequence[float]],
+    folds: int,
+) -> list[tuple[dict[str, float], float]]:
+    """Cross-validate all settings of `c`, `epsilon` and `gamma`, best first.
+
+    `distances` (n, n) are squared. Rows with the same number in `groups` (n,) are in the same fold.
+    The score is the mean R^2 over folds; of equal scores the earlier setting wins. The score of a
+    grid with one setting is NaN.
+    """
+    if all(len(values) == 1 for values in grid.values()):
+        return [({name: values[0] for name, values in grid.items()}, math.nan)]
+    machine = make_machine(len(targets))
+    from joblib import parallel_config
+    from sklearn.model_selection import GridSearchCV
+
+    rows = np.arange(len(targets))
+    splits = [(np.setdiff1d(rows, fold), fold) for fold in make_folds(groups, folds)]
+    values = {"C": grid["c"], "epsilon": grid["epsilon"]}
+    search = GridSearchCV(machine, values, cv=splits, refit=False)
+    results: list[tuple[dict[str, float], float]] = []
+    with (
+        progress_task("searching", total=len(grid["gamma"])) as advance,
+        parallel_config("threading", n_jobs=usable_cores()),
+    ):
+        for gamma in grid["gamma"]:
+            table = search.fit(rbf_kernel(distances, gamma), targets).cv_results_
+            for setting, score in zip(table["params"], table["mean_test_score"], strict=True):
+                chosen = {"c": setting["C"], "epsilon": setting["epsilon"], "gamma": gamma}
+                results.append((chosen, float(score)))
+            advance(1)
+    return sorted(results, key=lambda result: -result[1])
+
+
+def rbf_kernel(distances: FloatArray, gamma: float) -> FloatArray:
+    """Compute exp(-gamma D) of squared distances D."""
+    return np.exp(-gamma * distances)
+
+
+def predict(
+    features: FloatArray,
+    vectors: FloatArray,
+    lengths: FloatArray,
+    coefficients: FloatArray,
+    intercept: float,
+    gamma: float,
+) -> FloatArray:
+    """Predict scores of rows (n, d) from support vectors (s, d), norms and coefficients (s,)."""
+    result = np.full(len(features), intercept, dtype=np.float64)
+    for start in range(0, len(features), PREDICTION_ROWS):
+        block = slice(start, start + PREDICTION_ROWS)
+        distances = squared_distances(round_to_grid(features[block]), vectors, lengths)
+        result[block] += (rbf_kernel(distances, gamma) * coefficients).sum(axis=1)
+    return result

@@ -14,9 +14,9 @@ from itertools import pairwise
 from tertium.metrics.linguistics.dependency_graph import CLAUSE_ROLES, ROOT, Node
 from tertium.metrics.linguistics.lexicons import NEGATIONS, PRONOUNS, word_set
 from tertium.metrics.linguistics.word_alignment import (
+    EDGE_SCORES,
     FUNCTION_WORD_WEIGHT,
     MIN_SIMILARITY,
-    SAME_EDGE,
     UNALIGNED,
 )
 from tertium.metrics.regression.entailment.feature_types import Find, Match, Pair, Rule
@@ -30,7 +30,7 @@ def alignment_score(pair: Pair) -> float:
     best = 0.0
     for node in pair.h:
         best += (1.0 if node.is_content else FUNCTION_WORD_WEIGHT) * (1.0 - MIN_SIMILARITY)
-        best += SAME_EDGE if node.parent != ROOT else 0.0
+        best += EDGE_SCORES["same"] if node.parent != ROOT else 0.0
     return pair.alignment.score / best if best else 0.0
 
 
