@@ -117,7 +117,9 @@ def _train_by(
     with progress_task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
             sides = _shuffle(data, options, generator)
-            for batch in zip(*(side.split(options.batch_size) for side in sides), strict=True):
+            for batch in zip(
+                *(torch.split(side, options.batch_size) for side in sides), strict=True
+            ):
                 optimizer.zero_grad()
                 compute_cost(*batch).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
