@@ -10,8 +10,11 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.segment import Segment
+from tertium.encoders.cached_encoding import Chunk, compare_pairs
+from tertium.encoders.encoder import load_encoder
+from tertium.metrics.base.feature_extractor import only_reference
+from tertium.metrics.base.greedy_matching import cosine, match_greedily
 from tertium.metrics.base.lexical_features import SMALL
-from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
 EMBEDDING_COLUMNS = ("recall", "precision", "f1", "cosine")
@@ -35,11 +38,24 @@ class EmbeddingFeatures:
         return tuple(f"{self.encoder}.{column}" for column in EMBEDDING_COLUMNS)
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
-        tokens = load_metric("bertscore", encoder=self.encoder, special=False)
-        sentences = load_metric("sss", encoder=self.encoder)
-        precision, recall, f1, _ = tokens.statistics(segments).T
-        f1 = np.where(precision > 0, f1, 0.0)
-        return np.column_stack([recall, precision, f1, sentences.score(segments).segments])
+        return compare_pairs(
+            load_encoder(self.encoder),
+            [segment.hypothesis for segment in segments],
+            [only_reference(segment) for segment in segments],
+            _compare_pairs,
+            sentences=True,
+        ).reshape(len(segments), len(EMBEDDING_COLUMNS))
+
+
+def _compare_pairs(chunk: Chunk) -> FloatArray:
+    precision, recall = np.nan_to_num(match_greedily(chunk)).T  # 0 if a text has no tokens
+    is_positive = np.minimum(precision, recall) > 0
+    total = np.where(is_positive, precision + recall, 1.0)
+    f1 = np.where(is_positive, 2 * precision * recall / total, 0.0)
+    sentences = chunk.embeddings.sentences
+    pairs = zip(chunk.left, chunk.right, strict=True)
+    cosines = [cosine(sentences[left], sentences[right]) for left, right in pairs]
+    return np.column_stack([recall, precision, f1, cosines])
 
 
 @dataclass(frozen=True)
