@@ -116,12 +116,12 @@ def _train_by(
     waited = 0
     with progress_task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
-            sides = _shuffle(data, options, generator)
-            for batch in zip(
-                *(torch.split(side, options.batch_size) for side in sides), strict=True
-            ):
+            left, right, verdicts = _shuffle(data, options, generator)
+            for start in range(0, len(data), options.batch_size):
+                rows = slice(start, start + options.batch_size)
                 optimizer.zero_grad()
-                compute_cost(*batch).backward()  # type: ignore[no-untyped-call]
+                loss = compute_cost(left[rows], right[rows], verdicts[rows])
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             arrays = (tensor.detach().numpy().copy() for tensor in weights)
             network = replace(best.network, weights=Weights(*arrays))
