@@ -122,7 +122,7 @@ class SeededRankings(Comparisons):
         for ranker in model:
             network = ranker.trained.network
             if self.decision == "one order":
-                probabilities = network.probabilities(inputs_of(rows, left, right))
+                probabilities = network.probabilities(rows, left, right)
             else:
                 probabilities = network.prefer(rows, left, right)
             scores = probabilities.astype(np.float64)
