@@ -191,7 +191,7 @@ def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resampl
         weights = fit_weights(centered, metrics).coefficients
         print(f"{kind} judge ({judge}):", {name: round(w, 3) for name, w in weights.items()})
         study = cross_validate_blend(centered, metrics, resamples=resamples)
-        for table in study.tables():
+        for table in study.tables(intervals=True, p_values=True):
             print(render_table(table, "text"), flush=True)
 
 

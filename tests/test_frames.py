@@ -156,7 +156,9 @@ def test_an_invalid_parquet_file_is_named(
     )
     with pytest.raises(DataError, match=r"text\.parquet, row 1"):
         read_metric_scores(tmp_path / "text.parquet")
-    arguments = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.txt")]
+    (tmp_path / "x.txt").write_text("x\n")
+    text = str(tmp_path / "x.txt")
+    arguments = ["score", "-t", text, "-r", text, "-m", "chrf", "-o", str(tmp_path / "scores.txt")]
     assert main(arguments) == 2
     assert "expected a name that ends in .tsv, .csv, .jsonl, .parquet" in capsys.readouterr().err
 

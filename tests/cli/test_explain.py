@@ -277,7 +277,7 @@ def test_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) 
         )
         == 2
     )
-    assert "error: -r: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
+    assert "reference 2: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("metric", ["bleu-r", "bertscore:encoder=toy"])

@@ -13,7 +13,7 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import MissingInputError
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
-from tertium.evaluation.rows import Incomplete, Row, score_rows
+from tertium.evaluation.rows import Row, score_rows
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import NO_SCORE, SegmentMetric
 
@@ -46,8 +46,8 @@ def test_rows_without_inputs_have_no_score() -> None:
     assert scored.values.tolist() == pytest.approx([0.5, np.nan, 1.0], nan_ok=True)
     assert scored.warnings == [(), (NO_SCORE,), ()]
     assert scored.is_reliable.tolist() == [True, False, True]
-    with pytest.raises(MissingInputError, match="segment 2"):
-        score_rows([make_row("a"), make_row("b", "")], [Overlap()], incomplete="error")
+    with pytest.raises(MissingInputError, match="reference"):
+        score_rows([make_row("b", "")], [Overlap()])
 
 
 def test_scores_of_systems_and_pairs_are_those_of_their_rows() -> None:
@@ -67,16 +67,12 @@ def test_scores_of_systems_and_pairs_are_those_of_their_rows() -> None:
     assert [*scored.signatures] == ["en-de", "en-fr"]
 
 
-@pytest.mark.parametrize(
-    ("incomplete", "expected"), [("checked", []), ("skip", [3]), ("error", [2, 1])]
-)
-def test_only_complete_sets_get_scores_of_their_own(
-    incomplete: Incomplete, expected: list[int]
-) -> None:
+@pytest.mark.parametrize(("is_batch", "expected"), [(True, []), (False, [2, 1])])
+def test_only_complete_sets_get_scores_of_their_own(is_batch: bool, expected: list[int]) -> None:
     """A judge decides by its sets whether it has enough answers: batches are not sets."""
     sizes.clear()
     rows = [make_row("a"), make_row("b"), make_row("a b", system="y")]
-    [scored] = score_rows(rows, [Overlap()], incomplete=incomplete)
+    [scored] = score_rows(rows, [Overlap()], is_batch=is_batch)
     assert sizes == expected
     assert scored.values.tolist() == [0.5, 0.5, 1.0]
     assert bool(scored.parts) == bool(expected)

@@ -77,7 +77,7 @@ def printed_tables_equal_library(trial: Trial) -> int:
     evaluation, style = trial.evaluation, choose_by_seed(trial, TABLE_FORMATS)
     call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
     for printed, table in (
-        (run_successfully(call).out, evaluation.system_table(warnings=False)),
+        (run_successfully(call).out, evaluation.system_table()),
         (run_successfully([*call, "-sl"]).out, evaluation.segment_table()),
     ):
         expected = render_table(table, style)
@@ -200,7 +200,7 @@ def compare_command_equals_library(trial: Trial) -> int:
     printed = run_successfully([*call, "-f", "json"]).json
     require(printed == after_json_round_trip(result.records()), "the records differ")
     style = choose_by_seed(trial, TABLE_FORMATS)
-    expected = render_table(result.comparison_table(warnings=False), style)
+    expected = render_table(result.comparison_table(), style)
     require(run_successfully([*call, "-f", style]).out == expected, f"{style}: the tables differ")
     return 2 * len(trial.testset.systems)
 

@@ -683,13 +683,12 @@ def test_text_without_spaces_is_measured_in_characters(browser: Browser, tmp_pat
     report = report_results(score(testset, ["chrf"]))
     report.write(tmp_path / "chinese.html")
     browser.open(tmp_path / "chinese.html")
-    assert browser.evaluate("[...rows.lengths]") == report.grid.lengths.tolist() == [13, 3, 6]
+    assert browser.evaluate("[...rows.lengths]") == [13, 3, 6]
     browser.choose("#sort", "length")
     assert labels(browser) == ["2", "3", "1"]
     assert browser.evaluate("$('min-length').labels[0].textContent") == "Characters from"
     browser.choose("#max-length", "5")
     assert labels(browser) == ["2"]
-    assert "translation length (characters)" in texts(browser, "#charts .label")
     assert browser.problems == []
 
 

@@ -120,7 +120,7 @@ def test_reports_show_their_tables_and_charts_without_the_segments(example: Test
     for expected, page in pages.items():
         html = render(page)
         assert expected in html
-        assert "Score by length" in html
+        assert "Distributions" in html
         assert "Loading segments" not in html
 
 

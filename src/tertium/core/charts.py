@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
-
-import numpy as np
 
 from tertium.core.arrays import FloatArray
 
@@ -46,7 +43,7 @@ class RidgeChart(_Titled):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DotChart(_Titled):
-    """Rows with a marker for each series; the scale shows at least `axis_range`."""
+    """Rows with a marker for each series."""
 
     label: str  # of the axis
     rows: Sequence[str]
@@ -54,7 +51,6 @@ class DotChart(_Titled):
     values: FloatArray  # (rows, series), NaN if missing
     intervals: FloatArray | None = None  # (rows, series, 2)
     reference_value: float | None = None  # such as chance, as a line
-    axis_range: tuple[float, float] = (np.nan, np.nan)
     decimals: int = 3
 
 
@@ -70,7 +66,6 @@ class Axis:
 class ScatterChart(_Titled):
     """A point for each system or translation, by default titled by its axes.
 
-    The trend is the least-squares line ("fit") or the quartiles of points with similar x.
     Points have their entry of `names` as tooltip. Without `names`, points are translations: their
     tooltip is `label` of the row with both values, and many are drawn as a density map.
     """
@@ -78,14 +73,14 @@ class ScatterChart(_Titled):
     title: str = ""
     x: Axis
     y: Axis
-    trend: Literal["fit", "quartiles"] | None = None
+    has_trend: bool = False  # the least-squares line
     names: Sequence[str] = ()
     label: Callable[[int], str] = "row {}".format
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LineChart(_Titled):
-    """Curves with their names at the end; a horizontal line marks `reference_value`."""
+    """Curves with a legend; a horizontal line marks `reference_value`."""
 
     x: Axis  # shown from 0 on
     y_label: str

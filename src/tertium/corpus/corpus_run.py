@@ -192,7 +192,9 @@ def try_metrics(metrics: Sequence[Metric], example: Segment, *, spans: bool) -> 
             isinstance(metric, ReadsEmbeddings) and metric.required_embeddings([example])
         )
         with runtime(cache=current_runtime().cache and reads_cache):
-            score_rows([Row(segment=example)], [metric], with_spans=spans)
+            score_rows([Row(segment=example)], [metric])
+            if spans and can_mark_errors(metric):
+                metric.mark_errors([example])
 
 
 def _list_paths(inputs: Any) -> list[str]:

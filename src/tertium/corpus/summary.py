@@ -14,6 +14,7 @@ import numpy as np
 
 from tertium.core.result import Column, Result, Table, field_values
 from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.evaluation.rows import RowScores
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
@@ -41,7 +42,6 @@ class MetricTally:
     def from_scores(cls, scores: RowScores, segments: Sequence[Segment]) -> MetricTally:
         """Return the statistics of some rows."""
         valid = (scores.values[np.isfinite(scores.values)] + 0.0).tolist()  # no -0.0
-        kinds = [{span.category or span.severity for span in spans} for spans in scores.spans]
         examples = {len(segment.references): segment for segment in segments}
         return cls(
             count=len(valid),
@@ -50,8 +50,12 @@ class MetricTally:
             warnings={kind: int(mask.sum()) for kind, mask in scores.flags.items()},
             signature=format_signature(scores.metric, [*examples.values()]) if examples else "",
             usage=dict(scores.usage),
-            errors=dict(Counter(kind for row in kinds for kind in row)),
         )
+
+    def count_errors(self, marked: Sequence[Sequence[Span]]) -> None:
+        """Count the rows with each kind of marked error."""
+        kinds = [{span.category or span.severity for span in spans} for spans in marked]
+        self.errors = dict(Counter(kind for row in kinds for kind in row))
 
     def add(self, other: MetricTally) -> None:
         """Add the statistics of other rows."""

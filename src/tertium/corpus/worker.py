@@ -29,6 +29,7 @@ from tertium.core.errors import (
 )
 from tertium.core.runtime import Advance, Runtime, resolve_device, runtime
 from tertium.core.segment import Segment
+from tertium.core.spans import Span
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.readers import (
     BATCH_ROWS,
@@ -218,11 +219,19 @@ class PartWorker:
             table = table.filter(pa.array([number in segments for number in batch.numbers]))
         usable = [*segments.values()]
         rows = [Row(segment=segment) for segment in usable]
-        scored = score_rows(rows, self.metrics, incomplete="checked", with_spans=job.spans)
+        scored = score_rows(rows, self.metrics, is_batch=True)
         counts.bad = dict(Counter(map(reason_kind, batch.bad.values())))
         for scores in scored:
-            counts.metrics[scores.metric.spec] = MetricTally.from_scores(scores, usable)
-            for name, column in score_columns(scores, with_spans=job.spans).items():
+            metric_tally = MetricTally.from_scores(scores, usable)
+            counts.metrics[scores.metric.spec] = metric_tally
+            columns = score_columns(scores)
+            if job.spans and can_mark_errors(scores.metric):
+                spans = scores.metric.mark_errors(usable)
+                metric_tally.count_errors(spans)
+                columns[scores.metric.spec + SPANS_SUFFIX] = pa.array(
+                    map(_to_json, spans), pa.string()
+                )
+            for name, column in columns.items():
                 if name in table.column_names:
                     raise UsageError(
                         f"the input already has a column {name!r}, which the scores would use: "
@@ -238,23 +247,18 @@ class PartWorker:
         return table
 
 
-def score_columns(scores: RowScores, *, with_spans: bool) -> dict[str, Any]:
-    """Return the new columns of a metric as pyarrow arrays; NaN becomes null.
-
-    Error spans are JSON lists, in the layout that readers of judgments accept.
-    """
+def score_columns(scores: RowScores) -> dict[str, Any]:
+    """Return the scores and warnings of a metric as pyarrow arrays; NaN becomes null."""
     import pyarrow as pa
 
     spec = scores.metric.spec
     warnings = [*map(WARNING_SEPARATOR.join, scores.warnings)]
-    columns = {
+    return {
         spec: pa.array(scores.values, pa.float64(), from_pandas=True),
         spec + WARNINGS_SUFFIX: pa.array(warnings, pa.string()),
     }
-    if with_spans and can_mark_errors(scores.metric):
-        texts = [
-            json.dumps([span.as_dict() for span in spans], ensure_ascii=False)
-            for spans in scores.spans
-        ]
-        columns[spec + SPANS_SUFFIX] = pa.array(texts, pa.string())
-    return columns
+
+
+def _to_json(spans: Sequence[Span]) -> str:
+    """Return error spans as a JSON list, in the layout that readers of judgments accept."""
+    return json.dumps([span.as_dict() for span in spans], ensure_ascii=False)

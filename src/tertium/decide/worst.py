@@ -31,6 +31,7 @@ from tertium.evaluation.rows import (
     Row,
     RowScores,
     group_by_pair,
+    mark_rows,
     metric_for_pair,
     rows_of_testset,
     score_rows,
@@ -369,10 +370,8 @@ def _mark_errors(
 ) -> dict[int, tuple[Span, ...]]:
     """Return the errors that the metrics mark in the chosen rows, by row."""
     marks: dict[int, tuple[Span, ...]] = dict.fromkeys(chosen, ())
-    specs = [metric.spec for metric in metrics if can_mark_errors(metric)]
-    if not specs:
-        return marks
-    for scored in score_rows([rows[n] for n in chosen], specs, with_spans=True):
-        for n, spans in zip(chosen, scored.spans, strict=True):
-            marks[n] += tuple(replace(span, rater=scored.metric.label) for span in spans)
+    for metric in filter(can_mark_errors, metrics):
+        marked = mark_rows([rows[n] for n in chosen], metric.spec)
+        for n, spans in zip(chosen, marked, strict=True):
+            marks[n] += tuple(replace(span, rater=metric.label) for span in spans)
     return marks

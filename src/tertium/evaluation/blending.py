@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS, number_folds
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Table
 from tertium.data.judgments import JudgmentSet
 from tertium.evaluation.judged import HumanInputs
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
-from tertium.meta.tasks import Test, tasks_for
+from tertium.meta.tasks import tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.part_scores import (
@@ -33,57 +31,7 @@ from tertium.models.blend_model import STRENGTHS, BlendModel, Normalization, fit
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out
-# Titles of statistics and their tests of differences; the first statistic has a second test.
-TESTS: Mapping[tuple[str, Test], str] = {
-    ("pearson", "williams"): "r, Williams",
-    ("pearson", "perm-both"): "r, PERM-BOTH",
-    ("acc-eq*", "pairs"): "acc_eq*",
-    ("spa", "pairs"): "SPA",
-}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BlendStudy(Result):
-    """Agreement of a cross-validated blend and of its metrics with human scores.
-
-    `results` has one task for each set, statistic and test. `held_out_systems` says whether the
-    blend that scored a translation had seen other systems only; documents are always held out.
-    """
-
-    results: Results = field(repr=False)
-    held_out_systems: bool
-
-    def tables(self) -> list[Table]:
-        """Return the agreement of the blend and its metrics by statistic, and the p-values."""
-        tables = []
-        for part in self.results.by_statistic().values():
-            last_test = part.tasks[-1].task.test
-            tasks = tuple(task for task in part.tasks if task.task.test == last_test)
-            tables.append(replace(part, tasks=tasks).agreement_table(intervals=True))
-        return [*tables, self._p_value_table()]
-
-    def _p_value_table(self) -> Table:
-        """Return sets and metrics x tests: does the blend agree better?"""
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
-        for result in self.results.tasks:
-            task, p_values = result.task, result.p_values[result.metrics.index(BLEND)]
-            for metric, p in zip(result.metrics, p_values.tolist(), strict=True):
-                if metric != BLEND:
-                    names = {"set": task.label, "metric": metric}
-                    row = rows.setdefault((task.label, metric), names)
-                    row[TESTS[task.statistic, task.test]] = p
-        first, *_ = rows.values()
-        columns = [
-            Column(name, itemgetter(name), None if name in ("set", "metric") else 3)
-            for name in first
-        ]
-        held_out = "documents and systems" if self.held_out_systems else "documents"
-        return Table(
-            columns,
-            [*rows.values()],
-            title=f"p-values: does the {BLEND} agree better than the metric?",
-            notes=[f"the {BLEND} was cross-validated: it was trained on other {held_out}"],
-        )
+STATISTICS = ("pearson", "acc-eq*", "spa")
 
 
 def weight_table(weights: Mapping[str, float]) -> Table:
@@ -130,7 +78,7 @@ def cross_validate_blend(
     strengths: Sequence[float] = STRENGTHS,
     resamples: int = 1000,
     seed: int = 12345,
-) -> BlendStudy:
+) -> Results:
     """Compare a blend with each of its metrics on human scores.
 
     Each translation is scored by a blend that was trained on other documents and, if there are at
@@ -159,12 +107,11 @@ def cross_validate_blend(
     has_systems = all(len(one.systems) > 1 for one in aligned)
     tasks = [
         task
-        for statistic, test in TESTS
+        for statistic in STATISTICS
         if statistic == "pearson" or has_systems
-        for task in tasks_for([a.name for a in aligned], statistic, test=test, resamples=resamples)
+        for task in tasks_for([one.name for one in aligned], statistic, resamples=resamples)
     ]
-    results = MetaEvaluation(aligned, seed=seed).run(tasks)
-    return BlendStudy(results=results, held_out_systems=len(np.unique(systems)) >= MIN_SYSTEMS)
+    return MetaEvaluation(aligned, seed=seed).run(tasks)
 
 
 def cross_validate(

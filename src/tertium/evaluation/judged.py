@@ -20,17 +20,16 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.frames import is_frame
 from tertium.core.options import InFiles, LanguagePairs, Names, Option, Specs
-from tertium.core.runtime import track_progress
 from tertium.core.scores import ScoreMatrix
 from tertium.data import ratings
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data, reject_duplicate_sources
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.rankings import RankingSet
-from tertium.evaluation.rows import Incomplete, Row, find_scorable_by_all, score_rows
+from tertium.evaluation.rows import Row, score_rows
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.metrics.base.loading import load_metrics
-from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.metrics.base.metric import Metric
 from tertium.text.language_codes import normalize_language_pair
 
 Metrics = str | Metric | Sequence[str | Metric]
@@ -328,34 +327,25 @@ def _compute_scores(
     exclude: Sequence[str],
 ) -> SetScores:
     """Score the judged translations of each set with each metric, oriented (higher is better)."""
-    texts = [[segment for _, _, segment in e.rows(level)] for e in human_data.values()]
-    scorable = [[*compress(own, find_scorable_by_all(own, metrics))] for own in texts]
-    pairs = [(metric, name) for metric in metrics for name in human_data]
-    with share_encoding(metrics, *filter(None, scorable)):
-        return [
-            (name, _score_set(metric, human_data[name], level, exclude))
-            for metric, name in track_progress(pairs, "scoring")
-        ]
-
-
-def _score_set(
-    metric: Metric, human_data: HumanData, level: str, exclude: Sequence[str]
-) -> MetricScores:
-    translations = human_data.rows(level)
-    if not any(segment.hypothesis for _, _, segment in translations):
-        raise DataError(
-            f"{human_data.title}: the judgments have no texts that a metric could score: "
-            "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
-        )
-    rows = [Row(segment=segment, system=system) for system, _, segment in translations]
-    wanted = [n for n, row in enumerate(rows) if row.system not in exclude] or [*range(len(rows))]
-    # complete outputs: a metric that reads the corpus reads one system at a time
-    incomplete: Incomplete = "skip" if human_data.testset is None else "error"
-    [scored] = score_rows([rows[n] for n in wanted], [metric], incomplete=incomplete)
-    values = np.full(len(rows), np.nan)
-    values[wanted] = scored.oriented
-    return MetricScores(
-        metric=metric.spec,
-        segments=human_data.to_score_matrix(values, metric.spec, level),
-        systems={system: own.sign * own.system for (_, system), own in scored.parts.items()},
-    )
+    computed: SetScores = []
+    for name, data in human_data.items() if metrics else ():
+        translations = data.rows(level)
+        if not any(segment.hypothesis for _, _, segment in translations):
+            raise DataError(
+                f"{data.title}: the judgments have no texts that a metric could score: "
+                "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
+            )
+        rows = [Row(segment=segment, system=system) for system, _, segment in translations]
+        wanted = [n for n, row in enumerate(rows) if row.system not in exclude]
+        wanted = wanted or [*range(len(rows))]
+        for scored in score_rows([rows[n] for n in wanted], metrics):
+            spec = scored.metric.spec
+            values = np.full(len(rows), np.nan)
+            values[wanted] = scored.oriented
+            entry = MetricScores(
+                metric=spec,
+                segments=data.to_score_matrix(values, spec, level),
+                systems={s: own.sign * own.system for (_, s), own in scored.parts.items()},
+            )
+            computed.append((name, entry))
+    return computed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from tertium.core.errors import MissingInputError, TertiumError, UsageError
@@ -38,45 +38,49 @@ def load_metrics_for(
         metrics = list(metrics)  # an iterator can be read once
     loaded = load_metrics(metrics)
     specs = [metrics] if isinstance(metrics, str | Metric) else metrics
-    return choose_tokenizers(loaded, specs, texts)
+    return set_all_languages(loaded, specs, texts=texts)
 
 
-def choose_tokenizers(
-    metrics: Sequence[Metric], specs: Sequence[str | Metric], texts: Sequence[str]
+def set_all_languages(
+    metrics: Sequence[Metric],
+    specs: Sequence[str | Metric],
+    source: str = "",
+    target: str = "",
+    texts: Sequence[str] = (),
 ) -> list[Metric]:
-    """Set the tokenizers of metrics for the language of texts, unless their specs have one."""
-    chosen = [choose_tokenizer(*pair, texts) for pair in zip(metrics, specs, strict=True)]
+    """Set the languages of metrics as `set_languages`, unless two metrics became equal."""
+    chosen = [
+        set_languages(*pair, source, target, texts) for pair in zip(metrics, specs, strict=True)
+    ]
     chosen_specs = [metric.spec for metric in chosen]
     pairs = zip(chosen, metrics, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
     return [own if chosen_specs.count(own.spec) == 1 else metric for own, metric in pairs]
 
 
-def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -> Metric:
-    """Set the tokenizer of a metric for the language of texts, unless its spec has one."""
-    if isinstance(spec, Metric) or not hasattr(metric, "tokenize") or "tokenize" in spec:
-        return metric
-    from tertium.metrics.base.word_tokenizers import tokenizer_for
-    from tertium.text.language_identification import main_language
-
-    return replace_fields(metric, {"tokenize": tokenizer_for(main_language(texts))})
-
-
-def set_languages(metric: Metric, spec: str | Metric, source: str, target: str) -> Metric:
+def set_languages(
+    metric: Metric,
+    spec: str | Metric,
+    source: str = "",
+    target: str = "",
+    texts: Sequence[str] = (),
+) -> Metric:
     """Set the languages of a metric unless its spec names them; the source may be unknown.
 
-    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed.
+    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed. If the
+    target language is unknown, it is that of the texts.
     """
-    names = {own_field.name for own_field in fields(metric)}  # type: ignore[arg-type]
     if isinstance(spec, Metric):
         return metric
-    if source and "lp" in names and not getattr(metric, "lp", ""):
+    if source and target and getattr(metric, "lp", None) == "":
         return replace_fields(metric, {"lp": f"{source}-{target}"})
-    if "language" in names and "language=" not in spec:
+    if target and hasattr(metric, "language") and "language=" not in spec:
         return replace_fields(metric, {"language": target})
-    if "tokenize" in names and "tokenize" not in spec:
+    if hasattr(metric, "tokenize") and "tokenize" not in spec:
         from tertium.metrics.base.word_tokenizers import tokenizer_for
+        from tertium.text.language_identification import main_language
 
-        return replace_fields(metric, {"tokenize": tokenizer_for(target)})
+        language = target or main_language(texts)
+        return replace_fields(metric, {"tokenize": tokenizer_for(language)})
     return metric
 
 
@@ -173,11 +177,7 @@ class MetricOptions:
         """Load metrics and set their languages; an unknown target language follows from texts."""
         if source and not target:
             raise UsageError(f"--source-language {source} needs --target-language: give both")
-        metrics = self.load_specs(specs)
-        if not target:
-            return choose_tokenizers(metrics, specs, texts)
-        pairs = zip(metrics, specs, strict=True)
-        return [set_languages(metric, spec, source, target) for metric, spec in pairs]
+        return set_all_languages(self.load_specs(specs), specs, source, target, texts)
 
     def load_specs(self, specs: Sequence[str]) -> list[Metric]:
         """Load metrics, in the chosen precision if they have one."""

@@ -17,7 +17,7 @@ from tertium.core.scores import ScoreMatrix, format_warning_counts
 from tertium.core.segment import Segment
 from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet
-from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
+from tertium.evaluation.metric_choice import load_scorer, recommend_metric_for, target_texts
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.evaluation.system_scores import (
     is_caution,
@@ -186,9 +186,10 @@ def rank(
     """
     testset = as_testset(testset, sources, references)
     first = testset.segments(next(iter(testset.systems)))
-    chosen = as_ranker(recommend_ranker(first) if ranker is None else ranker)
-    if isinstance(chosen, ScoreRanker) and isinstance(ranker, str):
-        chosen = ScoreRanker(metric=choose_tokenizer(chosen.metric, ranker, target_texts(testset)))
+    choice = recommend_ranker(first) if ranker is None else ranker
+    if isinstance(choice, str):
+        choice = load_scorer(choice, texts=target_texts(testset))
+    chosen = as_ranker(choice)
     matrix = chosen.rank(testset)
     signature = chosen.signature(first)
     warnings: dict[str, dict[str, int]] = {}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.data.records import LP_NAMES, record_from_segment
 from tertium.data.testset import TestSet
-from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
+from tertium.evaluation.metric_choice import set_languages
 from tertium.evaluation.system_scores import as_numbers
-from tertium.metrics.base.capabilities import CountsUsage, can_mark_errors
+from tertium.metrics.base.capabilities import CountsUsage
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import (
     NO_SCORE,
@@ -45,7 +45,6 @@ from tertium.metrics.base.text_warnings import (
 from tertium.text.language_codes import LANGUAGE_CODES, normalize_language_pair
 
 UNRELIABLE = (TRUNCATED_TEXT, OUT_OF_VOCABULARY_TEXT, LANGUAGE_UNKNOWN, NO_SCORE)
-Incomplete = Literal["skip", "error", "checked"]
 # Parts of a signature that depend on the rows or on their language.
 ROW_FIELDS = frozenset({"trunc", "lp", "tok", "lang", "served", "refs"})
 
@@ -76,10 +75,9 @@ class RowScores:
     """Scores of rows under one metric, (n,) with NaN for rows without the required inputs.
 
     `flags` has a mask of rows for each kind of warning, (n,). `parts` has the scores of each
-    language pair and system, unless the rows are a part of a larger set. `signatures` has one
-    signature for each language pair without what depends on the rows. `spans` are the errors that
-    the metric marks in each row, if they were asked for. `usage` has the tokens and the cost of a
-    judge.
+    language pair and system, unless the rows are a batch of a larger set. `signatures` has one
+    signature for each language pair without what depends on the rows. `usage` has the tokens and
+    the cost of a judge.
     """
 
     metric: Metric
@@ -87,7 +85,6 @@ class RowScores:
     flags: Mapping[str, BoolArray]
     parts: Mapping[tuple[str, str], Scores] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
-    spans: Sequence[tuple[Span, ...]] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -152,11 +149,7 @@ def split_pair(lp: str) -> tuple[str, str]:
 
 def metric_for_pair(spec: str | Metric, lp: str, texts: Sequence[str]) -> Metric:
     """Load a metric for a language pair; if it is unknown, for the language of the texts."""
-    metric = load_metric(spec)
-    source, target = split_pair(lp)
-    if target:
-        return set_languages(metric, spec, source, target)
-    return choose_tokenizer(metric, spec, texts)
+    return set_languages(load_metric(spec), spec, *split_pair(lp), texts)
 
 
 def find_scorable(segments: Sequence[Segment], metric: Metric) -> list[bool]:
@@ -187,141 +180,97 @@ def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric])
 
 
 def score_rows(
-    rows: Sequence[Row],
-    metrics: Sequence[str | Metric],
-    *,
-    incomplete: Incomplete = "skip",
-    with_spans: bool = False,
+    rows: Sequence[Row], metrics: Sequence[str | Metric], *, is_batch: bool = False
 ) -> list[RowScores]:
     """Score rows under each metric; metrics with the same encoder share its passes.
+
+    Rows without an input of a metric have no score. Each system of a language pair gets its own
+    scores and warnings, as if it were scored alone.
 
     Parameters
     ----------
     rows
-        The translations. Those of one language pair are scored together, and reduced to the scores
-        of each system.
+        The translations.
     metrics
         Specs, which get the settings of each language pair, or metrics, which stay as they are.
-    incomplete
-        What to do with rows that lack an input: "skip" them, raise an "error", or nothing because
-        they were "checked" before. With "error", the rows are complete outputs of systems: warnings
-        are those of each output, and a metric that reads the corpus reads one at a time. Rows that
-        were "checked" are a part of a larger set, so systems get no scores.
-    with_spans
-        Whether to mark errors, with metrics that can.
+    is_batch
+        Whether the rows are a batch of a larger set, whose inputs were checked, so that systems get
+        no scores. A judge, for example, decides by complete sets whether it gave enough answers.
     """
     loaded = load_metrics(metrics)
     segments = [row.segment for row in rows]
     shared = segments
-    if incomplete == "skip" and len(loaded) > 1:
+    if len(loaded) > 1:
         shared = list(compress(segments, find_scorable_by_all(segments, loaded)))
     with share_encoding(loaded if shared else (), shared):
-        return [
-            _score_rows(rows, metric, spec, incomplete, with_spans=with_spans)
-            for metric, spec in zip(loaded, metrics, strict=True)
-        ]
+        return [_score_rows(rows, *pair, is_batch) for pair in zip(loaded, metrics, strict=True)]
 
 
-def _score_rows(
-    rows: Sequence[Row],
-    base: Metric,
-    spec: str | Metric,
-    incomplete: Incomplete,
-    *,
-    with_spans: bool,
-) -> RowScores:
+def _score_rows(rows: Sequence[Row], base: Metric, spec: str | Metric, is_batch: bool) -> RowScores:
     started = time.perf_counter()
     values = np.full(len(rows), np.nan)
     flags: dict[str, BoolArray] = {NO_SCORE: np.ones(len(rows), dtype=np.bool_)}
-    marked: list[tuple[Span, ...]] = [()] * len(rows)
     parts: dict[tuple[str, str], Scores] = {}
     signatures: dict[str, str] = {}
     usage: Counter[str] = Counter()
-    for lp, places in group_by_pair(rows).items():
-        segments = [rows[n].segment for n in places]
-        metric = metric_for_pair(spec, lp, [segment.hypothesis for segment in segments])
-        if incomplete == "skip":
-            mask = find_scorable(segments, metric)
-            usable = list(compress(segments, mask))
-            metric.check(usable or segments)
-            segments, places = usable, list(compress(places, mask))
-        systems = _group_by_system(rows, places)
+    for lp, group in group_by_pair(rows).items():
+        metric = metric_for_pair(spec, lp, [rows[n].segment.hypothesis for n in group])
+        usable = group if is_batch else _find_usable(rows, group, metric)
+        systems: dict[str, list[int]] = {}
+        for n in usable:
+            systems.setdefault("" if is_batch else rows[n].system, []).append(n)
         with explain_missing(metric.name):
-            statistics = _compute_statistics(metric, segments, systems, incomplete)
-            values[places] = reduce_rows(metric, statistics)
-            flags[NO_SCORE][places] = ~np.isfinite(values[places])
-            if isinstance(metric, CountsUsage):
-                usage.update(metric.usage(statistics))
-            scores, pair_flags = _make_scores(metric, segments, statistics, systems, incomplete)
-            if with_spans and can_mark_errors(metric):
-                for n, spans in zip(places, metric.mark_errors(segments), strict=True):
-                    marked[n] = spans
-        for kind, pair_mask in pair_flags.items():
-            flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[places] = pair_mask
-        for system, system_scores in scores.items():
-            parts[lp, system] = system_scores
-            signatures[lp] = stable_signature(metric, system_scores.signature)
+            # a metric that reads the corpus reads one system at a time
+            batches = [*systems.values()] if metric.reads_corpus else [usable]
+            statistics = np.zeros((len(rows), len(metric.columns)))
+            for places in batches:
+                segments = [rows[n].segment for n in places]
+                statistics[places] = compute_statistics(metric, segments)
+            for system, places in systems.items():
+                segments = [rows[n].segment for n in places]
+                system_statistics = statistics[places]
+                values[places] = reduce_rows(metric, system_statistics)
+                if isinstance(metric, CountsUsage):
+                    usage.update(metric.usage(system_statistics))
+                if is_batch:
+                    system_flags = {**metric.flags(segments)}
+                else:
+                    scores = make_scores(metric, segments, system_statistics)
+                    parts[lp, system] = scores
+                    signatures[lp] = stable_signature(metric, scores.signature)
+                    system_flags = {**scores.flags}
+                flags[NO_SCORE][places] = ~np.isfinite(values[places])
+                for kind, mask in system_flags.items():
+                    flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[places] = mask
     return RowScores(
         metric=base,
         values=values,
         flags={kind: mask for kind, mask in flags.items() if mask.any()},
         parts=parts,
         signatures=signatures,
-        spans=marked,
         usage=dict(usage),
         seconds=time.perf_counter() - started,
     )
 
 
-def _group_by_system(rows: Sequence[Row], places: Sequence[int]) -> dict[str, list[int]]:
-    """Return the indices in `places` of each system's rows."""
-    systems: dict[str, list[int]] = {}
-    for n, place in enumerate(places):
-        systems.setdefault(rows[place].system, []).append(n)
-    return systems
+def _find_usable(rows: Sequence[Row], group: Sequence[int], metric: Metric) -> list[int]:
+    """Return the rows of a group that have the inputs of a metric; it is an error if none has."""
+    segments = [rows[n].segment for n in group]
+    mask = find_scorable(segments, metric)
+    metric.check([*compress(segments, mask)] or segments)
+    return [*compress(group, mask)]
 
 
-def _compute_statistics(
-    metric: Metric,
-    segments: Sequence[Segment],
-    systems: Mapping[str, Sequence[int]],
-    incomplete: Incomplete,
-) -> FloatArray:
-    """Compute the statistics of segments, (n, k); check complete outputs system by system."""
-    if incomplete != "error":
-        return compute_statistics(metric, segments)
-    outputs = {system: [segments[n] for n in places] for system, places in systems.items()}
-    for output in outputs.values():
-        metric.check(output)
-    if not metric.reads_corpus:
-        return compute_statistics(metric, segments)
-    statistics = np.zeros((len(segments), len(metric.columns)))
-    for system, places in systems.items():
-        statistics[places] = compute_statistics(metric, outputs[system])
-    return statistics
-
-
-def _make_scores(
-    metric: Metric,
-    segments: Sequence[Segment],
-    statistics: FloatArray,
-    systems: Mapping[str, Sequence[int]],
-    incomplete: Incomplete,
-) -> tuple[dict[str, Scores], Mapping[str, BoolArray]]:
-    """Return the scores of each system, and the masks of warnings of all segments."""
-    if incomplete == "checked":
-        return {}, metric.flags(segments)
-    if incomplete == "skip":
-        joint = make_scores(metric, segments, statistics)
-        return {system: joint.subset(places) for system, places in systems.items()}, joint.flags
-    scores: dict[str, Scores] = {}
-    flags: dict[str, BoolArray] = {}
-    for system, places in systems.items():
-        output = [segments[n] for n in places]
-        scores[system] = make_scores(metric, output, statistics[places])
-        for kind, mask in scores[system].flags.items():
-            flags.setdefault(kind, np.zeros(len(segments), dtype=np.bool_))[places] = mask
-    return scores, flags
+def mark_rows(rows: Sequence[Row], spec: str | Metric) -> list[tuple[Span, ...]]:
+    """Return the errors that a metric marks in each row, with the settings of language pairs."""
+    marked: list[tuple[Span, ...]] = [()] * len(rows)
+    for lp, group in group_by_pair(rows).items():
+        metric = metric_for_pair(spec, lp, [rows[n].segment.hypothesis for n in group])
+        usable = _find_usable(rows, group, metric)
+        spans = metric.mark_errors([rows[n].segment for n in usable])
+        for n, row_spans in zip(usable, spans, strict=True):
+            marked[n] = row_spans
+    return marked
 
 
 def stable_signature(metric: Metric, signature: str) -> str:

@@ -18,7 +18,6 @@ from tertium.core.errors import (
     short_repr,
 )
 from tertium.core.frames import is_frame
-from tertium.core.scores import Scores
 from tertium.data.testset import TestSet, check_testset
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
 from tertium.evaluation.rows import Row, score_rows
@@ -98,24 +97,20 @@ def score(
     chosen = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(texts), chosen)
     systems, specs = tuple(texts.systems), tuple(metric.spec for metric in loaded)
-    by_metric = score_systems(texts, loaded)
+    rows = [
+        Row(segment=segment, system=system)
+        for system in systems
+        for segment in texts.segments(system)
+    ]
+    for metric in loaded:  # score_rows leaves out segments without the inputs of a metric
+        for system in systems:
+            metric.check(texts.segments(system))
+    scored = score_rows(rows, loaded)
     scores = {
-        system: dict(zip(specs, own_scores, strict=True))
-        for system, own_scores in zip(systems, zip(*by_metric, strict=True), strict=True)
+        system: {own.metric.spec: own.parts["", system] for own in scored} for system in systems
     }
     evaluation = Evaluation(texts, systems, specs, scores)
     return add_intervals(evaluation, resamples, seed) if confidence else evaluation
-
-
-def score_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[list[Scores]]:
-    """Return the scores under each metric of each system, in the order of the test set."""
-    rows = [
-        Row(segment=segment, system=system)
-        for system in testset.systems
-        for segment in testset.segments(system)
-    ]
-    scored = score_rows(rows, metrics, incomplete="error")
-    return [[own.parts["", system] for system in testset.systems] for own in scored]
 
 
 def bootstrap_systems(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, FloatArray]:

@@ -225,10 +225,8 @@ def train_on_files(
     plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
     check_folder(output, plan.cls, overwrite=overwrite)
     with _explain_interrupts(output):
-        data = files.read_scores(files.human)
         is_blend = _combines_metrics(plan.cls)
-        if is_blend:
-            data = scored_sets = _score_sets(files, plan.settings)
+        data = _score_sets(files, plan) if is_blend else files.read_scores(files.human)
         trained = train(
             spec,
             data,
@@ -240,7 +238,7 @@ def train_on_files(
             on_epoch=_report_epoch,
             **values,
         )
-    study = _study_blend(trained, scored_sets, plan) if is_blend else ()
+    study = _study_blend(trained, data, plan) if is_blend else ()
     return Training(trained=trained, folder=output, study=study)
 
 
@@ -293,14 +291,15 @@ def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
     return format_spec(cls.name, settings(**fields, metrics=tuple(metrics)))
 
 
-def _score_sets(files: TrainingFiles, settings: Mapping[str, Any]) -> list[JudgmentSet]:
+def _score_sets(files: TrainingFiles, plan: TrainingPlan) -> list[JudgmentSet]:
     """Read the judgments of --train, and score them with the metrics of a blend."""
     from tertium.evaluation.blending import attach_scores
     from tertium.metrics.base.part_scores import HOW_TO_CHOOSE
 
-    if not settings.get("metrics"):
+    metrics = plan.settings.get("metrics")
+    if not metrics:
         raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.human, files.gold or ""), settings["metrics"])
+    return attach_scores(read_judgment_sets(files.human, files.gold or ""), metrics)
 
 
 def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
@@ -312,4 +311,5 @@ def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -
         study = cross_validate_blend(sets, **plan.settings, strengths=plan.options.strengths)
     except DataError as error:
         return [weights, f"not cross-validated: {error}"]
-    return [weights, *study.tables()]
+    note = "The blend is cross-validated: trained on other documents, and if possible other systems"
+    return [weights, *study.tables(intervals=True, p_values=True), note]

@@ -10,7 +10,7 @@ see a difference as large, relative to its spread over segments, as the metric t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -54,7 +54,7 @@ def describe_verdict(
             for metric, p in tested.items()
         }
     verdict = _Verdict(evaluation, tested, alpha)
-    return warning + (verdict.of_two() if len(evaluation.systems) == 2 else verdict.of_many())
+    return warning + verdict.describe()
 
 
 def _strict_p_values(scores: Sequence[Scores], p_values: FloatArray) -> FloatArray:
@@ -74,36 +74,8 @@ class _Verdict:
     p_values: Mapping[str, FloatArray]
     alpha: float
 
-    def of_two(self) -> str:
-        first, second = self.evaluation.systems
-        preferred: dict[str, list[str]] = {}
-        for metric, p_values in self.p_values.items():
-            if p_values[0, 1] < self.alpha:
-                better = second if self.evaluation.difference(metric, second) > 0 else first
-                preferred.setdefault(better, []).append(metric)
-        if not preferred:
-            return self._of_tie(first, second)
-        if len(preferred) == 2:
-            return self._no_decision(preferred, self._names_with_p, (first, second))
-        ((better, metrics),) = preferred.items()
-        other = second if better == first else first
-        reasons = f"than {other} under {self._names_with_p(metrics)}"
-        return f"{better} is better {reasons}{self._undecided(metrics)}: choose {better}."
-
-    def _of_tie(self, first: str, second: str) -> str:
-        if all(self.evaluation.difference(metric, second) == 0 for metric in self.p_values):
-            return f"{first} and {second} have the same scores: keep {first}."
-        smallest = min(self.p_values, key=lambda metric: float(self.p_values[metric][0, 1]))
-        has_several = len(self.p_values) > 1
-        subject = "No metric separates" if has_several else "The metric does not separate"
-        name, p = self.evaluation.names[smallest], self._format_p(smallest)
-        count = self._segments_to_decide(first, second)
-        more = math.ceil(round_up(max(1, count - len(self.evaluation.testset))))
-        advice = f"; about {more:,} more segments would show such a difference" if count else ""
-        return f"{subject} {first} and {second} ({name}: {p}): keep {first}{advice}."
-
-    def of_many(self) -> str:
-        """Describe systems that are better than all others under some metric."""
+    def describe(self) -> str:
+        """Describe the system that is better than all others under some metric, if there is one."""
         winners: dict[str, list[str]] = {}
         groups: list[list[str]] = []
         systems = self.evaluation.systems
@@ -114,41 +86,52 @@ class _Verdict:
             if len(groups[-1]) == 1:
                 winners.setdefault(groups[-1][0], []).append(metric)
         if len(winners) > 1:
-            first, second, *_ = winners
-            return self._no_decision(winners, self._names, (first, second))
+            return self._no_decision(winners)
         common = [s for s in systems if all(s in group for group in groups)]
         if winners and {*winners} & {*common}:
             ((best, metrics),) = winners.items()
-            reasons = f"than all others under {self._names(metrics)}"
-            return f"{best} is better {reasons}{self._undecided(metrics)}: choose {best}."
+            rivals = [system for system in systems if system != best]
+            rival = rivals[0] if len(rivals) == 1 else "all others"
+            rest = [metric for metric in self.p_values if metric not in metrics]
+            names = _list(self.evaluation.names[metric] for metric in rest) if rest else ""
+            undecided = f"; {names} cannot tell" if rest else ""
+            reasons = f"under {self._describe(metrics)}{undecided}"
+            return f"{best} is better than {rival} {reasons}: choose {best}."
+        if len(systems) == 2:
+            return self._of_tie(*systems)
         shared = common or [s for s in systems if any(s in group for group in groups)]
         return f"No system is better than all others: {_list(shared)} share the first rank."
 
-    def _no_decision(
-        self,
-        metrics_by_system: Mapping[str, Sequence[str]],
-        name: Callable[[Sequence[str]], str],
-        pair: tuple[str, str],
-    ) -> str:
+    def _of_tie(self, first: str, second: str) -> str:
+        if all(self.evaluation.difference(metric, second) == 0 for metric in self.p_values):
+            return f"{first} and {second} have the same scores: keep {first}."
+        smallest = min(self.p_values, key=lambda metric: float(self.p_values[metric][0, 1]))
+        has_several = len(self.p_values) > 1
+        subject = "No metric separates" if has_several else "The metric does not separate"
+        reason = f"{self.evaluation.names[smallest]}: {self._format_p(smallest)}"
+        count = self._segments_to_decide(first, second)
+        more = math.ceil(round_up(max(1, count - len(self.evaluation.testset))))
+        advice = f"; about {more:,} more segments would show such a difference" if count else ""
+        return f"{subject} {first} and {second} ({reason}): keep {first}{advice}."
+
+    def _no_decision(self, winners: Mapping[str, Sequence[str]]) -> str:
         texts = [
-            f"{name(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
-            for system, metrics in metrics_by_system.items()
+            f"{self._describe(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
+            for system, metrics in winners.items()
         ]
-        count = self._segments_to_decide(*pair)
+        first, second, *_ = winners
+        count = self._segments_to_decide(first, second)
         number = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} " if count else ""
-        of_pair = f" of {pair[0]} and {pair[1]}" if len(self.evaluation.systems) > 2 else ""
+        of_pair = f" of {first} and {second}" if len(self.evaluation.systems) > 2 else ""
         people = f"have people judge {number}segments{of_pair}: `tertium plan`"
         return f"{', '.join(texts)}: no decision; {people}."
 
-    def _undecided(self, metrics: Sequence[str]) -> str:
-        rest = [metric for metric in self.p_values if metric not in metrics]
-        return f"; {self._names(rest)} cannot tell" if rest else ""
-
-    def _names(self, metrics: Iterable[str]) -> str:
-        return _list(self.evaluation.names[metric] for metric in metrics)
-
-    def _names_with_p(self, metrics: Iterable[str]) -> str:
-        return _list(f"{self.evaluation.names[m]} ({self._format_p(m)})" for m in metrics)
+    def _describe(self, metrics: Iterable[str]) -> str:
+        """Return the names of metrics; with two systems, also the p-values of the difference."""
+        names = self.evaluation.names
+        if len(self.evaluation.systems) > 2:
+            return _list(names[metric] for metric in metrics)
+        return _list(f"{names[metric]} ({self._format_p(metric)})" for metric in metrics)
 
     def _format_p(self, metric: str) -> str:
         p = float(self.p_values[metric][0, 1])

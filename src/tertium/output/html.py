@@ -19,7 +19,7 @@ from typing import Any
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.charts import Chart, HeatMap, ScatterChart
 from tertium.core.result import MarkedLine, Result, Section, Table
-from tertium.output.charts.chart_statistics import find_outliers, max_cell_count
+from tertium.output.charts.chart_statistics import MAX_DOTS, find_outliers
 from tertium.output.charts.draw import draw
 from tertium.output.error_span_markup import render_line
 from tertium.output.heat_map import render_heat_map
@@ -146,12 +146,8 @@ def render_fragment(contents: Sequence[Any]) -> Markup:
 def render_figure(chart: Chart) -> Markup:
     """Return a chart with its caption; dots of translations have links to outliers below."""
     below: str = ""
-    if isinstance(chart, ScatterChart) and not chart.names:
-        if darkest := max_cell_count(chart.x, chart.y):
-            shades = f"shades: number of translations, at most {darkest:,}"
-            chart = replace(chart, caption=f"{chart.caption}; {shades}")
-        else:
-            below = _link_outliers(chart)
+    if isinstance(chart, ScatterChart) and not chart.names and len(chart.x.values) <= MAX_DOTS:
+        below = _link_outliers(chart)
     return element("figure", element("figcaption", chart.caption), draw(chart), below)
 
 

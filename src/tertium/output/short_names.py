@@ -28,14 +28,12 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
         if len(set(shortened)) > 1 and max(map(cell_width, shortened)) > max_length:
             cut = _without_prefix([name[::direction] for name in shortened])
             shortened = [name[::direction] for name in cut]
-    # share of the start: half, or another that keeps the names distinct
-    for share in (0.5, 0.8, 0.2):
-        middle = [_without_middle(name, max_length, share) for name in shortened]
-        if len(set(middle)) == len(set(names)):
-            return middle
+    middle = [_without_middle(name, max_length) for name in shortened]
+    if len(set(middle)) == len(set(names)):
+        return middle
     number = {name: f"{n} " for n, name in enumerate(dict.fromkeys(names), start=1)}
     return [
-        number[name] + _without_middle(cut, max_length - len(number[name]), 0.5)
+        number[name] + _without_middle(cut, max_length - len(number[name]))
         for name, cut in zip(names, shortened, strict=True)
     ]
 
@@ -48,10 +46,10 @@ def _without_prefix(names: list[str]) -> list[str]:
     return [ELLIPSIS + name[start:] for name in names]
 
 
-def _without_middle(name: str, max_length: int, share: float) -> str:
+def _without_middle(name: str, max_length: int) -> str:
     if cell_width(name) <= max_length:
         return name
-    head = int((max_length - 1) * share)
+    head = (max_length - 1) // 2
     start = _prefix_of_width(name, head)
     end = _prefix_of_width(name[::-1], max_length - 1 - head)[::-1]
     return start + ELLIPSIS + end

@@ -43,6 +43,6 @@ def _make_chart(
         row=row,
         x=Axis(name="human", values=human),
         y=Axis(name=name, values=scores),
-        trend="fit",
+        has_trend=True,
         names=systems,
     )

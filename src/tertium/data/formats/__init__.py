@@ -59,8 +59,8 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The first lines of a text file, at most four."""
-        return read_first_lines(self.path, 4)
+        """The first lines of a text file, at most four; an empty one of a Parquet file."""
+        return [""] if ".parquet" in self.path.suffixes else read_first_lines(self.path, 4)
 
     @cached_property
     def columns(self) -> frozenset[str]:

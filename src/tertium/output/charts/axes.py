@@ -27,7 +27,6 @@ MARKER_SHAPES = (
     "M0 -5L5 0L0 5L-5 0z",
     "M0 -5L4.6 3.6H-4.6z",
 )
-NAME_SPACING = 13.0  # pixels between names at the ends of lines
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,6 @@ class Plot:
     ) -> None:
         self.add("text", text, title=title, x=x, y=y, class_=style, text_anchor=anchor)
 
-    def names_at_ends(self, ends: Mapping[str, float]) -> None:
-        """Add a marker and a name next to the last value of each line, without overlap."""
-        names = list(ends)
-        places = np.array([self.y(value) for value in ends.values()])
-        order = np.argsort(places, kind="stable")
-        for n, y in zip(order, spread_positions(places[order], self.y.start), strict=True):
-            name = names[n]
-            self.marker(self.x.end + 10, y, n, name)
-            self.text(self.x.end + 20, y + 4, name, "name", title=name)
-
     def interval(self, low: float, high: float, y: float, style: str) -> None:
         """Add a line between two values of x, unless they are unknown."""
         if low == low:
@@ -182,18 +171,6 @@ def make_plot(
         x=Scale(*x, left, width - 10),
         y=Scale(*y, height - 42, 10),
     )
-
-
-def spread_positions(positions: FloatArray, last: float) -> FloatArray:
-    """Move ascending positions apart by at least `NAME_SPACING`, none beyond `last`.
-
-    >>> spread_positions(np.array([10, 12, 50, 51]), 58)
-    array([10., 23., 45., 58.])
-    """
-    offsets = NAME_SPACING * np.arange(len(positions))
-    moved = np.maximum.accumulate(positions - offsets)
-    result: FloatArray = np.minimum(moved, last - offsets[-1]) + offsets
-    return result
 
 
 def format_place(x: float, y: float) -> str:

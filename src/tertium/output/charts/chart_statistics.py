@@ -11,8 +11,6 @@ from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits
 
 MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
 CELLS = 34  # of the density map, per axis
-LENGTH_BUCKETS = 8
-MIN_BUCKET_SIZE = 3
 MAX_OUTLIERS = 5
 DENSITY_POINTS = 80
 
@@ -37,11 +35,6 @@ def pearson(x: Axis, y: Axis) -> float:
     1.0
     """
     return float(correlation.correlate(x.values, y.values, both_finite(x, y)))
-
-
-def describe_correlation(x: Axis, y: Axis) -> str:
-    """Return Pearson's r and the number of pairs, as text."""
-    return correlation.describe_correlation(x.values, y.values)
 
 
 def find_outliers(x: Axis, y: Axis) -> IntArray:
@@ -69,30 +62,6 @@ def count_cells(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, F
     x_inside = np.clip(x, *x_limits)
     y_inside = np.clip(y, *y_limits)
     return np.histogram2d(x_inside, y_inside, bins=CELLS, range=(x_limits, y_limits))
-
-
-def max_cell_count(x: Axis, y: Axis) -> int:
-    """Return the translations in the densest cell of the density map; 0 if dots are drawn."""
-    rows, *points = finite_points(x, y)
-    if len(rows) <= MAX_DOTS:
-        return 0
-    counts, _, _ = count_cells(*points)
-    return int(counts.max())
-
-
-def length_buckets(lengths: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the median length and the quartiles of the values of each bucket, (4, buckets)."""
-    rows = []
-    if len(lengths) >= 2 * LENGTH_BUCKETS:
-        shares = np.linspace(0, 1, LENGTH_BUCKETS + 1)
-        edges = np.unique(np.quantile(lengths, shares))
-        buckets = np.searchsorted(edges[1:-1], lengths, side="right")
-        for bucket in np.unique(buckets):
-            own = buckets == bucket
-            if own.sum() >= MIN_BUCKET_SIZE:
-                quartiles = np.percentile(values[own], [25, 50, 75])
-                rows.append([np.median(lengths[own]), *quartiles])
-    return np.array(rows).reshape(-1, 4).T
 
 
 def estimate_density(values: FloatArray, low: float, high: float) -> FloatArray:

@@ -22,6 +22,7 @@ from tertium.core.charts import (
     describe_direction,
 )
 from tertium.core.result import Result
+from tertium.meta.correlation import describe_correlation
 from tertium.output.charts.axes import (
     COLOR_COUNT,
     LETTER_WIDTH,
@@ -34,10 +35,8 @@ from tertium.output.charts.axes import (
 from tertium.output.charts.chart_statistics import (
     MAX_DOTS,
     count_cells,
-    describe_correlation,
     estimate_density,
     finite_points,
-    length_buckets,
 )
 from tertium.output.charts.svg_file import write_svg
 from tertium.output.markup_builder import Markup, element, format_coordinate
@@ -50,9 +49,8 @@ MAX_NAME_LENGTH = 17  # characters
 DOT_CHART_WIDTH = 250.0  # pixels, without the names of rows
 LINE_HEIGHT = 18.0  # pixels of a row with few series, or of a legend entry
 MAX_LABEL_LENGTH = 34  # characters of row names and legend entries of dot charts
-LINE_CHART_WIDTH = 380.0  # pixels, without the names of curves
-LINE_CHART_HEIGHT = 280.0  # pixels
-NAME_LETTERS = 20  # room for the names of curves
+LINE_CHART_WIDTH = 380.0  # pixels
+LINE_CHART_HEIGHT = 280.0  # pixels, without the legend
 SHADE_COUNT = 5
 MIN_OPACITY = 0.45  # a contrast of 2 with the background
 
@@ -188,7 +186,7 @@ def draw_dots(chart: DotChart) -> Markup:
     reference = chart.reference_value
     if intervals is None:
         intervals = np.full((*values.shape, 2), np.nan)
-    extra = [*chart.axis_range, np.nan if reference is None else reference]
+    extra = [np.nan if reference is None else reference]
     scale_values = np.hstack([values.ravel(), intervals.ravel(), extra])
     series_count = len(chart.series)
     row_height = max(LINE_HEIGHT, 7.0 * series_count)  # the series of a row are stacked
@@ -233,7 +231,7 @@ def _draw_legend(plot: Plot, series: Sequence[str]) -> None:
 
 
 def draw_lines(chart: LineChart) -> Markup:
-    """Draw curves with their names at the end."""
+    """Draw curves with a marker at the end, and a legend below."""
     x = chart.x.values
     plot = make_plot(
         (0.0, x.max()),
@@ -247,8 +245,9 @@ def draw_lines(chart: LineChart) -> Markup:
         plot.interval(plot.x.low, plot.x.high, plot.y(chart.reference_value), "interval")
     for number, curve in enumerate(chart.curves.values()):
         plot.line("polyline", x, curve, f"line c{number % COLOR_COUNT}")
-    plot.names_at_ends({name: curve[-1] for name, curve in chart.curves.items()})
-    plot.width += 24 + LETTER_WIDTH * NAME_LETTERS
+    for number, (name, curve) in enumerate(chart.curves.items()):
+        plot.marker(plot.x.end, plot.y(curve[-1]), number, name)
+    _draw_legend(plot, [*chart.curves])
     return plot.svg(chart.title, [chart.description])
 
 
@@ -273,12 +272,10 @@ def draw_scatter(chart: ScatterChart) -> Markup:
         plot.add("g", *dots, class_="dots")
     else:
         _draw_shades(plot, x, y)
-    if chart.trend == "fit":
+    if chart.has_trend:
         _draw_fit(plot, x, y)
-    elif chart.trend == "quartiles":
-        _draw_quartiles(plot, x, y)
     title = chart.title or f"{chart.y.name} against {chart.x.name}"
-    return plot.svg(title, [describe_correlation(chart.x, chart.y)])
+    return plot.svg(title, [describe_correlation(chart.x.values, chart.y.values)])
 
 
 def _draw_shades(plot: Plot, x: FloatArray, y: FloatArray) -> None:
@@ -312,16 +309,6 @@ def _draw_fit(plot: Plot, x: FloatArray, y: FloatArray) -> None:
     if left < right:
         ends = (left, right)
         plot.line("polyline", ends, [start + slope * end for end in ends], "fit")
-
-
-def _draw_quartiles(plot: Plot, x: FloatArray, y: FloatArray) -> None:
-    """Draw the median of the points with similar x as a line, the quartiles as a band."""
-    middles, lower, median, upper = length_buckets(x, y)
-    if len(middles):
-        around = np.append(middles, middles[::-1])
-        both = np.append(upper, lower[::-1])
-        plot.line("polygon", around, both, "spread")
-        plot.line("polyline", middles, median, "fit")
 
 
 DRAWING_FUNCTIONS: Mapping[type, Callable[[Any], Markup]] = {

@@ -65,15 +65,13 @@ def explain_items(
     if explainer is None:
         explainers = [metric for metric in metrics if isinstance(metric, Explains)]
     items = select_items_to_explain(grid, count) if explainers else []
-    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
-    groups = {item: [segments[system][item] for system in grid.systems] for item in items}
     places = [(item, system) for item in items for system in select_systems_to_explain(grid, item)]
-    if explainer is not None and places:
-        explainer.score([groups[item][system] for item, system in places])  # all answers at once
+    segments = [testset.segments(grid.systems[system])[item] for item, system in places]
+    if explainer is not None and segments:
+        explainer.score(segments)  # all answers at once
     explanations: list[SegmentExplanation] = []
-    for item in track_progress(items, "explaining"):
-        for system in (system for own_item, system in places if own_item == item):
-            explanations += _explain_translation(explainers, groups[item][system], item, system)
+    for place, segment in track_progress([*zip(places, segments, strict=True)], "explaining"):
+        explanations += _explain_translation(explainers, segment, *place)
     return explanations
 
 

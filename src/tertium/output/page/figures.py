@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
 from tertium.core.result import Section
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.output.charts.chart_statistics import both_finite, describe_correlation, pearson
+from tertium.meta.correlation import describe_correlation
+from tertium.output.charts.chart_statistics import both_finite, pearson
 from tertium.output.page.translation_grid import TranslationGrid
 from tertium.studies.scatter_charts import make_scatter_charts
 
@@ -30,7 +31,6 @@ def chart_translations(grid: TranslationGrid) -> list[Section]:
         _chart_distributions(grid),
         _chart_human_scores(grid),
         _chart_metric_pairs(grid),
-        _chart_lengths(grid),
     ]
     return [section for section in sections if section is not None]
 
@@ -79,7 +79,9 @@ def _chart_human_scores(grid: TranslationGrid) -> Section | None:
         return None
     human = Axis(name="human score", values=grid.human)
     note = "Each dot is a translation. The line is the least-squares fit."
-    charts = [_correlation_chart(grid, human, own, own.name, "fit") for own in grid.columns]
+    charts = [
+        _correlation_chart(grid, human, own, own.name, has_trend=True) for own in grid.columns
+    ]
     return Section("Metrics against human scores", [note, *charts])
 
 
@@ -103,29 +105,8 @@ def _chart_metric_pairs(grid: TranslationGrid) -> Section | None:
     return Section("Metrics against each other", contents)
 
 
-def _chart_lengths(grid: TranslationGrid) -> Section | None:
-    """Return each metric against translation length."""
-    if not any(grid.texts) or not grid.columns:
-        return None
-    length = Axis(name=f"translation length ({grid.unit}s)", values=grid.lengths)
-    note = "The line is the median of translations of similar length, the band the quartiles."
-    charts = []
-    for column in grid.columns:
-        title = f"{column.name} against length"
-        chart = ScatterChart(
-            title=title,
-            caption=column.name,
-            x=length,
-            y=column,
-            trend="quartiles",
-            label=grid.label,
-        )
-        charts.append(chart)
-    return Section("Score by length", [note, *charts])
-
-
 def _correlation_chart(
-    grid: TranslationGrid, x: Axis, y: Axis, name: str, trend: Literal["fit"] | None = None
+    grid: TranslationGrid, x: Axis, y: Axis, name: str, *, has_trend: bool = False
 ) -> ScatterChart:
-    caption = f"{name}: {describe_correlation(x, y)}"
-    return ScatterChart(x=x, y=y, caption=caption, trend=trend, label=grid.label)
+    caption = f"{name}: {describe_correlation(x.values, y.values)}"
+    return ScatterChart(x=x, y=y, caption=caption, has_trend=has_trend, label=grid.label)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import UsageError
 from tertium.core.result import Result, Section, Table
@@ -226,7 +225,6 @@ def report_results(
         human = _name_items(human, results.testset)
         grid = grid.with_human(human)
         all_results.append(measure_agreement(results, human))
-    grid = _add_warnings(grid, results)
     all_results += slices
     errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
     if errors:
@@ -302,15 +300,3 @@ def report_meta_evaluation(study: AgreementStudy) -> Report:
         title=study.page_title,
         system_charts=chart_systems(study.sets, negated),
     )
-
-
-def _add_warnings(grid: TranslationGrid, evaluation: Evaluation) -> TranslationGrid:
-    """Add the warnings of metrics to the translations that they are about."""
-    masks: dict[str, BoolArray] = {}
-    for place, system in enumerate(evaluation.systems):
-        for scores in evaluation.scores[system].values():
-            for kind, flags in scores.flags.items():
-                if kind not in grid.warnings:
-                    mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
-                    mask[place :: len(evaluation.systems)] |= flags
-    return replace(grid, warnings={**grid.warnings, **masks})

@@ -23,7 +23,6 @@ from tertium.output.page.translation_grid import MetricColumn, TranslationGrid
 
 SCRIPTS = ("data", "query", "differences", "results", "start")
 RANK_DECIMALS = 3
-MAX_LISTED = 40  # explained segments
 
 
 def browse_segments(grid: TranslationGrid, explained: Sequence[SegmentExplanation]) -> Block:
@@ -43,11 +42,10 @@ def _describe_explanations(grid: TranslationGrid, explained: Sequence[SegmentExp
             "tertium-small, tertium-multi and entailment."
         )
     items = sorted({e.item for e in explained})
-    labels = ", ".join(grid.items[n].label for n in items[:MAX_LISTED])
-    more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+    labels = ", ".join(grid.items[n].label for n in items)
     return (
         f"Explanations are available for {len(items)} segment{'s' * (len(items) != 1)} where "
-        f"metrics, human scores or systems differ most: {labels}{more}."
+        f"metrics, human scores or systems differ most: {labels}."
     )
 
 

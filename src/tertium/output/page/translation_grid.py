@@ -22,10 +22,7 @@ from tertium.data.slices import LengthUnit, detect_length_unit
 from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import ranks
-from tertium.metrics.base.text_warnings import is_blank
 
-SHORT_RATIO, LONG_RATIO = 0.5, 2.0  # of the reference length, beyond which to warn
-LENGTH_TOLERANCE: Mapping[LengthUnit, int] = {"word": 3, "character": 8}
 MAX_EXPLAINED_SYSTEMS = 3  # per item
 
 
@@ -73,15 +70,6 @@ class TranslationGrid:
     def unit(self) -> LengthUnit:
         """The unit of text lengths."""
         return detect_length_unit(self.texts)
-
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """The length of each translation in words or characters, (rows,)."""
-        return np.array([self.text_length(text) for text in self.texts], dtype=np.float64)
-
-    def text_length(self, text: str) -> int:
-        """Return the length of a text; `script/data.js` counts the same way."""
-        return len(text.split() if self.unit == "word" else text)
 
     @cached_property
     def ranks(self) -> FloatArray:
@@ -155,15 +143,21 @@ def grid_from_evaluation(evaluation: Evaluation) -> TranslationGrid:
         )
         items.append(item)
         texts += [testset.systems[system][n] for system in systems]
-    grid = TranslationGrid(
+    masks: dict[str, BoolArray] = {}
+    for place, system in enumerate(systems):
+        for scores in evaluation.scores[system].values():
+            for kind, flags in scores.flags.items():
+                mask = masks.setdefault(kind, np.zeros(len(texts), dtype=bool))
+                mask[place :: len(systems)] |= flags
+    return TranslationGrid(
         systems=systems,
         items=tuple(items),
         system_indices=np.tile(np.arange(len(systems)), len(items)),
         item_indices=np.repeat(np.arange(len(items)), len(systems)),
         texts=tuple(texts),
         columns=tuple(_column(evaluation, metric) for metric in evaluation.metrics),
+        warnings=masks,
     )
-    return replace(grid, warnings=find_row_warnings(grid))
 
 
 def _column(evaluation: Evaluation, metric: str) -> MetricColumn:
@@ -235,7 +229,7 @@ def grid_from_aligned_scores(
                 decimals=(decimals or {}).get(metric, MetricColumn.decimals),
             )
         )
-    grid = TranslationGrid(
+    return TranslationGrid(
         systems=tuple(name or "all" for name in systems),
         items=tuple(items),
         system_indices=np.array(system_indices, dtype=np.int64),
@@ -244,50 +238,19 @@ def grid_from_aligned_scores(
         columns=tuple(columns),
         human=np.array(human),
     )
-    return replace(grid, warnings=find_row_warnings(grid) if any(outputs) else {})
-
-
-def find_row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
-    """Return masks of rows by kind of warning; only kinds that occur."""
-    mean_lengths = []
-    for item in grid.items:
-        lengths = [grid.text_length(text) for text in item.references]
-        mean_lengths.append(sum(lengths) / len(lengths) if lengths else np.nan)
-    expected = np.array(mean_lengths)[grid.item_indices] if len(grid) else np.zeros(0)
-    is_empty = np.array([is_blank(text) for text in grid.texts], dtype=bool)
-    is_copy = []
-    lacks_reference = []
-    for place, text in zip(grid.item_indices, grid.texts, strict=True):
-        item = grid.items[place]
-        is_copy.append(bool(item.source.strip()) and text == item.source)
-        lacks_reference.append(any(map(is_blank, item.references)))
-    differs = np.abs(grid.lengths - expected) > LENGTH_TOLERANCE[grid.unit]
-    is_short = ~is_empty & differs & (grid.lengths < SHORT_RATIO * expected)
-    is_long = differs & (grid.lengths > LONG_RATIO * expected)
-    masks = {
-        "empty hypothesis": is_empty,
-        "empty reference": np.array(lacks_reference, dtype=bool),
-        "hypothesis equals source": np.array(is_copy, dtype=bool),
-        "much shorter than the reference": is_short,
-        "much longer than the reference": is_long,
-    }
-    return {kind: mask for kind, mask in masks.items() if mask.any()}
 
 
 def select_items_to_explain(grid: TranslationGrid, count: int) -> list[int]:
-    """Select up to `count` items, in turn by disagreement of metrics, with humans, of systems."""
+    """Select the items with the largest disagreement of metrics, with humans, or of systems."""
     mean = nan_mean(grid.ranks.T)
-    lists = [
-        _largest(_by_item(grid, grid.metric_disagreement)),
-        _largest(_by_item(grid, np.abs(grid.human_disagreement))),
-        _largest(_by_item(grid, mean) + _by_item(grid, -mean)),
+    measures = [
+        _by_item(grid, grid.metric_disagreement),
+        _by_item(grid, np.abs(grid.human_disagreement)),
+        _by_item(grid, mean) + _by_item(grid, -mean),
     ]
-    chosen: dict[int, None] = {}
-    for place in range(max(map(len, lists), default=0)):
-        for ordered in lists:
-            if place < len(ordered) and len(chosen) < count:
-                chosen[ordered[place]] = None
-    return sorted(chosen)
+    largest = np.fmax.reduce([rank_fractions(values) for values in measures])
+    order = np.argsort(-largest, kind="stable")[:count]
+    return sorted(int(n) for n in order if np.isfinite(largest[n]))
 
 
 def select_systems_to_explain(grid: TranslationGrid, item: int) -> list[int]:
@@ -308,8 +271,3 @@ def _by_item(grid: TranslationGrid, values: FloatArray) -> FloatArray:
     is_finite = np.isfinite(values)
     np.maximum.at(result, grid.item_indices[is_finite], values[is_finite])
     return result
-
-
-def _largest(values: FloatArray) -> list[int]:
-    order = np.argsort(-values, kind="stable")
-    return [int(n) for n in order if np.isfinite(values[n])]
