@@ -178,7 +178,7 @@ def test_metric_without_support_is_left_out_of_challenge(
     page = tmp_path / "page.html"
     call = ["report", *INPUTS, "--challenge", "damage", "--count", "0", "-o", str(page)]
     assert main([*call, "--paired-bs-n", "20", "-m", "chrf", "tertium-small"]) == 0
-    assert "tertium-small cannot score challenge set damage" in caplog.text
+    assert "tertium-small cannot score challenge set damage: tertium-small needs" in caplog.text
     section = page.read_text(encoding="utf-8").partition('id="challenge-study"')[2]
     assert "chrF %" in section
     assert "tertium-small %" not in section

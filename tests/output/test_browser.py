@@ -333,13 +333,6 @@ def test_clicking_a_dot_opens_its_translation(opened: Browser) -> None:
     assert opened.evaluate(where).startswith("# 14poor")
 
 
-def test_outlier_links_open_the_translation(opened: Browser) -> None:
-    number, system = texts(opened, ".outer a")[0].removeprefix("segment ").split(", ")
-    opened.click(".outer a")
-    where = opened.evaluate("document.activeElement.closest('th').textContent")
-    assert where.startswith(f"# {number}{system}")
-
-
 def test_tables_of_the_overview_sort(opened: Browser) -> None:
     table = "#overview > .scroll table"
     opened.click(f"{table} thead th:nth-child(8) button")  # TER, descending first

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from tertium.metrics.base.part_scores import (
     number_documents,
     orientation,
 )
-from tertium.models.blend_model import STRENGTHS, BlendModel, Normalization, fit_blend, normalize
+from tertium.models.blend_model import BlendModel, fit_blend, normalize
 
 BLEND = "blend"  # its row in tables
 MIN_SYSTEMS = 3  # fewer are not held out
@@ -74,29 +75,20 @@ def cross_validate_blend(
     sets: Sequence[JudgmentSet],
     metrics: Sequence[str | Metric],
     *,
-    normalization: Normalization = "z",
-    strengths: Sequence[float] = STRENGTHS,
     resamples: int = 1000,
     seed: int = 12345,
+    **options: Any,
 ) -> Results:
     """Compare a blend with each of its metrics on human scores.
 
     Each translation is scored by a blend that was trained on other documents and, if there are at
-    least three systems, on other systems.
+    least three systems, on other systems. `options` are those of `fit_blend`.
     """
     parts, data = load_metrics(metrics), collect_judgments(sets)
     values, targets = known_scores(parts, sets), np.array([one.score for one in data])
     systems = np.unique([f"{one.lp} {one.system}" for one in data], return_inverse=True)[1]
     names = [part.spec for part in parts]
-    predicted = cross_validate(
-        names,
-        values,
-        targets,
-        number_documents(data),
-        systems,
-        normalization=normalization,
-        strengths=strengths,
-    )
+    predicted = cross_validate(names, values, targets, number_documents(data), systems, **options)
     columns = dict(zip([*names, BLEND], [*values.T, predicted], strict=True))
     aligned, start = [], 0
     for name, judgment_set in HumanInputs(human=tuple(sets)).read().items():  # type: ignore[arg-type]
@@ -120,13 +112,12 @@ def cross_validate(
     targets: FloatArray,
     documents: IntArray,
     systems: IntArray,
-    *,
-    normalization: Normalization = "z",
-    strengths: Sequence[float] = STRENGTHS,
+    **options: Any,
 ) -> FloatArray:
     """Predict each row, up to a constant, by a blend that saw neither its document nor its system.
 
-    `documents` and `systems` (n,) are numbers. Fewer than three systems are not held out.
+    `documents` and `systems` (n,) are numbers. Fewer than three systems are not held out. `options`
+    are those of `fit_blend`.
     """
     if len(np.unique(documents)) < 2:
         raise DataError("cross-validation needs at least two documents or segments")
@@ -140,14 +131,7 @@ def cross_validate(
         train = (document_folds != document) & ((system_folds != system) | (system < 0))
         if not test.any():
             continue
-        blend = fit_blend(
-            names,
-            values[train],
-            targets[train],
-            documents[train],
-            normalization=normalization,
-            strengths=strengths,
-        )
+        blend = fit_blend(names, values[train], targets[train], documents[train], **options)
         predicted[test] = _keep_ratios(blend, values).predict(values[test])
     return predicted
 

@@ -17,9 +17,8 @@ from itertools import groupby
 from typing import Any
 
 from tertium.core.atomic import PathLike, write_text
-from tertium.core.charts import Chart, HeatMap, ScatterChart
+from tertium.core.charts import Chart, HeatMap
 from tertium.core.result import MarkedLine, Result, Section, Table
-from tertium.output.charts.chart_statistics import MAX_DOTS, find_outliers
 from tertium.output.charts.draw import draw
 from tertium.output.error_span_markup import render_line
 from tertium.output.heat_map import render_heat_map
@@ -144,19 +143,8 @@ def render_fragment(contents: Sequence[Any]) -> Markup:
 
 
 def render_figure(chart: Chart) -> Markup:
-    """Return a chart with its caption; dots of translations have links to outliers below."""
-    below: str = ""
-    if isinstance(chart, ScatterChart) and not chart.names and len(chart.x.values) <= MAX_DOTS:
-        below = _link_outliers(chart)
-    return element("figure", element("figcaption", chart.caption), draw(chart), below)
-
-
-def _link_outliers(chart: ScatterChart) -> str:
-    links = []
-    for row in find_outliers(chart.x, chart.y):
-        label = element("bdi", chart.label(row))
-        links.append(element("a", label, data_row=row, href="#segments"))
-    return element("p", "Outliers: ", join(links, "; "), class_="note outer") if links else ""
+    """Return a chart with its caption."""
+    return element("figure", element("figcaption", chart.caption), draw(chart))
 
 
 def _blocks(sections: Sequence[Any]) -> Iterator[Block]:

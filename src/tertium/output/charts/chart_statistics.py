@@ -1,4 +1,4 @@
-"""What charts show of many values: densities, correlations, trends, outliers and counts."""
+"""What charts show of many values: densities, correlations and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tertium.output.charts.axes import MAX_POINTS_WITH_FULL_RANGE, axis_limits
 
 MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
 CELLS = 34  # of the density map, per axis
-MAX_OUTLIERS = 5
 DENSITY_POINTS = 80
 
 
@@ -35,24 +34,6 @@ def pearson(x: Axis, y: Axis) -> float:
     1.0
     """
     return float(correlation.correlate(x.values, y.values, both_finite(x, y)))
-
-
-def find_outliers(x: Axis, y: Axis) -> IntArray:
-    """Return the rows with the largest Mahalanobis distance from the mean.
-
-    >>> x = Axis(name="x", values=np.array([1.0, 2, 3, 4, 5, 6, 7]))
-    >>> find_outliers(x, Axis(name="y", values=np.array([1.0, 2, 3, 9, 5, 6, 7])))[:1]
-    array([3])
-    """
-    rows, *points = finite_points(x, y)
-    if not len(rows):
-        return rows
-    places = np.stack(points)  # (2, rows)
-    places = places - places.mean(axis=1, keepdims=True)
-    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)  # an axis may be constant
-    inverse = np.linalg.pinv(places @ places.T / len(rows))
-    distances = np.einsum("in,ij,jn->n", places, inverse, places)
-    return rows[np.argsort(-distances, kind="stable")[:MAX_OUTLIERS]]
 
 
 def count_cells(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
