@@ -36,7 +36,7 @@ from tertium.encoders import load_encoder
 from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
 from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.encoders.vector_cache import clear_memory
-from tertium.evaluation.scoring import score_systems
+from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
 
 Scorer = Callable[[TestSet], Any]
@@ -190,7 +190,8 @@ def tertium_scorer(name: str, precision: str) -> Scorer:
     load_encoder(name, precision=precision).encode(["load the model"])  # type: ignore[arg-type]
 
     def call(testset: TestSet) -> Any:
-        return np.stack([scores.segments for scores in score_systems(testset, [metric])[0]])
+        evaluation = score(testset, [metric])
+        return np.stack([evaluation.scores[s][metric.spec].segments for s in testset.systems])
 
     return call
 

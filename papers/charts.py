@@ -24,6 +24,7 @@ from tertium.output.markup_builder import Markup
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
 BAR_HEIGHT = 22.0
+NAME_SPACING = 13.0  # between the names of lines
 Points = Sequence[tuple[float, float]]
 
 
@@ -174,9 +175,22 @@ def _draw_markers(plot: Plot, points: Points, number: int, label: str) -> None:
 
 def _with_names(plot: Plot, title: str, lines: Mapping[str, Points]) -> Markup:
     """Return the chart with the names of its lines at their ends."""
-    plot.names_at_ends({name: line[-1][1] for name, line in lines.items()})
+    _write_names_at_ends(plot, {name: line[-1][1] for name, line in lines.items()})
     plot.width += 26 + LETTER_WIDTH * max(map(cell_len, lines))
     return plot.svg(title, [f"{name} {line[-1][1]:.3f}" for name, line in lines.items()])
+
+
+def _write_names_at_ends(plot: Plot, ends: Mapping[str, float]) -> None:
+    """Add a marker and a name next to the last value of each line, without overlap."""
+    names = list(ends)
+    places = np.array([plot.y(value) for value in ends.values()])
+    order = np.argsort(places, kind="stable")
+    offsets = NAME_SPACING * np.arange(len(places))
+    moved = np.maximum.accumulate(places[order] - offsets)
+    spread = np.minimum(moved, plot.y.start - offsets[-1]) + offsets
+    for number, y in zip(order.tolist(), spread.tolist(), strict=True):
+        plot.marker(plot.x.end + 10, y, number, names[number])
+        plot.text(plot.x.end + 20, y + 4, names[number], "name", title=names[number])
 
 
 def _indexed_points(values: Sequence[float]) -> list[tuple[float, float]]:

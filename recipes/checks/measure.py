@@ -258,16 +258,16 @@ def measure_recall(
     shares: dict[str, float] = {}
     for kind, damages in all_damages.items():
         check, rng, trials, hits = CHECKS_BY_ID[kind], random.Random(1), 0, 0
-        run = CheckRunner([check])
+        runner = CheckRunner([check])
         for n, pair in enumerate(pairs):
             if kind in ONE_LANGUAGE and pair.target_language not in ONE_LANGUAGE[kind]:
                 continue
-            if trials == MAX_TRIALS or run(pair):
+            if trials == MAX_TRIALS or next(runner.run([pair])):
                 continue
             damaged = damages[n % len(damages)](pair, rng)
             if damaged is not None:
                 trials += 1
-                is_found = bool(run(damaged))
+                is_found = bool(next(runner.run([damaged])))
                 hits += is_found
                 if kind == show and not is_found:
                     print(f"not found: {damaged.source}\n  {damaged.hypothesis}")
@@ -281,7 +281,7 @@ def count_findings(
     """Count the segments with findings of each check by language pair, and all segments."""
     alarms: dict[str, Counter[str]] = {check.id: Counter() for check in CHECKS}
     sizes: Counter[str] = Counter()
-    for pair, spans in zip(pairs, map(CheckRunner(CHECKS), pairs), strict=True):
+    for pair, spans in zip(pairs, CheckRunner(CHECKS).run(pairs), strict=True):
         languages = f"{pair.source_language}-{pair.target_language}"
         sizes[languages] += 1
         for kind in {span.category for span in spans}:
@@ -298,7 +298,7 @@ def measure_speed(pairs: Sequence[TranslationPair]) -> float:
     runner, seconds = CheckRunner(CHECKS), math.inf
     for _ in range(5):
         start = time.process_time()
-        deque(map(runner, (TranslationPair(*text) for text in texts)), maxlen=0)
+        deque(runner.run(TranslationPair(*text) for text in texts), maxlen=0)
         seconds = min(seconds, time.process_time() - start)
     return len(texts) / seconds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -104,4 +105,5 @@ def test_wrong_strings_differ_from_right_ones() -> None:
     pairs = list(strings.command_pairs())
     assert len(pairs) > 3_000
     assert all(pair.right != pair.wrong and pair.source != pair.right for pair in pairs)
-    assert len({len(table.split("; ")) for table in strings.COMMANDS.values()}) == 1
+    table = tomllib.loads(strings.COMMANDS.read_text(encoding="utf-8"))
+    assert len({len(concepts) for concepts in table.values()}) == 1
