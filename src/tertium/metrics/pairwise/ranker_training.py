@@ -52,7 +52,7 @@ ADAGRAD_START = 1e-8  # avoids division by zero
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class ComparedRows:
     """Human comparisons without ties: `left` and `right` rows (n,), `verdicts` 1 or 0 (n,)."""
 
     rows: Rows
@@ -81,8 +81,8 @@ class Learned:
 
 
 def train_network(
-    data: Comparisons,
-    held_out: Comparisons,
+    data: ComparedRows,
+    held_out: ComparedRows,
     *,
     hidden: int,
     costs: Sequence[str],
@@ -102,8 +102,8 @@ def train_network(
 
 def _train_by(
     cost: str,
-    data: Comparisons,
-    held_out: Comparisons,
+    data: ComparedRows,
+    held_out: ComparedRows,
     best: Learned,
     options: PairwiseOptions,
     generator: np.random.Generator,
@@ -165,7 +165,7 @@ def _cost_function(
 
 
 def _shuffle(
-    data: Comparisons, options: PairwiseOptions, generator: np.random.Generator
+    data: ComparedRows, options: PairwiseOptions, generator: np.random.Generator
 ) -> tuple[Tensor, ...]:
     """Shuffle all comparisons and, if `order` is random, swap sides at random."""
     order = generator.permutation(len(data))
@@ -219,9 +219,9 @@ def train_ranker(
     numbers = _fit_inputs(settings, segments)
     unscaled = settings.make_rows(segments, numbers)
     scaler = Scaler.fit(unscaled, settings.scaling)
-    comparisons = Comparisons(scaler(unscaled), *sides)
+    comparisons = ComparedRows(scaler(unscaled), *sides)
     segments, sides = _number_comparisons(dev)
-    dev_comparisons = Comparisons(scaler(settings.make_rows(segments, numbers)), *sides)
+    dev_comparisons = ComparedRows(scaler(settings.make_rows(segments, numbers)), *sides)
     learned = train_network(
         comparisons,
         dev_comparisons,
