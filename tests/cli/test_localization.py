@@ -80,7 +80,7 @@ def test_scores_are_written_back(
     assert "editor.welcome" in capsys.readouterr().out
     assert "strings without a translation: 1 of 7" in caplog.text
     text = Path("a.xlf").read_text()
-    assert text.count('annotates="target">chrf: 100</note>') == 6
+    assert text.count('annotates="general">chrf: 100</note>') == 6
 
 
 def test_documents_and_states_are_slices(capsys: pytest.CaptureFixture[str]) -> None:

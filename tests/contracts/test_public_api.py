@@ -48,7 +48,7 @@ SCORING_MODULES = (
     "tertium.metrics.embedding.bertscore",
     "tertium.metrics.lexical.bleu_metric",
 )
-TRAINING_MODULES = ("training", "training_options", "training_loop", "training_data", "options")
+TRAINING_MODULES = ("head_training", "ranker_training", "training_loop", "training_data")
 
 
 def test_metric_classes_are_importable_by_name() -> None:

@@ -76,5 +76,5 @@ def test_blends_with_judges_are_fitted_if_there_are_scores(
     blend.report_judges(DatasetFolder.open(data.root), specs, file, resamples=5)
     assert len(file.read_text().splitlines()) == 4  # scored once for both judges
     out = capsys.readouterr().out
-    for text in ("strong judge (gemba_gpt41): {'judge:model=strong'", "weak judge", "r, Williams"):
+    for text in ("strong judge (gemba_gpt41): {'judge:model=strong'", "weak judge", "p-values"):
         assert text in out

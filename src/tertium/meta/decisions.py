@@ -62,8 +62,8 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
     the best human score, and `reranking_chance` that of a random choice. `gain` is the share of the
     possible improvement over a random choice: 1 if always best, 0 if random.
 
-    >>> rerank_outputs([[3, 1, 5], [2, 4, 5]], [[0.9, 0.8, 0.1], [0.1, 0.2, 0.1]])["gain"]
-    0.0
+    >>> rerank_outputs([[3, 1, 5], [2, 4, 5]], [[0.9, 0.1, 0.1], [0.1, 0.2, 0.1]])["gain"]
+    1.0
     """
     human_scores = to_float_array(human, "human scores")
     scores = to_float_array(metric, "metric scores")

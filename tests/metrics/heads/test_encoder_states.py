@@ -28,7 +28,7 @@ def test_disk_states_are_the_encoders(tmp_path: Path) -> None:
 
 
 def test_states_of_empty_texts_alone(tmp_path: Path) -> None:
-    result = DiskStates(ToyEncoder(), ["", ""], tmp_path / "states")(np.array([0, 1]))
+    result = DiskStates(ToyEncoder(), [""], tmp_path / "states")(np.array([0, 0]))
     assert result.values.shape == (2, 1, 1, 16)
     assert result.lengths.tolist() == [0, 0]
 

@@ -158,10 +158,17 @@ def test_features_of_unusual_texts_are_finite(rter: RTER, text: str) -> None:
         assert np.isfinite(rter.score([segment]).segments).all()
 
 
+GERMAN = "Drei Helfer wurden gestern Abend von Piraten entführt und sind noch nicht frei."
+
+
 def test_texts_in_other_languages_are_counted(rter: RTER) -> None:
     scores = rter.score(
         [
-            Segment("Drei Helfer wurden von Piraten entführt.", None, (PIRATES,)),
+            Segment(
+                "Drei Helfer wurden gestern Abend von Piraten entführt und sind noch nicht frei.",
+                None,
+                (PIRATES,),
+            ),
             Segment("Three workers were taken.", None, ("Это не английский текст.",)),
             Segment("Three workers were taken.", None, (PIRATES,)),
         ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -67,7 +67,7 @@ class PairwiseOptions(Options):
     ] = "given"
     choose_on: Annotated[
         int, Range(0), "dev comparisons sampled for selecting the epoch (0: all)"
-    ] = 0
+    ] = field(default=0, repr=False)
     seed: Annotated[int, Range(0), "random seed"] = 0
 
     def rate_of(self, cost: str) -> float:
