@@ -52,9 +52,9 @@ QUOTED = (
         "4METRICS + SYNTAX25 + WIKI-GW25, one order",
         (CLAIMS, NOT_REPRODUCIBLE, RANKING),
     ),
-    ("guzman2015", "3", "WIKI-GW100, alone", (CLAIMS, RANKING)),
-    ("guzman2015", "3", "WIKI-GW100, combined", (CLAIMS, RANKING)),
-    ("guzman2015", "scores", "multi-layer, mean win probability", (CLAIMS, RANKING)),
+    ("guzman2015", "3", "WIKI-GW100, alone", (CLAIMS,)),
+    ("guzman2015", "3", "WIKI-GW100, combined", (CLAIMS,)),
+    ("guzman2015", "scores", "multi-layer, mean win probability", (CLAIMS,)),
     ("pado2009", "1", "RTER, plain ridge", (ENTAILMENT,)),
     ("mathur2019", "1", "TrainS BiLSTM + attention, minilm, as published", (CLAIMS,)),
 )
