@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import measure
 from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
-from tertium.metrics.pairwise.ranker_training import Comparisons, train_network
+from tertium.metrics.pairwise.ranker_training import ComparedRows, train_network
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows
 
 SHAPES = (
@@ -37,7 +37,7 @@ def time_training(width: int, features: int, hidden: int) -> str:
     generator = np.random.default_rng(1)
     left, right = generator.integers(0, TEXTS, (2, PAIRS))
     verdicts = generator.integers(0, 2, PAIRS).astype(np.float32)
-    data = Comparisons(
+    data = ComparedRows(
         rows=random_rows(TEXTS, width, features), left=left, right=right, verdicts=verdicts
     )
     options = PairwiseOptions(epochs=5, patience=0)

@@ -13,7 +13,7 @@ from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
 from tertium.metrics.pairwise.ranker_training import (
     BETA,
     GAMMA,
-    Comparisons,
+    ComparedRows,
     _cost_function,
     train_network,
 )
@@ -134,12 +134,12 @@ def test_the_start_is_glorots_and_stays_inside_the_groups() -> None:
     assert (inner[-1] == 0).all()
 
 
-def learnable(seed: int, count: int = 400) -> Comparisons:
+def learnable(seed: int, count: int = 400) -> ComparedRows:
     """Pairs whose better side is nearer to what both are compared to, in one direction."""
     rows = random_rows(count, seed=seed)
     left, right = np.arange(0, count, 2), np.arange(1, count, 2)
     gap = np.abs(rows.vectors - rows.anchors)[:, 0]
-    return Comparisons(
+    return ComparedRows(
         rows=rows, left=left, right=right, verdicts=(gap[left] < gap[right]).astype(np.float32)
     )
 
@@ -185,7 +185,7 @@ def test_the_latest_of_the_best_epochs_is_kept() -> None:
 
 def test_patience_ends_training() -> None:
     rows = random_rows(4)
-    constant = Comparisons(
+    constant = ComparedRows(
         rows=rows, left=np.array([0]), right=np.array([0]), verdicts=np.ones(1, np.float32)
     )
     options = PairwiseOptions(epochs=50, patience=3)
