@@ -278,14 +278,19 @@ def _check_segments(
     has_source = any(segment.source is not None for segment in segments)
     runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
     languages = settings.source_language, settings.target_language
-    pairs = [
-        TranslationPair(s.source or "", s.hypothesis, *languages, settings.pair_settings)
-        for s in segments
-    ]
-    for pair, limit in zip(pairs, limits, strict=False):
+    limit_of = dict(enumerate(limits))
+
+    def make_pair(number: int) -> TranslationPair:
+        segment = segments[number]
+        limit = limit_of.get(number, "")
+        pair_settings = settings.pair_settings
         if limit.isdecimal():
-            pair.settings = replace(pair.settings, max_length=int(limit))
-    return [*runner.run(track_progress(pairs, "checks"))]
+            pair_settings = replace(pair_settings, max_length=int(limit))
+        return TranslationPair(segment.source or "", segment.hypothesis, *languages, pair_settings)
+
+    # Pairs keep what checks compute of their texts: they are made one at a time.
+    numbers = track_progress(range(len(segments)), "checks")
+    return [*runner.run(make_pair(number) for number in numbers)]
 
 
 def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
