@@ -279,14 +279,13 @@ def _check_segments(
     runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
     languages = settings.source_language, settings.target_language
     limit_of = dict(enumerate(limits))
+    usual = settings.pair_settings
 
     def make_pair(number: int) -> TranslationPair:
         segment = segments[number]
         limit = limit_of.get(number, "")
-        pair_settings = settings.pair_settings
-        if limit.isdecimal():
-            pair_settings = replace(pair_settings, max_length=int(limit))
-        return TranslationPair(segment.source or "", segment.hypothesis, *languages, pair_settings)
+        chosen = replace(usual, max_length=int(limit)) if limit.isdecimal() else usual
+        return TranslationPair(segment.source or "", segment.hypothesis, *languages, chosen)
 
     # Pairs keep what checks compute of their texts: they are made one at a time.
     numbers = track_progress(range(len(segments)), "checks")
