@@ -1,8 +1,5 @@
-"""Choose small faults in the code, to measure which share of them the tests notice.
+"""Places of small faults in the code: chosen at random, found again in later commits, switched on.
 
-    python -m tests.mutants  # choose places at random, once: tests/mutants.jsonl
-
-A mutant is the package with one fault: `<` for `<=`, 1 for 0, a condition that never holds.
 A place is described by its function, kind and statement, not by its line. It is found again in a
 later commit if the function moves; if the function or statement changed, the place is gone.
 """
@@ -13,13 +10,13 @@ import ast
 import copy
 import json
 import random
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PLACES, BASELINE = ROOT / "tests/mutants.jsonl", ROOT / "tests/mutants.tsv"
+PLACES = Path(__file__).parent / "places.jsonl"
 SEED, COUNT = 20_260_601, 300
 KINDS = ("comparison", "constant", "branch", "boolean")
 SWAPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -142,16 +139,18 @@ def mutate(
         yield "boolean", f"{text} without not", lambda: copy.deepcopy(node.operand)
 
 
-def list_sites(package: Path) -> Iterator[Site]:
-    """Yield the sites of all modules of a package."""
-    for path in sorted(package.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        yield from find_sites(path.relative_to(package).as_posix(), tree)
+def parse(package: Path) -> dict[str, ast.Module]:
+    """Return the modules of a package by file."""
+    return {
+        path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(package.rglob("*.py"))
+    }
 
 
-def choose(package: Path, count: int = COUNT) -> list[Place]:
+def choose_places(package: Path, count: int = COUNT) -> list[Place]:
     """Choose places at random, equally many of each kind, and return them in random order."""
-    generator, places = random.Random(SEED), [site.place for site in list_sites(package)]
+    generator, trees = random.Random(SEED), parse(package)
+    places = [site.place for file, tree in trees.items() for site in find_sites(file, tree)]
     sample: list[Place] = []
     for kind in KINDS:
         of_kind = [place for place in places if place.kind == kind]
@@ -183,10 +182,27 @@ def find_again(places: Iterable[Place], sites: Iterable[Site]) -> dict[int, Site
     return again
 
 
-def write_places(package: Path) -> None:
-    lines = [json.dumps(asdict(place), ensure_ascii=False) for place in choose(package)]
-    PLACES.write_text("\n".join(lines) + "\n", "utf-8")
+def insert_switches(package: Path, places: list[Place]) -> set[int]:
+    """Compile the mutants into a package, and return the numbers of places that are not gone."""
+    trees = parse(package)
+    sites = [site for file, tree in trees.items() for site in find_sites(file, tree)]
+    again = find_again(places, sites)
+    numbers = {id(site): number for number, site in again.items()}
+    for site in reversed(sites):  # inner expressions first
+        if id(site) in numbers:
+            site.insert_switch(numbers[id(site)])
+    for file in {site.place.file for site in again.values()}:
+        body = trees[file].body
+        line = ast.parse("from tertium.mutant_switch import is_on as __mutant__").body
+        body[_count_first_lines(body) : 0] = line
+        (package / file).write_text(ast.unparse(ast.fix_missing_locations(trees[file])), "utf-8")
+    shutil.copy(Path(__file__).parent / "switch.py", package / "mutant_switch.py")
+    return {*again}
 
 
-if __name__ == "__main__":
-    write_places(ROOT / "src/tertium")
+def _count_first_lines(body: list[ast.stmt]) -> int:
+    """Return how many statements are the docstring and imports from __future__."""
+    return sum(
+        isinstance(node, ast.Expr) or getattr(node, "module", "") == "__future__"
+        for node in body[:2]
+    )

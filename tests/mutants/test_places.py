@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mutants import IGNORED_KEYWORDS, Site, find_again, find_sites
+from tests.mutants.__main__ import choose_tests
+from tests.mutants.places import IGNORED_KEYWORDS, Site, find_again, find_sites, insert_switches
 
 CODE = '''
 LIMIT = 3
@@ -94,3 +96,21 @@ def test_equal_functions_of_several_files() -> None:
     assert {site.place.file for site in find_again(places, moved).values()} == {"core/words.py"}
     ambiguous = [*sites_of(CODE, "core/a.py"), *sites_of(CODE, "core/b.py")]
     assert not find_again(places, ambiguous)
+
+
+def test_a_package_with_switches(tmp_path: Path) -> None:
+    file = tmp_path / "words.py"
+    file.write_text(f'"""Words."""\n\nfrom __future__ import annotations\n{CODE}', "utf-8")
+    places = [site.place for site in sites_of(CODE, "words.py")]
+    assert insert_switches(tmp_path, places[1:3]) == {0, 1}
+    lines = file.read_text("utf-8").splitlines()
+    assert lines[2] == "from tertium.mutant_switch import is_on as __mutant__"
+    assert sum("__mutant__(0)" in line and "__mutant__(1)" in line for line in lines) == 1
+
+
+def test_specific_and_fast_tests_come_first() -> None:
+    places_of = {"a[1]": {1}, "a[2]": {1}, "b": {1, 2}, "c": {1, 2}, "slow": {1}, "other": {2}}
+    seconds = {"a[1]": 2.0, "a[2]": 1.0, "b": 4.0, "c": 3.0, "slow": 60.0, "other": 1.0}
+    chosen = choose_tests(1, places_of, seconds, budget=9)
+    assert [test for test, _ in chosen] == ["a[2]", "c", "b"]
+    assert choose_tests(1, places_of, {"slow": 60.0}, budget=9) == [("slow", 60.0)]
