@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from papers import OVERVIEWS, PAPERS, find_table, load_page, tables_of
 from papers.charts import write_agreement_chart, write_chart
@@ -34,6 +33,7 @@ INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."
 PAGE_NAMES = {"overview": "all-metrics"}  # other pages have the name of their paper
 AGREEMENT_CHART = "results.svg"
 DEPARTURE_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡ"
+MIN_COMMON_ROWS, MAX_COLUMNS = 0.6, 24  # of tables side by side
 SHORT_SET_NAMES = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
 INDEX = """\
@@ -194,12 +194,35 @@ def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str,
 
 
 def _group_by_rows(results: Sequence[TableResult]) -> list[list[TableResult]]:
-    """Return groups of tables that have the same measured rows and departures."""
-    groups: dict[Any, list[TableResult]] = {}
+    """Return groups of tables that stand side by side: most of their rows are the same."""
+    groups: list[list[TableResult]] = []
     for result in results:
-        labels = tuple(row.label for row in result.rows if row.figures)
-        groups.setdefault((labels, result.table.departures), []).append(result)
-    return [*groups.values()]
+        group = next((group for group in groups if _fits(result, group)), None)
+        if group is None:
+            groups.append([result])
+        else:
+            group.append(result)
+    return groups
+
+
+def _fits(result: TableResult, group: Sequence[TableResult]) -> bool:
+    """Return whether a table has the departures and most rows of a group, and is not too wide."""
+    labels, joined = {*_measured_labels(result)}, {*_joined_labels(group)}
+    columns = sum(len(r.table.experiment.columns) + 1 for r in (*group, result))
+    return (
+        result.table.departures == group[0].table.departures
+        and columns <= MAX_COLUMNS
+        and len(labels & joined) >= MIN_COMMON_ROWS * len(labels | joined)
+    )
+
+
+def _measured_labels(result: TableResult) -> list[str]:
+    return [row.label for row in result.rows if row.figures]
+
+
+def _joined_labels(group: Sequence[TableResult]) -> list[str]:
+    """Return the rows of several tables, each once."""
+    return [*dict.fromkeys(label for result in group for label in _measured_labels(result))]
 
 
 def render_section(group: Sequence[TableResult], charts: Sequence[str]) -> str:
@@ -212,12 +235,13 @@ def render_section(group: Sequence[TableResult], charts: Sequence[str]) -> str:
     for result, chart in zip(group, charts, strict=True):
         if chart:
             lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
-    lines += _link_departures(_join_tables(group), first)
+    table, departures = _link_departures(_join_tables(group), first)
+    lines += [table, *departures]
     for result in group:
         prefix = f"{result.table.number}: " if len(group) > 1 else ""
         notes = [f"- {escape_markdown(prefix + note)}" for note in table_notes(result)]
         file = f"{file_stem(result.table)}.json"
-        notes[-1] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
+        notes[0] += f"; signature of each figure: [{file}](../results/{file})"  # after the code
         lines += notes
     return "\n".join([*lines, ""])
 
@@ -228,21 +252,22 @@ def _join_tables(group: Sequence[TableResult]) -> Table:
     if len(group) == 1:
         return replace(tables[0], title="", notes=())
     header = [tables[0].header[0]]
+    rows: dict[str, list[Cell]] = {label: [] for label in _joined_labels(group)}
     for result, table in zip(group, tables, strict=True):
         header += [f"{result.table.number}: {name}" for name in table.header[1:]]
-    rows = [
-        [lines[0][0], *(cell for line in lines for cell in line[1:])]
-        for lines in zip(*(table.rows for table in tables), strict=True)
-    ]
-    return Table.from_cells(header, rows)
+        measured = {cells[0].text: cells[1:] for cells in table.rows}
+        missing = [Cell("–")] * (len(table.header) - 1)
+        for label, cells in rows.items():
+            cells += measured.get(label, missing)
+    return Table.from_cells(header, [[label, *cells] for label, cells in rows.items()])
 
 
 def _table_name(number: str) -> str:
     return f"Table {number}" if number[0].isdigit() else number[0].upper() + number[1:]
 
 
-def _link_departures(table: Table, result: TableResult) -> list[str]:
-    """Render a table whose rows link to their departures, and the list of departures."""
+def _link_departures(table: Table, result: TableResult) -> tuple[str, list[str]]:
+    """Render a table whose rows link to their departures, and the note that lists them."""
     departures = dict(zip(DEPARTURE_LETTERS, result.table.departures, strict=False))
     letters = {
         row.label: "".join(k for k, d in departures.items() if d.applies_to(row.row))
@@ -257,7 +282,7 @@ def _link_departures(table: Table, result: TableResult) -> list[str]:
     for letter, departure in departures.items():
         text = text.replace(letter, f"[{letter}](#{departure.key})")
         links.append(f"{letter} [{escape_markdown(departure.title)}](#{departure.key})")
-    return [text, f"Departures: {', '.join(links)}.\n"] if links else [text]
+    return text, [f"- departures: {', '.join(links)}"] if links else []
 
 
 def summary_table(results: Sequence[TableResult], specs: Sequence[str] = ()) -> Table:

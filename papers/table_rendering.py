@@ -39,7 +39,10 @@ def table_notes(result: TableResult) -> list[str]:
     """Return data, statistic, counts, remarks on rows and code version of a table."""
     table = result.table
     data = f"data: {table.experiment.data}{_describe_counts(result)}"
-    lines = [f"{data}; statistic: {table.experiment.statistic}", *_significance_note(result)]
+    codes = dict.fromkeys(f.code for row in result.rows for f in row.figures if f.code)
+    code = f"code: {'; '.join(codes) or code_version()}"
+    lines = [f"{data}; statistic: {table.experiment.statistic}; {code}"]
+    lines += _significance_note(result)
     if (
         table.has_average
         and len(table.experiment.columns) > 1
@@ -52,9 +55,7 @@ def table_notes(result: TableResult) -> list[str]:
             labels.setdefault(note, []).append(row.label)
     lines += [f"{'; '.join(names)}: {note}" for note, names in labels.items()]
     lines += _seed_notes(result)
-    lines += [table.note] if table.note else []
-    codes = dict.fromkeys(f.code for row in result.rows for f in row.figures if f.code)
-    return [*lines, f"code: {'; '.join(codes) or code_version()}"]
+    return [*lines, table.note] if table.note else lines
 
 
 def _describe_counts(result: TableResult) -> str:

@@ -302,12 +302,17 @@ def readme_table(result: Result) -> str:
 
 
 def means_table(result: Result) -> str:
+    """Return the means of metrics, judges and blends; a blend reads what its parts read."""
+    inputs = {name: entry.inputs for name, entry in METRICS.items()}
+    for name, parts in BLENDS.items():
+        texts = dict.fromkeys(text for part in parts for text in inputs[part].split(", "))
+        inputs[name] = ", ".join(sorted(texts, reverse=True))
+    titles = {name: entry.title for name, entry in METRICS.items()}
     rows = [
-        [entry.title, entry.inputs, *_cells(result["figures"][name]["mean"])]
-        for name, entry in METRICS.items()
+        [titles.get(name, name), read, *_cells(result["figures"][name]["mean"])]
+        for name, read in inputs.items()
     ]
-    header = ["metric", "reads", *FIGURES.values()]
-    return markdown_table(header, rows, (0, 1))
+    return markdown_table(["metric, judge or blend", "reads", *FIGURES.values()], rows, (0, 1))
 
 
 def multi_table(result: Result) -> str:
@@ -319,13 +324,6 @@ def multi_table(result: Result) -> str:
     }
     rows = [[title, *_cells(result["figures"][name]["mean"])] for name, title in titles.items()]
     return markdown_table(["input", *FIGURES.values()], rows)
-
-
-def blends_table(result: Result) -> str:
-    singles = ("gemba_gpt41", "gemba_commanda", "metricx24xl", "chrf", BOTH)
-    titles = {name: METRICS[name].title for name in singles} | {name: name for name in BLENDS}
-    rows = [[title, *_cells(result["figures"][name]["mean"])] for name, title in titles.items()]
-    return markdown_table(["judge, metric or blend", *FIGURES.values()], rows)
 
 
 def differences_table(result: Result, baseline: str) -> str:
@@ -384,7 +382,6 @@ TABLES: Mapping[str, Callable[[Result], str]] = {
     "readme": readme_table,
     "means": means_table,
     "multi": multi_table,
-    "blends": blends_table,
     "minus chrf": lambda result: differences_table(result, "chrf"),
     "gains": gains_table,
     "counts": counts_table,

@@ -78,7 +78,7 @@ def test_marked_tables_match_recorded_output(page: str, names: str, lines: str) 
 
 def test_encoders_and_ranking_pages_have_marked_tables() -> None:
     pages = {page.rpartition("/")[2] for page, _, _ in marked_tables()}
-    assert pages >= {"encoders.md", "pairwise-ranking.md"}
+    assert pages >= {"encoders.md", "pairwise.md"}
 
 
 def test_links_point_to_run_sections() -> None:

@@ -71,8 +71,8 @@ def test_a_page_has_each_departure_of_its_tables_once(paper: str) -> None:
     assert sorted(anchors) == sorted({d.key for table in tables for d in table.departures})
     for table in (t for t in tables if t.departures):
         _, _, section = text.partition(f"{escape_markdown(table.title)}\n")
-        body, _, links = section.partition("\n## ")[0].partition("\nDepartures: ")
-        keys = re.findall(r"\]\(#([^)]+)\)", links)
+        body, _, links = section.partition("\n## ")[0].partition("\n- departures: ")
+        keys = re.findall(r"\]\(#([^)]+)\)", links.partition("\n")[0])
         assert keys == [departure.key for departure in table.departures], table.number
         for row in (r.row for r in LEDGER.load_table(table).rows if r.figures):
             expected = [d.key for d in table.departures if d.applies_to(row)]

@@ -18,8 +18,8 @@ from tertium.data.dataset_folder import DatasetFolder
 DOCS = Path(__file__).parents[2] / "docs"
 RESULTS = DOCS / "results"
 CLAIMS, NOT_REPRODUCIBLE = "papers/claims.md", "papers/not-reproducible.md"
-RANKING = "metrics/background/pairwise-ranking.md"
-ENTAILMENT = "metrics/background/entailment-features.md"
+RANKING = "metrics/pairwise.md"
+ENTAILMENT = "metrics/rte-r.md"
 # (paper, table, row, column); each takes seconds, features of METEOR the longest.
 SAMPLE = (
     ("guzman2015", "1", "BLEU", "fr-en"),
