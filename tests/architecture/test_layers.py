@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -171,14 +170,6 @@ def test_every_package_and_family_has_a_floor() -> None:
     assert packages == set().union(*FLOORS)
     families = {entry.name for entry in (PACKAGE / "metrics").iterdir() if any(entry.glob("*.py"))}
     assert families == FAMILIES | {"base", "linguistics"}
-
-
-def test_a_stem_occurs_once() -> None:
-    """A name of a file says which idea it holds, wherever the file is."""
-    stems = Counter(
-        path.stem for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")
-    )
-    assert [stem for stem, count in stems.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "core").glob("*.py")), ids=name_module)

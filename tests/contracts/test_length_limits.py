@@ -50,15 +50,6 @@ TRUNCATION_WARNINGS = (
     "text truncated for parsing",
     "too many paraphrases, left out",
 )
-ENCODER_METRICS = (
-    "bertscore",
-    "wmd",
-    "sss",
-    "esim",
-    "svr",
-    "tertium-small",
-    "bertscore:encoder=glove",
-)
 
 
 @pytest.mark.parametrize("subject", subjects(), ids=lambda s: s.spec.rpartition("/")[2])
@@ -84,11 +75,6 @@ def test_text_of_five_thousand_words_gets_a_score(
         assert (name in UNTRUNCATED) != any(
             count_flags(loaded.flags(segments)).get(key) for key in TRUNCATION_WARNINGS
         )
-
-
-@pytest.mark.parametrize("spec", ENCODER_METRICS)
-def test_truncation_is_counted(spec: str) -> None:
-    assert count_flags(load_metric(spec).flags([LONG]))["truncated text"] == 1
 
 
 def test_ranker_counts_truncation_of_its_metrics() -> None:

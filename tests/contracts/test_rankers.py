@@ -59,18 +59,6 @@ def test_win_rates_are_means_over_other_systems(ranker: Ranker, segments: list[S
     assert np.isnan(missing).all()
 
 
-def test_spec_rebuilds_the_ranker(ranker: Ranker) -> None:
-    assert load_ranker(ranker.spec) == ranker
-    assert hash(load_ranker(ranker.spec)) == hash(ranker)
-
-
-def test_signature_is_well_formed(ranker: Ranker, segments: list[Segment]) -> None:
-    head, *parts = ranker.signature(segments).split("|")
-    assert head == ranker.title
-    assert all(part.count(":") == 1 for part in parts)
-    assert {"nrefs", "version"} <= {part.split(":")[0] for part in parts}
-
-
 def test_invalid_input_is_refused(ranker: Ranker, segments: list[Segment]) -> None:
     with pytest.raises(LengthError, match="2 left"):
         ranker.prefer(segments[:2], segments[:1])

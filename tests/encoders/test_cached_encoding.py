@@ -168,11 +168,6 @@ def test_texts_are_encoded_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(whole.sentences, ToyEncoder().encode(texts).sentences)
 
 
-def test_no_pairs() -> None:
-    assert compare_pairs(ToyEncoder(), [], [], overlap).shape == (0,)
-    assert len(embed_texts(ToyEncoder(), [])) == 0
-
-
 def test_lists_of_different_length_are_rejected() -> None:
     with pytest.raises(LengthError, match="2 left texts for 1 right"):
         list(iter_chunks(ToyEncoder(), ["a", "b"], ["a"]))

@@ -14,7 +14,7 @@ import pytest
 
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
-from tertium.encoders import Encoder, embed_texts, load_encoder
+from tertium.encoders import Encoder, load_encoder
 from tertium.encoders.transformer_encoder import TransformerEncoder
 
 torch = pytest.importorskip("torch")
@@ -196,32 +196,6 @@ def test_properties_and_signature_of_minilm(minilm: str) -> None:
     assert isinstance(encoder, Encoder)
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "t5"])
-def test_vectors_do_not_depend_on_batch_order_or_neighbors(
-    kind: str, tiny_model: TinyModel
-) -> None:
-    encoder = load_encoder(f"dir/{tiny_model(kind)}@2")
-    alone = [encoder.encode([text]) for text in TEXTS]
-    order = np.random.default_rng(3).permutation(len(TEXTS))
-    for choices in ({"batch_size": 1}, {"batch_size": 3}, {"token_budget": 8}, {}):
-        with runtime(**choices):
-            together = encoder.encode([TEXTS[i] for i in order])
-        for place, text in enumerate(order):
-            np.testing.assert_allclose(
-                together.token_vectors(place), alone[text].vectors, atol=2e-6
-            )
-            np.testing.assert_allclose(
-                together.sentences[place], alone[text].sentences[0], atol=2e-6
-            )
-
-
-def test_duplicates_have_identical_vectors(tiny_model: TinyModel) -> None:
-    encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
-    found = embed_texts(encoder, ["a cat", "the dog sat", "a cat"])
-    assert np.array_equal(found.token_vectors(0), found.token_vectors(2))
-    assert np.array_equal(found.sentences[0], found.sentences[2])
-
-
 def test_a_long_text_is_truncated_and_counted(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
     assert encoder.max_length == 20
@@ -248,15 +222,6 @@ def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
     np.testing.assert_allclose(found.token_vectors(1), truncated.token_vectors(1), atol=1e-6)
     assert np.abs(found.token_vectors(0)).sum(axis=1).min() > 0
     assert windowed.signature_fields()["long"] == "window"
-
-
-def test_special_tokens_are_rows_with_empty_names(tiny_model: TinyModel) -> None:
-    folder = tiny_model("bert")
-    plain = load_encoder(f"dir/{folder}@2").encode(TEXTS)
-    special = load_encoder(f"dir/{folder}@2", special=True).encode(TEXTS)
-    assert special.tokens[1] == ("", "a", "dog", "")
-    assert special.tokens[2] == ()
-    np.testing.assert_allclose(special.token_vectors(1)[1:-1], plain.token_vectors(1), atol=1e-6)
 
 
 def test_bf16_vectors_are_close_and_have_bf16_values(tiny_model: TinyModel) -> None:

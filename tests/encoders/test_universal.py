@@ -110,20 +110,6 @@ def test_token_vectors_equal_a_plain_loop(encoder: UniversalEncoder) -> None:
         np.testing.assert_allclose(found.token_vectors(row), expected, atol=1e-4)
 
 
-def test_results_are_batch_invariant(encoder: UniversalEncoder) -> None:
-    together = encoder.encode(TEXTS)
-    for row in (0, 3, 15, 19, 20):
-        alone = encoder.encode([TEXTS[row]])
-        np.testing.assert_allclose(alone.sentences[0], together.sentences[row], atol=1e-5)
-        np.testing.assert_allclose(alone.token_vectors(0), together.token_vectors(row), atol=1e-4)
-
-
-def test_equal_texts_have_equal_vectors(encoder: UniversalEncoder) -> None:
-    found = encoder.encode([TEXTS[0], TEXTS[1], TEXTS[0]])
-    assert (found.sentences[0] == found.sentences[2]).all()
-    assert (found.token_vectors(0) == found.token_vectors(2)).all()
-
-
 @pytest.mark.parametrize(("layer", "width"), [(0, 512), (1, 768), (2, 1280), (3, 512)])
 def test_layers_have_their_widths(layer: int, width: int) -> None:
     found = load_encoder(f"use@{layer}")
@@ -131,12 +117,6 @@ def test_layers_have_their_widths(layer: int, width: int) -> None:
     assert found.dim == width == result.vectors.shape[1]
     assert result.lengths.tolist() == [2, 0]
     assert result.sentences.shape == (2, 0)
-
-
-def test_parts_that_are_not_requested_are_empty(encoder: UniversalEncoder) -> None:
-    result = encoder.encode(["a cat"], tokens=False)
-    assert (result.vectors.shape, result.sentences.shape) == ((0, 0), (1, 512))
-    assert encoder.encode([]).sentences.shape == (0, 512)
 
 
 def test_a_translation_is_closer_than_another_sentence(encoder: UniversalEncoder) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import pytest
 from hypothesis import given
@@ -122,19 +121,3 @@ def test_integers_with_separators_keep_their_value(number: int) -> None:
 def test_unusual_letters_and_long_fractions_do_not_fail(text: str, values: list[str]) -> None:
     """Regression: the dotless i was a KeyError, a long fraction a decimal.InvalidOperation."""
     assert [quantity.value for quantity in find_quantities(text)][: len(values)] == values
-
-
-def test_random_number_like_strings_do_not_fail() -> None:
-    rng = random.Random(7)
-    words = [
-        *"0123456789.,/½¾%$€:-'ıſKÅİ٣５",
-        " ",
-        " million",
-        " sıx",
-        " ſixth",
-        "1st",
-        " MAY",
-        "th",
-    ]
-    for _ in range(3000):
-        find_quantities("".join(rng.choices(words, k=rng.randint(1, 40))))

@@ -15,11 +15,8 @@ from tertium.metrics.base.lexical_features import (
     NAMES,
     LexicalFeatures,
     NgramInformation,
-    tokenize_13a,
 )
-from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu_metric import BLEU
-from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.lexical.nist_metric import NIST
 from tertium.metrics.regression import parallel_extraction
 from tertium.metrics.regression.entailment.feature_extraction import (
@@ -27,7 +24,6 @@ from tertium.metrics.regression.entailment.feature_extraction import (
 )
 from tertium.metrics.regression.metric_features import (
     EmbeddingFeatures,
-    MetricColumns,
 )
 from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
 from tertium.text.ter_edits import Costs
@@ -108,16 +104,6 @@ def test_ter_components_count_edits() -> None:
     assert cheap["ter.ter 0.05/1/1/1"][0] == pytest.approx(2 * 0.05 / 4)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\0", "😀", "a" * 5000, "word " * 500])
-def test_columns_are_finite(text: str) -> None:
-    rows = LexicalFeatures()([Segment(text, None, ("a word",)), Segment("a word", None, (text,))])
-    assert np.isfinite(rows).all()
-
-
-def test_tokens_are_lower_case_words() -> None:
-    assert tokenize_13a("Hello, World!") == ("hello", ",", "world", "!")
-
-
 def test_segments_are_split_by_reference() -> None:
     parts, owner = split_references([Segment("h", "s", ("a", "b")), Segment("k", None, ("c",))])
     assert [p.references for p in parts] == [("a",), ("b",), ("c",)]
@@ -145,12 +131,6 @@ def test_extractors_with_a_network_cannot_fork(vectors: str, can_fork: bool) -> 
     assert not EmbeddingFeatures(vectors).can_fork
 
 
-def test_metric_columns_can_fork_without_a_network() -> None:
-    assert MetricColumns(METEOR()).can_fork
-    assert not MetricColumns(load_metric("bertscore:encoder=toy")).can_fork
-    assert not MetricColumns(load_metric("tertium-small")).can_fork
-
-
 def test_many_segments_over_contextual_vectors_stay_in_this_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,11 +151,6 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):
         extract_features(LexicalFeatures(parts=("ter",)), segments)
-
-
-def test_rows_are_in_order_and_duplicates_equal() -> None:
-    rows = extract_features(LexicalFeatures(parts=("bleu",)), [*SEGMENTS, *reversed(SEGMENTS)])
-    np.testing.assert_array_equal(rows[: len(SEGMENTS)], rows[len(SEGMENTS) :][::-1])
 
 
 def test_embedding_columns_of_a_toy() -> None:

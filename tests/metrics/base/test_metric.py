@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import tertium
 from tertium.core.segment import Segment
 from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.explaining import explain
@@ -13,7 +12,7 @@ from tertium.metrics.base.capabilities import Explains
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.scorer import flag_empty
-from tertium.metrics.base.text_warnings import count_flags, flag_not_english
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.output.page.explained_segments import render_explanation
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
@@ -83,12 +82,6 @@ def test_empty_translations_are_the_worst_in_lists_of_errors() -> None:
     assert marked.counts()["critical"] == 1
 
 
-def test_ranker_prefers_any_translation_to_an_empty_one() -> None:
-    empty, other = (Segment(text, SOURCE, (REFERENCE,)) for text in ("\u00a0", "x"))
-    ranker = tertium.load_ranker("pairwise")
-    assert ranker.prefer([empty, other, empty], [other, empty, empty]).tolist() == [0.0, 1.0, 0.5]
-
-
 def test_counted_warnings_are_located() -> None:
     """Also those that depend on the other segments: the language of most translations."""
     icelandic = "Veðrið verður gott á morgun, en á föstudag rignir um allt land og hvessir."
@@ -99,19 +92,3 @@ def test_counted_warnings_are_located() -> None:
     assert count_flags(metric.flags(segments))[WRONG_LANGUAGE_WARNING] == 1
     located = metric.flags(segments)[WRONG_LANGUAGE_WARNING].tolist()
     assert located == [text == refusal for text in hypotheses]
-
-
-def test_language_warnings_of_short_texts_are_located() -> None:
-    """No single short text is clearly not English, but all of them together are."""
-    references = [f"{word} ist nicht hier" for word in "Hund Katze Maus Vogel Fisch".split()] * 8
-    segments = [Segment(text, None, (text,)) for text in references]
-    metric = load_metric("esim")
-    counted = count_flags(metric.flags(segments))
-    assert counted["language unknown to minilm"] == len(segments)
-    assert metric.flags(segments)["language unknown to minilm"].all()
-
-
-def test_titles_are_not_counted_as_another_language() -> None:
-    nouns = "shirt wallet mug bottle hose jacket lamp mat pillow charger stroller gloves".split()
-    titles = [f"Blue cotton {noun} large waterproof" for noun in nouns]
-    assert not flag_not_english([Segment(title, None, (title,)) for title in titles]).any()

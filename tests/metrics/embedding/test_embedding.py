@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics import load_metric
 from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.bundled.calibrated_metric import CalibratedMetric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.embedding_metric import EmbeddingMetric
@@ -81,27 +78,6 @@ def test_two_references_are_best_or_mean(name: str) -> None:
     assert mean == pytest.approx(np.mean(single))
 
 
-def test_a_varying_number_of_references() -> None:
-    segments = [
-        Segment("a b", None, ("a c",)),
-        Segment("a b", None, ("x", "a b", "y")),
-        Segment("a b", None, ("z", "a")),
-    ]
-    batched = toy("bertscore").score(segments).segments
-    single = [toy("bertscore").score([s]).segments[0] for s in segments]
-    np.testing.assert_allclose(batched, single, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_distant_duplicates_are_equal_to_the_last_bit(name: str) -> None:
-    rng = np.random.default_rng(5)
-    words = [f"w{n}" for n in range(40)]
-    texts = [" ".join(rng.choice(words, size=rng.integers(1, 12))) for _ in range(60)]
-    segments = [Segment(a, None, (b,)) for a, b in zip(texts[:30], texts[30:], strict=True)]
-    scores = toy(name).score([*segments, *segments[::-1]]).segments
-    assert (scores[:30] == scores[30:][::-1]).all()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_without_known_words_have_defined_scores(name: str, tmp_path: Path) -> None:
     vectors = tmp_path / "v.txt"
@@ -166,13 +142,6 @@ def test_metrics_for_english_count_references_in_other_languages(spec: str) -> N
     }
     if spec.startswith("meteor"):
         assert count_flags(load_metric(spec, language="de").flags(foreign)) == {}
-
-
-def test_signature_counts_truncated_texts() -> None:
-    long = Segment("word " * 600, None, ("short",))
-    assert "|trunc:1|" in BERTScore(encoder="minilm@1").score([long]).signature
-    windowed = BERTScore(encoder="minilm@1", long="window").score([long])
-    assert "|long:window|trunc:0|" in windowed.signature
 
 
 def test_unsupported_language_pair_is_counted() -> None:
@@ -299,27 +268,6 @@ def test_signature_contains_both_sides() -> None:
     assert "|srcmodel:e5@" in signature
 
 
-def test_precision_is_a_setting_and_in_the_signature() -> None:
-    metric = BERTR(encoder="minilm@1", precision="bf16")
-    assert load_metric(metric.spec) == metric
-    assert "|prec:bf16|" in metric.score([BOTH]).signature
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_explanation_is_plain_data_with_the_score(name: str) -> None:
-    segment = Segment("the cat sat", None, ("a cat sat down", "dogs bark"))
-    metric = load_metric(name, encoder="minilm@2")
-    explanation = metric.explain(segment)  # type: ignore[attr-defined]
-    read = json.loads(json.dumps(explanation.as_dict()))
-    assert read["score"] == pytest.approx(metric.score([segment]).system)
-    assert read["metric"] == metric.spec
-    assert [c["text"] for c in read["comparisons"]] == list(segment.references)
-    for comparison in read["comparisons"]:
-        for link in comparison["links"]:
-            assert link["hypothesis"] < len(comparison["hypothesis_pieces"])
-            assert link["other"] < len(comparison["other_pieces"])
-
-
 def test_links_connect_matching_pieces() -> None:
     explanation = BERTR(encoder="minilm@4").explain(Segment("A cat sat.", None, ("The cat sat.",)))
     (comparison,) = explanation.comparisons
@@ -335,18 +283,3 @@ def test_explanation_of_an_empty_text_has_no_links() -> None:
     explanation = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
     assert explanation.score == 2.0
     assert explanation.comparisons[0].links == ()
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["tertium-small", "esim", "bilstm", "bilstm-attention", "svr", "bertscore", "wmd", "sentsim"],
-)
-def test_texts_without_pieces_are_scored_and_explained(name: str) -> None:
-    metric = load_metric(name)
-    empty = ("", " ", "\u200b", "\x01", "\ufffd", "\u0301")
-    pairs = [*itertools.product(empty[:3], ["Hello"]), *zip(empty, empty, strict=True)]
-    for hypothesis, reference in pairs:
-        segment = Segment(hypothesis, "Hallo", (reference,))
-        assert np.isfinite(metric.score([segment]).system)
-        if isinstance(metric, EmbeddingMetric | CalibratedMetric):
-            assert all(not c.links for c in metric.explain(segment).comparisons)

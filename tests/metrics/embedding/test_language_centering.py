@@ -12,7 +12,6 @@ from tertium.core.segment import Segment
 from tertium.encoders import Encoder, iter_chunks, load_encoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.language_centering import (
     LanguageCentering,
     LanguageMeans,
@@ -88,15 +87,6 @@ def test_directions_are_applied_after_centering(toy_means: LanguageMeans) -> Non
     assert np.allclose(result.embeddings.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
     assert np.allclose(result.embeddings.sentences, plain.sentences @ rows.T, atol=1e-4)
     assert result.embeddings.tokens == plain.tokens
-
-
-def test_centered_scores_do_not_depend_on_the_batch(e5: Encoder) -> None:
-    segments = [Segment(ENGLISH, GERMAN), Segment("He sleeps.", GERMAN), Segment("ok", "ok")]
-    for metric in (SSS(encoder="e5", against="source"), BERTScore(encoder="e5", against="source")):
-        batched = metric.score(segments).segments
-        assert [metric.score([s]).segments[0] for s in segments] == list(batched)
-        assert batched[0] > batched[1]
-        assert batched[2] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_unrelated_texts_are_not_similar(e5: Encoder) -> None:

@@ -103,12 +103,6 @@ def test_results_are_in_order_for_any_number_of_threads(threads: int) -> None:
         np.testing.assert_allclose(costs, unit_distances(left, right), atol=1e-6)
 
 
-def test_empty_chunk() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    chunk = Chunk(pairs=none, left=none, right=none, embeddings=random_chunk(1, 1).embeddings)
-    assert map_distances(chunk, lambda costs: costs) == []
-
-
 def test_distances_of_nearly_equal_vectors_are_precise() -> None:
     rng = np.random.default_rng(0)
     left = rng.normal(size=(20, 384)).astype(np.float32)

@@ -6,10 +6,8 @@ import numpy as np
 import ot
 import pytest
 
-from tertium.core.errors import UsageError
 from tertium.core.segment import Segment
 from tertium.encoders import load_encoder
-from tertium.metrics.base.loading import load_metric
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.wmd import WMD
 from tertium.metrics.embedding.wmdo import WMDO, fragmentation
@@ -66,19 +64,6 @@ def test_copy_is_one_chunk_in_wmdo(pieces: int) -> None:
     assert result > -0.1
 
 
-def test_empty_texts_have_the_largest_distance() -> None:
-    assert WMD(encoder="toy").sentence_score("", ["a b"]) == 2.0
-    assert WMDO(encoder="toy").sentence_score("", ["a b"]) == 2.1
-
-
-def test_nearest_reference_counts() -> None:
-    metric = WMD(encoder="toy")
-    assert metric.sentence_score("a b", ["c d", "a b"]) == pytest.approx(0.0)
-    both = [metric.sentence_score("a b", [r]) for r in ("c d", "a b")]
-    mean = WMD(encoder="toy", references="mean").sentence_score("a b", ["c d", "a b"])
-    assert mean == pytest.approx(np.mean(both))
-
-
 def test_smd_equals_the_distance_of_means() -> None:
     vectors = load_encoder("toy").encode(["a b", "c"])
     expected = np.linalg.norm(vectors.token_vectors(0).mean(axis=0) - vectors.token_vectors(1)[0])
@@ -100,11 +85,6 @@ def test_wmdo_penalizes_broken_order() -> None:
     assert straight == pytest.approx(plain.sentence_score(words, [words]) - 0.2 * (0.5 - 0.25))
     assert reversed_order == pytest.approx(0.2 * 0.5)
     assert WMDO(encoder="toy", gamma=0.0).sentence_score("d c", ["c d"]) == pytest.approx(0.0)
-
-
-def test_settings_of_the_removed_solver_are_refused() -> None:
-    with pytest.raises(UsageError, match="unknown field of wmdo 'solver'"):
-        load_metric("wmdo:solver=sinkhorn")
 
 
 def test_plan_explains_the_distance() -> None:

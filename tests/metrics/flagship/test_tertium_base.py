@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.core.errors import ModelError, UsageError
+from tertium.core.errors import ModelError
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
 from tertium.metrics.bundled.input_rows import Row
-from tertium.metrics.bundled.tertium_base import MODEL, PairScorer, TertiumBase
-from tertium.models.checkpoint import bundled_models_folder
+from tertium.metrics.bundled.tertium_base import PairScorer, TertiumBase
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
@@ -110,15 +109,6 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
     np.testing.assert_allclose(scores, expected, atol=2e-5)
 
 
-def test_batch_size_changes_no_score(tuned: Path) -> None:
-    metric = TertiumBase(precision="fp32", folder=str(tuned))
-    batched = metric.reader(ROWS)
-    with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.reader(ROWS), batched, atol=1e-5)
-    repeated = metric.raw_scores(ROWS * 2)
-    assert (repeated[:4] == repeated[4:]).all()
-
-
 def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
     cold = metric.raw_scores(ROWS)
@@ -199,18 +189,3 @@ def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
     (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
     with pytest.raises(ModelError, match="needs the encoder"):
         TertiumBase(precision="fp32", folder=str(tmp_path)).raw_scores(ROWS)
-
-
-def test_other_languages_raise_an_error() -> None:
-    german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
-    with pytest.raises(UsageError, match="needs English references"):
-        TertiumBase().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
-
-
-def test_bundled_weights_are_small_and_intact() -> None:
-    folder = bundled_models_folder() / MODEL
-    assert (folder / "weights.safetensors").stat().st_size < 25_000_000
-    config = json.loads((folder / "config.json").read_text())
-    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
-    assert digest == config["weights_sha256"]
-    assert {"calibration", "uncertainty", "percentiles"} <= set(config)

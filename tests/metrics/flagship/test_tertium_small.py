@@ -67,27 +67,6 @@ def test_damage_lowers_the_score(metric: TertiumSmall, damaged: str) -> None:
     assert score(metric, damaged) < score(metric, REFERENCE)
 
 
-def test_paraphrase_scores_higher_than_shuffled_words(metric: TertiumSmall) -> None:
-    paraphrase = "Mr Smith said on Tuesday he could not take 1,250 euros for the Berlin house."
-    salad = "Tuesday take Smith euros could in the 1,250 Berlin said he house that not for on"
-    assert score(metric, paraphrase) > score(metric, salad) + 0.1
-
-
-def test_calibration_is_strictly_increasing_within_zero_and_one(metric: TertiumSmall) -> None:
-    raw = np.linspace(-12, 12, 2001)
-    mapped = metric.human_scale().calibrate(raw)
-    assert (np.diff(mapped) > 0).all()
-    assert 0 < mapped[0] < mapped[-1] < 1
-
-
-def test_percentiles_increase_and_uncertainty_is_positive(metric: TertiumSmall) -> None:
-    levels = np.array([0.1, 0.5, 0.9])
-    percent = metric.human_scale().percentile(levels)
-    assert (np.diff(percent) >= 0).all()
-    assert percent[0] < 30 < percent[-1]
-    assert (metric.uncertainty(levels) > 0.05).all()
-
-
 def test_several_references_are_reduced_by_best_or_mean() -> None:
     segment = Segment("a small house", None, ("a little house", "an entirely different matter"))
     parts = [
@@ -160,15 +139,6 @@ def test_language_of_each_reference_is_detected_once(
     assert len(scanned) < 2 * len(references) + 15
 
 
-def test_references_in_other_languages_are_counted(metric: TertiumSmall) -> None:
-    """Most words are English, so there is no error."""
-    english = "The cat is sitting on the mat, and the dog has been in front of the door for days."
-    foreign = ("Die Katze sitzt auf der Matte, der Hund vor der Tür.", "猫坐在垫子上，狗在门前。")
-    texts = [f"{english} {n}" for n in range(8)] + [*foreign]
-    segments = [Segment(text, None, (text,)) for text in texts]
-    assert metric.score(segments).warnings == {"reference not English": 2}
-
-
 def test_explanation_shows_words_without_a_match(metric: TertiumSmall) -> None:
     explanation = metric.explain(Segment("the red car stopped", None, ("the blue car stopped",)))
     links = [link for link in explanation.comparisons[0].links if link.direction == "recall"]
@@ -189,11 +159,6 @@ def test_explanation_runs_the_network_once(monkeypatch: pytest.MonkeyPatch) -> N
     with runtime(cache=False, memory=0):
         TertiumSmall().explain(Segment("a red car", None, ("a blue car", "the blue car")))
     assert batch_sizes == [2]
-
-
-def test_example_systems_are_ranked(metric: TertiumSmall, example: TestSet) -> None:
-    good, fair, poor = (metric.score(example.segments(name)).system for name in example.systems)
-    assert good > fair > poor
 
 
 def test_damaged_weights_raise_an_error(tmp_path: Path) -> None:
@@ -247,16 +212,6 @@ def test_no_copy_of_the_weights_is_written(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_unwritable_cache_changes_no_score(
-    metric: TertiumSmall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = score(metric, "He said on Tuesday that the house is his.")
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
-    tertium_small.load_late_scorer.cache_clear()
-    assert score(TertiumSmall(), "He said on Tuesday that the house is his.") == expected
-
-
 @pytest.mark.parametrize("file", ["encoder/tokenizer.json", "encoder/config.json"])
 def test_damaged_encoder_file_raises_an_error(file: str, tmp_path: Path) -> None:
     folder = tmp_path / MODEL
@@ -283,10 +238,6 @@ def test_damaged_weights_raise_an_error_without_assertions(
     exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec", optimize=1), vars(optimized))
     with pytest.raises(ModelError, match="is damaged"):
         _ = optimized.BundledModel(tmp_path).weights
-
-
-def test_weights_file_is_small() -> None:
-    assert (bundled_models_folder() / MODEL / "weights.safetensors").stat().st_size < 25_000_000
 
 
 TITLES = [

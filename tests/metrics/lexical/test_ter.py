@@ -6,7 +6,6 @@ import gzip
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,28 +89,6 @@ def test_statistics_count_the_edits_of_the_first_best_reference() -> None:
         "shifts": 1,
         "hypothesis_length": 4,
     }
-
-
-def test_kinds_add_up_and_reduce_accepts_any_shape(segments: list[Segment]) -> None:
-    metric = TER()
-    rows = metric.statistics(segments)
-    assert (rows[:, 2:6].sum(axis=1) == rows[:, 0]).all()
-    stacked = np.stack([rows, 2 * rows])  # (2, n, k)
-    assert (metric.reduce(stacked) == metric.reduce(rows)).all()
-    assert metric.reduce(np.zeros(7)) == 0.0
-
-
-def test_signature_equals_sacrebleu() -> None:
-    scores = TER(normalized=True, case_sensitive=True).score([Segment("a", references=("b", "c"))])
-    signature = scores.signature
-    assert "TER|nrefs:2|case:mixed|tok:tercom|norm:yes|punct:yes|asian:no|" in signature
-
-
-def test_verbose_shows_the_edits() -> None:
-    scores = TER().score([Segment("d a b c e", references=("a b c d x y",))])
-    assert TER().verbose(scores.statistics.sum(axis=0)) == (
-        "3 edits (ins = 1 del = 0 sub = 1 shift = 1) ref_len = 6.0"
-    )
 
 
 def test_ter_equals_sacrebleu_on_wmt_outputs(human_data: Path) -> None:

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
-from tertium.core.cached_files import cached_rows
 from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
 from tertium.core.segment import Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.testset import TestSet
-from tertium.evaluation.ranking import rank
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
@@ -23,7 +20,6 @@ from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.pairwise.features import PairwiseFeatures
 from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
-from tertium.models.trained_model import load_checkpoint
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
@@ -79,18 +75,6 @@ def test_a_saved_ranker_says_the_same(small: Pairwise, tmp_path: Path) -> None:
     assert again.trained.digest == small.trained.digest
 
 
-def test_training_is_deterministic(small: Pairwise) -> None:
-    again = Pairwise.train(
-        preferences(80, 1),
-        dev=preferences(30, 2),
-        options=QUICK,
-        vectors=small.vectors,
-        features=small.features,
-        scaling="minmax",
-    )
-    assert again == small
-
-
 def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> None:
     pairs = preferences(6, 5)
     left, right = [p.left for p in pairs], [p.right for p in pairs]
@@ -98,16 +82,6 @@ def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> Non
     assert not np.allclose(given_order, 1 - reverse_order, atol=1e-6)
     expected = (given_order + 1 - reverse_order) / 2
     np.testing.assert_allclose(small.prefer(left, right), expected, atol=1e-6)
-
-
-def test_several_references_are_averaged(small: Pairwise) -> None:
-    two = ("the cat sat on a mat", "two dogs barked at it")
-    a, b = Segment("the cat sat on it", None, two), Segment("dogs barked at a mat", None, two)
-    parts = [
-        small.prefer([x], [y])[0]
-        for x, y in zip(split_references([a])[0], split_references([b])[0], strict=True)
-    ]
-    assert small.prefer([a], [b])[0] == pytest.approx(np.mean(parts), abs=1e-6)
 
 
 def test_ties_are_left_out_of_training(small: Pairwise) -> None:
@@ -223,60 +197,6 @@ def test_syntax_vectors_are_the_parsers_tensors() -> None:
     assert (loaded[1] == 0).all()
 
 
-def test_rows_are_computed_once_and_survive_a_damaged_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    computed: list[int] = []
-
-    def compute(places: list[int]) -> np.ndarray:
-        computed.extend(places)
-        return np.array([[float(n)] for n in places])
-
-    keys = [(str(n % 100),) for n in range(120)]
-    first = cached_rows("test", keys, 1, compute)
-    assert len(computed) == 100
-    assert (cached_rows("test", keys[::-1], 1, compute)[::-1] == first).all()
-    assert len(computed) == 100
-    (tmp_path / "rows-1.sqlite").write_bytes(b"damaged" * 1000)
-    assert (cached_rows("test", keys, 1, compute) == first).all()
-
-
-def test_training_again_is_not_taken_from_memory() -> None:
-    settings = {"options": dataclasses.replace(QUICK, epochs=1), "features": ("chrf",)}
-    for note in ("first", "second"):
-        ranker = Pairwise.train(preferences(20, 1), dev=preferences(5, 2), note=note, **settings)
-        assert ranker.checkpoint.training["data"] == note
-
-
-def test_a_write_that_fails_leaves_the_old_model_and_no_other_file(
-    small: Pairwise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small.save(tmp_path)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", full)
-        with pytest.raises(DataError, match="No space left"):
-            small.save(tmp_path)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-
-
-def test_weights_of_another_model_are_refused(small: Pairwise, tmp_path: Path) -> None:
-    small.save(tmp_path / "a")
-    options = dataclasses.replace(QUICK, seed=3)
-    settings = {"vectors": small.vectors, "features": small.features, "scaling": small.scaling}
-    other = Pairwise.train(preferences(80, 1), dev=preferences(30, 2), options=options, **settings)
-    other.save(tmp_path / "b")
-    (tmp_path / "b" / "weights.safetensors").replace(tmp_path / "a" / "weights.safetensors")
-    load_checkpoint.cache_clear()
-    with pytest.raises(ModelError, match=r"does not belong to its config\.json"):
-        Pairwise.load(tmp_path / "a").trained  # noqa: B018
-
-
 def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no config\.json"):
         Pairwise.load(tmp_path)
@@ -320,16 +240,6 @@ def test_a_model_that_ships_is_found_by_its_name() -> None:
     good, bad = (Segment(t, None, reference) for t in ("The cat sat on the mat.", "Mat dog the."))
     assert network.prefer([good], [bad])[0] > 0.8
     assert load_ranker("pairwise").prefer([good], [bad])[0] > 0.8
-
-
-def test_the_published_network_ships_with_its_inputs() -> None:
-    network = load_ranker("pairwise:model=pairwise-published")
-    assert isinstance(network, Pairwise)
-    assert (network.hidden, network.vectors) == (4, ("syntax25", "glove"))
-    assert network.features == ("bleu", "nist", "ter:normalized=true", "meteor")
-    reference = ("The cat sat quietly on the mat.",)
-    good, bad = (Segment(t, None, reference) for t in ("The cat sat on the mat.", "Mat dog the."))
-    assert network.prefer([good], [bad])[0] > 0.8
 
 
 def test_a_name_goes_before_a_folder_of_that_name(
@@ -386,12 +296,6 @@ def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
         load_ranker(f"{tmp_path / 'ranker'}:cost=kendall").signature([])
 
 
-def test_a_metric_ranks_as_its_spec_does() -> None:
-    two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
-    metric = load_metric("chrf", beta=3)
-    assert rank(two, metric).records() == rank(two, metric.spec).records()
-
-
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a folder with a trained model"):
         load_ranker(str(tmp_path))
@@ -420,18 +324,6 @@ def test_columns_with_a_plus_in_their_name_round_trip() -> None:
     assert load_ranker(ranker.spec) == ranker
 
 
-def test_retrained_feature_is_warned_about(
-    small: Pairwise, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    small.save(tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["config"]["metrics"] = {"tertium-small": "tertium-small@00000000"}
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
-    load_checkpoint.cache_clear()
-    assert Pairwise.load(tmp_path / "model").trained.columns == small.trained.columns
-    assert "was trained with tertium-small@00000000, but tertium-small@" in caplog.text
-
-
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
@@ -449,8 +341,3 @@ def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
     for spec in ("bleu:tokenize=zh", "chrf"):
         ours, theirs = load_ranker(spec), load_metric(spec)
         assert ours.signature(segments) == f"by score|metric:{format_signature(theirs, segments)}"
-
-
-def test_what_is_missing_is_asked_for_in_the_name_of_the_metric() -> None:
-    with pytest.raises(MissingInputError, match=r"^chrf needs references.*-r, a column ref"):
-        load_ranker("chrf").win_rates([[Segment("a", None), Segment("b", None)]])

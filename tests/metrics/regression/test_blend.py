@@ -22,7 +22,7 @@ from tertium.metrics.base.judge_run import JudgeConnection, judge_server
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.blend.blend_metric import Blend, read_constants
-from tertium.models.blend_model import BlendModel, _ranks, fit_blend
+from tertium.models.blend_model import _ranks, fit_blend
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.ridge_regression import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
@@ -147,26 +147,6 @@ def test_ranks_of_equal_quantiles_are_shared() -> None:
     quantiles = np.array([0.0, 90, 100, 100, 100])
     ranks = _ranks(np.array([-5.0, 45, 100, 200, np.nan]), quantiles)
     np.testing.assert_allclose(ranks, [0, 0.125, 0.75, 0.75, np.nan])
-
-
-def test_ranks_ignore_the_scale_of_a_metric() -> None:
-    values, targets, groups = simulate()
-    blend, other = (
-        fit_blend(("a", "b", "c"), v, targets, groups, normalization="rank")
-        for v in (values, values * [1, 1, 0.01] + [0, 100, 0])
-    )
-    np.testing.assert_allclose(
-        blend.predict(values), other.predict(values * [1, 1, 0.01] + [0, 100, 0])
-    )
-
-
-def test_arrays_restore_the_weights() -> None:
-    values, targets, groups = simulate(80)
-    for normalization in ("z", "rank"):
-        blend = fit_blend(("a", "b", "c"), values, targets, groups, normalization=normalization)
-        values[:5, 1] = np.nan
-        again = BlendModel.from_arrays(blend.names, blend.arrays)
-        np.testing.assert_array_equal(again.predict(values), blend.predict(values))
 
 
 def test_cross_validation_leaks_neither_documents_nor_systems() -> None:
@@ -378,12 +358,6 @@ def test_study_compares_the_blend_with_each_metric() -> None:
     assert study.metrics == ("chrf", "ter", "blend")
     assert [task.task.statistic for task in study.tasks] == ["pearson", "acc-eq*", "spa"]
     assert all((task.p_values >= 0).any() for task in study.tasks)
-
-
-def test_study_of_one_system_has_no_system_statistics() -> None:
-    rows = [replace(row, system="A", item=str(n)) for n, row in enumerate(DATA)]
-    study = cross_validate_blend([make_set(rows)], ["chrf", "bleu"], resamples=20)
-    assert {task.task.statistic for task in study.tasks} == {"pearson"}
 
 
 def test_training_without_metrics_says_how_to_choose_them() -> None:

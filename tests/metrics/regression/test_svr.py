@@ -87,11 +87,6 @@ def test_predictions_equal_scikit_learns(data: tuple[np.ndarray, np.ndarray]) ->
     assert len(machine.support_) < 40  # only support vectors
 
 
-def test_default_grid_is_the_published_one() -> None:
-    options = SVROptions()
-    assert options.c == options.epsilon == options.gamma == (0.01, 0.1, 1.0, 10.0)
-
-
 def test_folds_hold_out_whole_segments_and_have_similar_sizes() -> None:
     groups = np.random.default_rng(2).integers(0, 40, size=203)
     folds = make_folds(groups, 7)
