@@ -29,6 +29,7 @@ from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
 from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
+pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
 REFERENCE = "The train to Hamburg is not leaving at 2 pm today."
 GOOD = "The train to Hamburg does not leave at 14:00 today."
@@ -39,7 +40,7 @@ def metric() -> TertiumMulti:
     return TertiumMulti()
 
 
-@pytest.mark.parametrize(("precision", "atol"), [("int8", 0.0), ("fp32", 1e-4), ("bf16", 0.05)])
+@pytest.mark.parametrize(("precision", "atol"), [("int8", 0.0), ("fp32", 1e-4)])
 def test_batches_and_threads_do_not_change_scores(
     precision: str, atol: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,7 +48,7 @@ def test_batches_and_threads_do_not_change_scores(
     texts = (GOOD, "train leaves not", "", "word " * 40)
     rows = [
         (t, s, r)
-        for t in (texts[:1] if precision == "bf16" else texts)  # slow on a CPU
+        for t in texts
         for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))
     ]
     single = []

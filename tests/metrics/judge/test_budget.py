@@ -24,7 +24,7 @@ from tertium.core.errors import TertiumError
 from tertium.metrics.base.judge_run import Budget, BudgetError, JudgeConnection, judge_server
 from tertium.metrics.base.shared_budget import RemoteBudget, share_budget
 
-WORKERS = 4
+WORKERS = 2
 COST_OF_ONE = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1e6  # with prices of 1 and 1
 LARGEST_LOAN = 0.0045  # of a request with at most 100 tokens in its answer
 
@@ -78,9 +78,9 @@ def wait_until(condition: object, seconds: float = 20) -> None:
 
 
 class PaidRun:
-    """A corpus of a few rows that four workers send to a server."""
+    """A corpus of a few rows that workers send to a server."""
 
-    def __init__(self, folder: Path, server: FakeServer, rows: int = 32) -> None:
+    def __init__(self, folder: Path, server: FakeServer, rows: int = 16) -> None:
         self.server, self.folder, self.rows = server, folder, rows
         server.latency = 0.02  # so that all workers get parts
         texts = [f"sentence number {n:02}" for n in range(rows)]
@@ -123,7 +123,7 @@ def paid_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[n
         yield PaidRun(tmp_path, server)
 
 
-def test_four_workers_spend_a_budget_that_suffices_to_the_end(paid_run: PaidRun) -> None:
+def test_workers_spend_a_budget_that_suffices_to_the_end(paid_run: PaidRun) -> None:
     """A worker is not refused because others hold a part of the budget."""
     budget = paid_run.rows * COST_OF_ONE + LARGEST_LOAN
     assert paid_run.score(budget) == paid_run.rows
@@ -131,11 +131,11 @@ def test_four_workers_spend_a_budget_that_suffices_to_the_end(paid_run: PaidRun)
     assert len(paid_run.server.requests) == paid_run.rows
 
 
-def test_four_workers_never_exceed_a_budget_together(paid_run: PaidRun) -> None:
-    budget = 12.5 * COST_OF_ONE + LARGEST_LOAN
+def test_workers_never_exceed_a_budget_together(paid_run: PaidRun) -> None:
+    budget = 6.5 * COST_OF_ONE + LARGEST_LOAN
     with pytest.raises(BudgetError, match="with --resume"):
         paid_run.score(budget)
-    assert 12 * COST_OF_ONE <= paid_run.paid <= budget
+    assert 6 * COST_OF_ONE <= paid_run.paid <= budget
     forget_answers()
     assert paid_run.score(1.0, workers=1, resume=True) == paid_run.rows
     assert set(paid_run.server.completions.values()) == {1}, "nothing is paid twice"
@@ -144,7 +144,7 @@ def test_four_workers_never_exceed_a_budget_together(paid_run: PaidRun) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Linux or macOS")
 def test_a_killed_worker_does_not_exceed_the_budget(paid_run: PaidRun) -> None:
-    budget, killed = 20 * COST_OF_ONE + LARGEST_LOAN, []
+    budget, killed = 12 * COST_OF_ONE + LARGEST_LOAN, []
 
     def kill() -> None:
         wait_until(lambda: paid_run.server.completions.total() > 4, 120)
