@@ -160,15 +160,6 @@ def test_model_saved_in_working_directory_is_not_the_bundled_one(
     assert saved.weights_hash == trained("svr").weights_hash
 
 
-def test_ranker_without_metrics_in_config_uses_its_default(tmp_path: Path) -> None:
-    model = trained("pairwise")
-    model.save(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    del config["config"]["metrics"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    assert (score_unseen(load_ranker(str(tmp_path))) == score_unseen(model)).all()
-
-
 def test_the_spec_of_a_model_that_was_not_saved_is_an_error(name: str) -> None:
     model = trained(name)
     with pytest.raises(UsageError, match=r"was not saved: save it with `metric.save\(FOLDER\)`"):
@@ -357,9 +348,3 @@ def test_bundled_models_are_equal_by_weights(tmp_path: Path) -> None:
     assert TertiumBase(references="mean") != TertiumBase()
     assert load_metric("tertium-small") == load_metric("tertium-small")
     assert load_metric(str(tmp_path / "bleu-r")) == load_metric("bleu-r")
-
-
-def test_bundled_model_is_found_by_name() -> None:
-    ranker = load_ranker("pairwise:model=pairwise-minilm")
-    assert ranker == load_ranker(str(bundled_models_folder() / "pairwise-minilm"))
-    assert load_metric("esim:model=esim") == load_metric("esim")

@@ -17,7 +17,6 @@ from tests import gallery
 from tests.heavy import HEAVY, IMPORTED
 
 from tertium.core.errors import ModelError
-from tertium.core.runtime import Precision
 from tertium.encoders import load_encoder
 from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import TransformerEncoder, open_network
@@ -28,8 +27,6 @@ torch = pytest.importorskip("torch")
 
 from tertium.encoders.bert import BertModel, read_bert_config  # noqa: E402
 from tertium.encoders.encoder_network import EncoderNetwork  # noqa: E402
-from tertium.encoders.parallel import map_on_threads  # noqa: E402
-from tertium.encoders.pooling import Pooling  # noqa: E402
 from tertium.encoders.transformers_model import TransformersModel  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
@@ -96,24 +93,6 @@ def test_padding_changes_only_rounding(kind: str, tiny_model: TinyModel) -> None
         for place, row in enumerate(rows):
             found = padded[layer][0][place, : len(row)]
             assert torch.allclose(found, alone[place][layer][0][0], atol=1e-6)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_texts_of_a_batch_do_not_affect_each_other(minilm: str, precision: Precision) -> None:
-    encoder = load_encoder(minilm, precision=precision)
-    assert isinstance(encoder, TransformerEncoder)
-    network = encoder.network
-    rng = np.random.default_rng(3)
-    rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
-    atol = 0 if precision == "int8" else 1e-5
-    [together], pooled = next(map_on_threads(lambda r: network(r, [4], Pooling()), [rows]))
-    assert pooled is not None
-    for place, row in enumerate(rows):
-        [alone], own = next(map_on_threads(lambda r: network(r, [4], Pooling()), [[row]]))
-        assert own is not None
-        assert torch.allclose(pooled[place], own[0], rtol=0, atol=atol)
-        assert torch.allclose(together[place, : len(row)], alone[0], rtol=0, atol=atol)
-        assert not together[place, len(row) :].any()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
-from tertium.encoders import Encoder, load_encoder
+from tertium.encoders import load_encoder
 from tertium.encoders.transformer_encoder import TransformerEncoder
 
 torch = pytest.importorskip("torch")
@@ -105,18 +105,6 @@ def test_a_batch_that_exceeds_the_memory_is_split(
     np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
 
 
-def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:
-    encoder = load_encoder(f"dir/{tiny_model('mpnet')}@2")
-    both = encoder.encode(TEXTS)
-    np.testing.assert_allclose(
-        both.vectors, encoder.encode(TEXTS, sentences=False).vectors, atol=1e-6
-    )
-    alone = encoder.encode(TEXTS, tokens=False)
-    np.testing.assert_allclose(both.sentences, alone.sentences, atol=1e-6)
-    assert alone.vectors.shape == (0, 16)
-    assert alone.tokens == ((),) * len(TEXTS)
-
-
 @pytest.mark.parametrize("mode", ["cls", "mean"])
 def test_sentence_vectors_equal_sentence_transformers(
     mode: str, tiny_model: TinyModel, tmp_path: Path
@@ -167,33 +155,6 @@ def test_other_pooling_modes_are_refused(
     )
     with pytest.raises(ModelError, match=expected):
         load_encoder(f"dir/{folder}")
-
-
-def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
-    sentence_transformers = pytest.importorskip("sentence_transformers")
-    encoder = load_encoder(f"{minilm}@4")
-    assert isinstance(encoder, TransformerEncoder)
-    texts = ["The cat sat on the mat.", "Zürich's Café costs €5!", "", "漢字 and words"]
-    found = encoder.encode(texts)
-    reference = sentence_transformers.SentenceTransformer(str(encoder.weights.folder), device="cpu")
-    np.testing.assert_allclose(found.sentences, reference.encode(texts), atol=1e-5)
-    for row, text in enumerate(texts):
-        states, tokens = hidden_states(encoder.weights.folder, text)
-        assert list(found.tokens[row]) == tokens
-        np.testing.assert_allclose(found.token_vectors(row), states[4], atol=1e-5)
-
-
-def test_properties_and_signature_of_minilm(minilm: str) -> None:
-    encoder = load_encoder(minilm)
-    assert (encoder.name, encoder.dim, encoder.sentence_dim) == ("minilm@4", 384, 384)
-    assert encoder.languages == {"en"}
-    assert dict(encoder.signature_fields()) == {
-        "model": "minilm@53aa5117",
-        "layer": "4",
-        "prec": "fp32",
-        "maxlen": "512",
-    }
-    assert isinstance(encoder, Encoder)
 
 
 def test_a_long_text_is_truncated_and_counted(tiny_model: TinyModel) -> None:

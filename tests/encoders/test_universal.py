@@ -119,17 +119,6 @@ def test_layers_have_their_widths(layer: int, width: int) -> None:
     assert result.sentences.shape == (2, 0)
 
 
-def test_a_translation_is_closer_than_another_sentence(encoder: UniversalEncoder) -> None:
-    s = encoder.encode([*TEXTS[:15], "My old bicycle is green and rusty."], tokens=False).sentences
-    cosines = s @ s[0]
-    assert cosines[1:15].min() > 0.6 > cosines[15]
-
-
-def test_languages_are_those_of_the_model(encoder: UniversalEncoder) -> None:
-    assert encoder.languages is not None
-    assert sorted(encoder.languages) == "ar de en es fr it ja ko nl pl pt ru th tr zh".split()
-
-
 def test_unknown_layers_and_precisions_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="layer of use"):
         load_encoder("use@7")

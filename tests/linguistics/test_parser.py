@@ -110,10 +110,6 @@ def test_texts_keep_their_order_and_offsets(parser: Parser) -> None:
             assert analysis.text[token.start : token.start + len(token.text)] == token.text
 
 
-def test_control_characters_keep_offsets() -> None:
-    assert clean_text("a\0b\nc\ud800") == "a b c\ufffd"
-
-
 def test_multiwords_are_found(parser: Parser) -> None:
     [a] = parser.analyze(["We gave up the prime minister's credit card as well as no one in 2016."])
     assert [span.value for span in a.multiwords] == [
@@ -148,15 +144,6 @@ def test_store_returns_stored_analyses(tmp_path: Path) -> None:
     reopened = AnalysisStore("test", tmp_path)
     assert reopened.get(["word7", "unknown"]) == {"word7": make_analysis("word7")}
     assert len(reopened.get([a.text for a in stored])) == 1200
-
-
-def test_unusable_store_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "analyses-3-bad.sqlite").write_bytes(b"this is not a database" * 100)
-    store = AnalysisStore("bad", tmp_path)
-    store.put([make_analysis("a")])
-    assert store.get(["a"]) == {}
-    (tmp_path / "file").write_text("")
-    assert AnalysisStore("x", tmp_path / "file" / "below").get(["a"]) == {}
 
 
 def test_cache_can_be_disabled(parser: Parser, tmp_path: Path) -> None:

@@ -85,11 +85,6 @@ def test_relations_match_the_files(wordnet: WordNet) -> None:
     assert not is_related(wordnet, "qwertz", "antonym", "cold")
 
 
-def test_lexical_relations_start_at_any_word_of_a_synset(wordnet: WordNet) -> None:
-    assert wordnet.synsets("big", "a")[0] in wordnet.synsets("large", "a")
-    assert is_related(wordnet, "big", "antonym", "little")
-
-
 def test_ancestors(wordnet: WordNet) -> None:
     entity, dog = wordnet.synsets("entity", "n")[0], wordnet.synsets("dog", "n")[0]
     assert wordnet.ancestors(dog)[entity] == 8  # NLTK: min_depth 8
@@ -134,11 +129,6 @@ def test_small_dictionary(small: Path) -> None:
     assert wordnet.related_synsets(rock, "derivation") == (stone,)
     assert wordnet.related_synsets(stone, "derivation") == (rock,)
     assert len(wordnet.related_synsets(stone, "hypernym")) == 1
-
-
-def test_environment_variable_selects_the_folder(small: Path) -> None:
-    assert find_wordnet() == small
-    assert len(load_arrays(find_wordnet())["offset"]) == 5
 
 
 def test_index_is_cached_and_rebuilt_when_the_files_change(small: Path) -> None:

@@ -81,13 +81,6 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
         number_compared_pairs([only], "reference", {})
 
 
-def test_comparison_texts() -> None:
-    segment = Segment("h", "s", ("r1", "r2"))
-    assert segment.comparison_texts("reference") == [("r1",), ("r2",)]
-    assert segment.comparison_texts("source") == [("s",)]
-    assert segment.comparison_texts("both") == [("r1", "s"), ("r2", "s")]
-
-
 def test_sizes_are_those_of_the_longest_text() -> None:
     table: dict[str, int] = {}
     data = number_compared_pairs([rankings()], "both", table)

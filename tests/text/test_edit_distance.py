@@ -20,7 +20,6 @@ from tertium.text.edit_distance import (
     EditTable,
     Shift,
     Words,
-    beam,
     beam_is_inert,
 )
 
@@ -157,20 +156,3 @@ def test_bits_and_cells_agree_within_the_beam(
     assert bits.distances <= cells.distances
     if beam_is_inert(rows, columns, bits.distances[0]):
         assert (bits.distances, bits.path()) == (cells.distances, cells.path())
-
-
-def test_the_beam_can_hide_the_shortest_path() -> None:
-    # The matching words are 30 off the diagonal, outside a beam of 25.
-    reference = (*range(100, 130), *range(60))
-    hypothesis = (*range(60), *range(200, 230))
-    cells = CostTable(reference, hypothesis, [(1, 1, 1)])
-    assert BitTable(reference, hypothesis).distances == [60]
-    assert BeamTable(reference, hypothesis).distances == cells.distances == [90]
-    assert not beam_is_inert(90, 90, 60)
-
-
-def test_beam_spans_are_those_of_the_definition() -> None:
-    assert beam(0, 5) == []
-    assert beam(4, 4) == [(0, 5)] * 4
-    # 120 reference words for one: 25 + 60 on either side of the center, up to the end.
-    assert beam(1, 120) == [(35, 121)]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import language_identification
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
     are_english,
@@ -23,10 +20,8 @@ from tertium.text.language_identification import (
     main_language,
     seem_english,
 )
-from tertium.text.language_profiles import MIN_LETTERS, character_ngrams, mean_ngram_weights
+from tertium.text.language_profiles import MIN_LETTERS
 from tertium.text.scripts import main_script
-
-PROFILES = Path(language_identification.__file__).parent / "language_profiles.json"
 
 SENTENCES: dict[str, list[str]] = json.loads(
     (Path(__file__).parents[1] / "golden" / "e5_sentences.json").read_text()
@@ -184,14 +179,3 @@ def test_main_language_of_a_set() -> None:
     assert main_language(["火车七点出发。"] * 1000) == "zh"
     assert main_language(["기차는 일곱 시에 출발합니다.", "Hamburg"]) == "ko"
     assert main_language([]) == main_language(["12:30"]) == ""
-
-
-def test_ngram_weights_are_means_over_all_ngrams() -> None:
-    entry = json.loads(PROFILES.read_text(encoding="utf-8"))["Latin"]
-    size = len(entry["languages"])
-    weights = np.frombuffer(base64.b64decode(entry["weights"]), dtype=np.int8).reshape(-1, size)
-    rows = {gram: row for row, gram in enumerate(entry["ngrams"])}
-    for text in ("Der Zug fährt um sieben Uhr ab.", "Žluťoučký kůň 😀 𝒳yz пёс \ud800", "ßßßßßßßßß"):
-        known = [rows[gram] for gram in character_ngrams(text) if gram in rows]
-        expected = weights[known].sum(axis=0, dtype=np.int64) / max(len(known), 1)
-        assert [*mean_ngram_weights(text, "Latin").values()] == expected.tolist() or not known

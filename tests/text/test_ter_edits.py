@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import asdict
 
 import pytest
@@ -103,15 +102,6 @@ def test_edits_of_long_texts_equal_sacrebleus(length: int, edits: int) -> None:
     hypothesis = noisy_copy(reference, edits)
     check(hypothesis, reference)
     assert count_edits(hypothesis, reference).shifts >= 2
-
-
-def test_long_texts_take_less_than_two_seconds() -> None:
-    rng = random.Random(5)
-    reference = [str(int(rng.paretovariate(0.3))) for _ in range(2_000)]
-    hypothesis = noisy_copy(reference, 40)
-    start = time.process_time()
-    assert count_edits(hypothesis, reference).shifts >= 10
-    assert time.process_time() - start < 2
 
 
 def test_the_search_stops_at_a_thousand_candidates_as_sacrebleu_does(

@@ -7,12 +7,11 @@ import pytest
 
 from tertium.core.runtime import resolve_device
 from tertium.encoders.cached_encoding import Chunk
-from tertium.encoders.encoder import Embeddings, expand_ranges, make_embeddings
+from tertium.encoders.encoder import Embeddings, make_embeddings
 from tertium.metrics.base import gpu_matching, greedy_matching
 from tertium.metrics.base.greedy_matching import (
     content_weights,
     match_greedily,
-    normalize_rows,
     piece_ranges,
 )
 
@@ -103,15 +102,3 @@ def test_piece_ranges_leave_special_tokens_out() -> None:
     starts, stops = piece_ranges(chunk.embeddings)
     assert (starts.tolist(), stops.tolist()) == ([1, 4, 4], [3, 4, 5])
     assert content_weights(chunk.embeddings).tolist() == [0, 1, 1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("starts", "stops", "rows"), [([], [], []), ([3], [3], []), ([2, 0], [4, 1], [2, 3, 0])]
-)
-def test_expand_ranges(starts: list[int], stops: list[int], rows: list[int]) -> None:
-    indices = expand_ranges(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
-    assert indices.tolist() == rows
-
-
-def test_normalize_rows_keeps_zero_rows() -> None:
-    assert normalize_rows(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0]] * 2

@@ -151,11 +151,3 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):
         extract_features(LexicalFeatures(parts=("ter",)), segments)
-
-
-def test_embedding_columns_of_a_toy() -> None:
-    rows = EmbeddingFeatures("toy")(
-        [Segment("a cat", None, ("a cat",)), Segment("", None, ("a cat",))]
-    )
-    np.testing.assert_allclose(rows[0], 1.0, atol=1e-6)
-    assert (rows[1, :3] == 0).all()

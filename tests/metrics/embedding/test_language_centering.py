@@ -16,8 +16,6 @@ from tertium.metrics.embedding.language_centering import (
     LanguageCentering,
     LanguageMeans,
     TranslationDirections,
-    language_means,
-    translation_directions,
 )
 from tertium.metrics.embedding.sss import SSS
 
@@ -108,20 +106,3 @@ def test_centering_is_in_the_signature(e5: Encoder) -> None:
     assert "means" not in SSS(encoder="e5", against="source", centre="none").signature_fields(
         segments
     )
-
-
-def test_stored_means_cover_the_languages_of_the_encoder(e5: Encoder) -> None:
-    means = language_means("e5@8")
-    assert means is not None
-    assert e5.languages is not None
-    assert set(means.means) <= e5.languages
-    assert len(means.means) > 50
-    assert all(mean.shape == (e5.dim,) and np.isfinite(mean).all() for mean in means.means.values())
-
-
-def test_stored_directions_fit_the_encoder(e5: Encoder) -> None:
-    directions = translation_directions("e5@8")
-    assert directions is not None
-    assert directions.rows.shape == (directions.sentences, e5.dim)
-    assert directions.tokens <= directions.sentences
-    assert np.linalg.matrix_rank(directions.rows) == directions.sentences

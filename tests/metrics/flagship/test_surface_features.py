@@ -55,11 +55,6 @@ def test_paraphrase_keeps_number_and_name_features() -> None:
         assert same[name] == row(REFERENCE)[name]
 
 
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_features_are_finite(a: str, b: str) -> None:
-    assert np.isfinite(surface_features([a], [b])).all()
-
-
 @given(st.text(alphabet="aBcÄßǅ一1 .", max_size=12))
 def test_letter_shares_equal_a_loop(text: str) -> None:
     letters = [c for c in text if c.isalpha()] or [""]
@@ -74,10 +69,6 @@ def test_order_agreement_equals_a_loop_over_pairs(left: list[str], right: list[s
     pairs = [(a, b) for n, a in enumerate(shared) for b in shared[n + 1 :]]
     agreeing = sum(right.index(a) < right.index(b) for a, b in pairs)
     assert order_agreement(left, right) == (agreeing / len(pairs) if pairs else 1.0)
-
-
-def test_no_pairs_give_no_rows() -> None:
-    assert surface_features([], []).shape == (0, len(FEATURE_NAMES))
 
 
 def test_longest_run_and_order_agreement() -> None:

@@ -172,17 +172,6 @@ def test_long_texts_are_truncated_and_counted(tuned: Path) -> None:
     assert metric.reader.max_length == 20
 
 
-def test_explanation_compares_pieces(tuned: Path) -> None:
-    explanation = TertiumBase(precision="fp32", folder=str(tuned)).explain(
-        Segment("the cat", None, ("a big cat",))
-    )
-    [comparison] = explanation.comparisons
-    assert comparison.hypothesis_pieces == ("the", "cat")
-    assert comparison.other_pieces == ("a", "big", "cat")
-    assert len(comparison.links) == 5
-    assert set(comparison.values) == {"score", "uncertainty", "percentile", "MQM points"}
-
-
 def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
     config = json.loads((tuned / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))

@@ -19,16 +19,13 @@ from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.human_agreement import find_scale
 from tertium.metrics.base.scorer import format_signature
-from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled import bundled_model, tertium_small
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import Row
 from tertium.metrics.bundled.row_alignment import RowAlignment, RowSlices
 from tertium.metrics.bundled.tertium_small import MODEL, LateScorer, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.text import language_identification
 from tertium.text.language_identification import is_plausibly_english
-from tertium.text.language_profiles import WORD_PATTERN
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 SEGMENT_COUNT = 6  # of the example
@@ -116,27 +113,6 @@ def test_other_languages_raise_an_error_with_alternatives() -> None:
         [Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))]
     )
     assert scores.warnings["reference not English"] == 1
-
-
-def test_language_of_each_reference_is_detected_once(
-    metric: TertiumSmall, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once for the check, and once for the warnings of all systems."""
-    scanned: list[str] = []
-
-    class Counting:
-        def findall(self, text: str) -> list[str]:
-            scanned.append(text)
-            return WORD_PATTERN.findall(text)
-
-    monkeypatch.setattr(language_identification, "WORD_PATTERN", Counting())
-    references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]
-    segments = [Segment(text, None, (text,)) for text in references]
-    metric.check(segments)
-    assert scanned == references
-    for _ in range(3):
-        assert "reference not English" not in count_flags(metric.flags(segments))
-    assert len(scanned) < 2 * len(references) + 15
 
 
 def test_explanation_shows_words_without_a_match(metric: TertiumSmall) -> None:

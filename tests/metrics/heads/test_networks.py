@@ -17,7 +17,6 @@ from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences
 from tertium.metrics.heads.config import HeadConfig
 from tertium.metrics.heads.networks import (
     NETWORKS,
-    LayerMix,
     PairNetwork,
     SequenceDropout,
     cross_attention,
@@ -200,11 +199,6 @@ def test_published_sizes() -> None:
     assert network.project.weight.shape == (300, 2400)
     assert network.regressor.layers[1].weight.shape == (300, 2400)
     assert NETWORKS["bilstm"](HeadConfig(), 1, 8).regressor.layers[1].in_features == 4800
-
-
-def test_the_mix_starts_as_the_mean_of_the_layers() -> None:
-    states = torch.randn(2, 4, 3, 5)
-    torch.testing.assert_close(LayerMix(3)(states), states.mean(dim=2))
 
 
 def test_recurrence_starts_with_an_open_forget_gate() -> None:

@@ -11,7 +11,6 @@ from tertium.core.errors import DataError, LengthError
 from tertium.models.ridge import minimize_quadratic
 from tertium.models.ridge_regression import (
     MAX_Z_SCORE,
-    LinearModel,
     Prior,
     _assign_folds,
     choose_strength,
@@ -105,20 +104,6 @@ def test_small_and_large_families_have_equal_influence() -> None:
     np.testing.assert_allclose([fair[0], fair[1:].sum()], 1 / (1 + 0.5 / 5.5))
 
 
-def test_contributions_sum_to_the_prediction() -> None:
-    features, targets = make_data()
-    model = fit_ridge("abcdef", features, targets)
-    total = model.contributions(features).sum(axis=1) + model.bias
-    np.testing.assert_allclose(total, model.predict(features))
-
-
-def test_coefficients_are_named_strongest_first() -> None:
-    model = fit_ridge("abcdef", *make_data(noise=0.01))
-    names = list(model.coefficients)
-    assert set(names[:2]) == {"a", "b"} or set(names[:3]) == {"a", "b", "f"}
-    assert abs(model.coefficients["d"]) < 0.02
-
-
 def test_more_noise_leads_to_more_strength() -> None:
     rng = np.random.default_rng(1)
     features = rng.normal(size=(60, 50))
@@ -159,13 +144,6 @@ def test_constant_features_and_outliers_are_harmless() -> None:
     outlier[0, 0] = 1e9
     bound = MAX_Z_SCORE * np.abs(model.weights).sum() + abs(model.bias)
     assert abs(model.predict(outlier)[0]) <= bound
-
-
-def test_arrays_rebuild_the_model() -> None:
-    model = fit_ridge("abcdef", *make_data())
-    restored = LinearModel.from_arrays(model.names, model.arrays)
-    assert restored.digest == model.digest
-    assert fit_ridge("abcdef", *make_data(noise=0.2)).digest != model.digest
 
 
 def test_invalid_training_data_are_rejected() -> None:
