@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tests.builders import WORDS, change_json, make_judgments
 
-from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.core.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.train_test_overlap import OVERLAP_REASON
@@ -23,31 +25,14 @@ from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.training_data import remove_leaks, sort_training_sets
 
-WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
 HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
-def make_judgments(count: int, seed: int = 0) -> list[Judgment]:
-    """Create translations scored by their number of wrong words."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for n in range(count):
-        reference = rng.choice(WORDS, 6)
-        hypothesis, wrong = reference.copy(), n % 4 * 2
-        hypothesis[rng.permutation(6)[:wrong]] = "wrong"
-        source = " ".join(reference[::-1])
-        segment = Segment(" ".join(hypothesis), source, (" ".join(reference),))
-        rows.append(Judgment(segment, 1.0 - wrong / 3, item=str(n), lp="de-en"))
-    return rows
-
-
 def preferences(count: int) -> list[Preference]:
-    rows = make_judgments(4 * count, seed=5)
-    return [
-        Preference(rows[4 * n].segment, replace(rows[4 * n].segment, hypothesis="wrong " * 5), 1.0)
-        for n in range(count)
-    ]
+    """Make comparisons of perfect translations with worthless ones."""
+    segments = [row.segment for row in make_judgments(4 * count, seed=5)[::4]]
+    return [Preference(s, replace(s, hypothesis="wrong " * 5), 1.0) for s in segments]
 
 
 def train_head(cls: type[Trainable]) -> Callable[..., Any]:
@@ -70,6 +55,12 @@ TRAINERS: dict[str, Callable[..., Any]] = {
 HEADS = [name for name in TRAINERS if name != "svr"]
 
 
+def train_quickly(name: str, data: Any, epochs: int = 1, **settings: Any) -> Any:
+    """Train for a few epochs; an SVR has none."""
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=epochs)}
+    return TRAINERS[name](data, **short, **settings)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
     """Use one thread: faster for small networks, and deterministic."""
@@ -79,18 +70,14 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-class TrainedMetrics(dict[str, Any]):
-    """Metrics by name, trained on sixteen judgments on first use."""
-
-    def __missing__(self, name: str) -> Any:
-        self[name] = TRAINERS[name](make_judgments(16))
-        return self[name]
+def change_segment(judgment: Judgment, **changes: Any) -> Judgment:
+    return replace(judgment, segment=replace(judgment.segment, **changes))
 
 
-@pytest.fixture(scope="session")
-def trained() -> dict[str, Any]:
-    """Trained metrics, shared by all tests of a process."""
-    return TrainedMetrics()
+@cache
+def trained(name: str) -> Any:
+    """Train a metric on sixteen judgments, once for all tests of a process."""
+    return TRAINERS[name](make_judgments(16))
 
 
 @pytest.fixture(params=sorted(TRAINERS))
@@ -102,40 +89,38 @@ def segment_scores(metric: Any, rows: list[Judgment]) -> np.ndarray:
     return metric.score([row.segment for row in rows]).segments
 
 
-def test_tiny_dataset_is_memorized(name: str, trained: dict[str, Any]) -> None:
+def test_tiny_dataset_is_memorized(name: str) -> None:
     rows = make_judgments(16)
-    r = np.corrcoef(segment_scores(trained[name], rows), [row.score for row in rows])[0, 1]
+    r = np.corrcoef(segment_scores(trained(name), rows), [row.score for row in rows])[0, 1]
     assert r > 0.95
 
 
 def test_equal_seeds_give_equal_weights(name: str) -> None:
-    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
-    first, second = (TRAINERS[name](make_judgments(8), **short) for _ in range(2))
+    first, second = (train_quickly(name, make_judgments(8), 2) for _ in range(2))
     assert first.checkpoint.hash == second.checkpoint.hash
     if name != "svr":
         other = TRAINERS[name](make_judgments(8), options=replace(OPTIONS, epochs=2, seed=2))
         assert other != first
 
 
-def test_several_references_use_best_or_mean(name: str, trained: dict[str, Any]) -> None:
+def test_several_references_use_best_or_mean(name: str) -> None:
     a, b = "the cat sat", "a big red house"
-    single = [trained[name].sentence_score("the cat sat", [r]) for r in (a, b)]
-    best, mean = (replace(trained[name], references=value) for value in ("best", "mean"))
+    single = [trained(name).sentence_score("the cat sat", [r]) for r in (a, b)]
+    best, mean = (replace(trained(name), references=value) for value in ("best", "mean"))
     assert best.sentence_score("the cat sat", [a, b]) == pytest.approx(max(single), abs=1e-6)
     assert mean.sentence_score("the cat sat", [a, b]) == pytest.approx(np.mean(single), abs=1e-6)
 
 
 @pytest.mark.parametrize("against", ["source", "both"])
 def test_source_based_variants_read_the_source(name: str, against: str) -> None:
-    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
-    metric = TRAINERS[name](make_judgments(8), against=against, **short)
+    metric = train_quickly(name, make_judgments(8), 2, against=against)
     assert "source" in metric.required_inputs
     assert ("references" in metric.required_inputs) == (against == "both")
     rows = make_judgments(4, seed=4)
-    other = [replace(r, segment=replace(r.segment, source="moon moon")) for r in rows]
+    other = [change_segment(row, source="moon moon") for row in rows]
     assert not np.allclose(segment_scores(metric, rows), segment_scores(metric, other))
     if against == "source":
-        bare = [replace(r, segment=replace(r.segment, references=())) for r in rows]
+        bare = [change_segment(row, references=()) for row in rows]
         np.testing.assert_allclose(
             segment_scores(metric, bare), segment_scores(metric, rows), atol=1e-6
         )
@@ -147,8 +132,7 @@ def test_source_based_variants_read_the_source(name: str, against: str) -> None:
 def test_truncation_is_counted_for_the_texts_that_are_read(
     name: str, against: str, truncated: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
-    metric = TRAINERS[name](make_judgments(8), against=against, **short)
+    metric = train_quickly(name, make_judgments(8), against=against)
     monkeypatch.setattr(
         ToyEncoder, "find_truncated", lambda _, texts: {t for t in texts if len(t.split()) > 5}
     )
@@ -162,9 +146,7 @@ def test_truncation_is_counted_for_the_texts_that_are_read(
         assert f"|trunc:{count}|" in result.signature
 
 
-def test_signature_lists_several_encoders(
-    trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signature_lists_several_encoders(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True)
     class Other(ToyEncoder):
         """Truncates after two words."""
@@ -176,7 +158,7 @@ def test_signature_lists_several_encoders(
             return {"model": "other@1", "prec": "fp32", "maxlen": "2"}
 
     monkeypatch.setattr(SVR, "encoders", (ToyEncoder(), Other()))
-    fields = trained["svr"].signature_fields([Segment("a b c", None, ("a b c",))])
+    fields = trained("svr").signature_fields([Segment("a b c", None, ("a b c",))])
     assert fields["model"].startswith("toy@")
     assert fields["model"].endswith("+other@1")
     assert (fields["prec"], fields["maxlen"], fields["trunc"]) == ("fp32", "2", "1")
@@ -230,16 +212,6 @@ def test_interrupted_training_is_resumed(tmp_path: Path) -> None:
     assert not (folder / "training.safetensors").exists()
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_training_overwrites_an_existing_folder(name: str, tmp_path: Path) -> None:
-    short = replace(OPTIONS, epochs=1)
-    first = TRAINERS[name](make_judgments(8), folder=tmp_path / "m", options=short)
-    before, digest = segment_scores(first, make_judgments(4)), first.checkpoint.hash
-    again = TRAINERS[name](make_judgments(8), folder=tmp_path / "m", options=replace(short, seed=2))
-    assert again.checkpoint.hash != digest
-    assert (segment_scores(again, make_judgments(4)) != before).any()
-
-
 def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
     from tertium.metrics.heads.head_training import NumberedSets
     from tertium.models.training_data import TrainingSets
@@ -268,66 +240,57 @@ def test_training_data_overlapping_dev_are_removed_and_logged(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = make_judgments(10)
-    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
-    metric = TRAINERS[name](rows, dev=rows[:2], **short)
+    metric = train_quickly(name, rows, dev=rows[:2])
     assert metric.checkpoint.training["data"] == {"judgments": 8}
     assert f"judgments: 8 judgments (2 excluded; {OVERLAP_REASON}: 2)" in caplog.text
     assert ("dev data are not used" in caplog.text) == (name == "svr")
-
-
-def test_error_names_the_segment_without_source(name: str) -> None:
-    rows = make_judgments(6)
-    rows[4] = replace(rows[4], segment=replace(rows[4].segment, source=None))
-    with pytest.raises(DataError, match="segment 5 of judgments has no"):
-        TRAINERS[name](rows, against="source")
 
 
 def test_rows_without_reference_are_excluded_and_counted(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = make_judgments(6)
-    rows[4] = replace(rows[4], segment=replace(rows[4].segment, references=()))
-    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
-    metric = TRAINERS[name](rows, against="reference", **short)
+    rows[4] = change_segment(rows[4], references=())
+    metric = train_quickly(name, rows, against="reference")
     assert metric.checkpoint.training["data"] == {"judgments": 5}
     assert "1 of 6 translations have no reference" in caplog.text
 
 
-def test_constant_and_missing_scores_are_refused(name: str) -> None:
-    with pytest.raises(DataError, match="nothing can be learned"):
-        TRAINERS[name]([replace(row, score=0.5) for row in make_judgments(6)])
-    with pytest.raises(DataError, match="not numbers"):
-        TRAINERS[name]([replace(row, score=float("nan")) for row in make_judgments(6)])
+SIX = make_judgments(6)
+INVALID: list[tuple[list[Judgment], dict[str, Any], type[TertiumError], str]] = [
+    ([], {}, DataError, "no training data"),
+    ([replace(row, score=0.5) for row in SIX], {}, DataError, "nothing can be learned"),
+    ([replace(row, score=float("nan")) for row in SIX], {}, DataError, "not numbers"),
+    (
+        [*SIX[:4], change_segment(SIX[4], source=None)],
+        {"against": "source"},
+        DataError,
+        "segment 5 of judgments has no",
+    ),
+    (SIX, {"encoder": "minilmm"}, UnknownNameError, "did you mean 'minilm'"),
+    (SIX, {"against": "target"}, UsageError, "expected reference, source or both"),
+]
 
 
-def test_empty_training_and_dev_data_are_refused(name: str) -> None:
-    with pytest.raises(DataError, match="no training data"):
-        TRAINERS[name]([])
-    with pytest.raises(DataError, match="no usable judgment"):
-        JudgmentSet(name="dev", judgments=())
-
-
-def test_unknown_encoder_and_setting_are_refused(name: str) -> None:
-    field = "encoders" if name == "svr" else "encoder"
-    value: Any = ["minilmm"] if name == "svr" else "minilmm"
-    with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
-        TRAINERS[name](make_judgments(6), **{field: value})
-    with pytest.raises(UsageError, match="expected reference, source or both"):
-        TRAINERS[name](make_judgments(6), against="target")
-
-
-def test_encoder_with_another_hash_is_refused(
-    name: str, trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rows", "settings", "error", "message"), INVALID)
+def test_invalid_data_and_settings_are_refused(
+    name: str, rows: Any, settings: dict[str, Any], error: type[TertiumError], message: str
 ) -> None:
+    if name == "svr" and "encoder" in settings:
+        settings = {"encoders": [settings["encoder"]]}
+    with pytest.raises(error, match=message):
+        TRAINERS[name](rows, **settings)
+
+
+def test_encoder_with_another_hash_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
     with pytest.raises(ModelError, match="was trained with toy"):
-        segment_scores(trained[name], make_judgments(2))
+        segment_scores(trained(name), make_judgments(2))
 
 
 def test_weights_inconsistent_with_settings_are_refused(tmp_path: Path) -> None:
     TRAINERS["esim"](make_judgments(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
-    config = tmp_path / "m" / "config.json"
-    config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
+    change_json(tmp_path / "m" / "config.json", config={"hidden": 9})
     with pytest.raises(ModelError, match="do not fit"):
         segment_scores(load_metric(str(tmp_path / "m")), make_judgments(2))
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import WORDS, change_json, make_judgments, make_preferences
 
 from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.core.segment import Judgment, Preference, Segment
@@ -35,7 +36,6 @@ from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.model_card import CARD, MARKER
 from tertium.models.trained_model import TrainedModel, load_checkpoint
 
-WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 NAMES = [cls.name for cls in trainable_classes()]
 # options that make training fast, by an option that the class has
 QUICK: dict[str, dict[str, Any]] = {
@@ -61,28 +61,10 @@ def test_all_trainable_classes_are_tested() -> None:
     assert {"bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r"} <= set(NAMES)
 
 
-def judgments(seed: int, count: int = 12) -> list[Judgment]:
-    """Create translations with 0 to 3 missing words, each with its own reference."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for n in range(count):
-        words = [*rng.permutation(WORDS)[:8], f"{seed} {n}"]
-        hypothesis = " ".join(words[: 8 - n % 4])
-        rows.append(
-            Judgment(Segment(hypothesis, f"x {n}", (" ".join(words),)), -float(n % 4) + seed / 9)
-        )
-    return rows
-
-
-def preferences(seed: int, count: int = 12) -> list[Preference]:
-    rows = [row.segment for row in judgments(seed, count)]
-    worse = [dataclasses.replace(s, hypothesis=s.hypothesis[:9]) for s in rows]
-    pairs = [(a, b, 1.0) if n % 2 else (b, a, 0.0) for n, a in enumerate(rows) for b in [worse[n]]]
-    return [Preference(*pair, item=str(n)) for n, pair in enumerate(pairs)]
-
-
 def data_for(cls: type[TrainedModel], seed: int) -> list[Any]:
-    return judgments(seed) if "scores" in cls.accepted_data else preferences(seed)
+    return (
+        make_judgments(seed=seed) if "scores" in cls.accepted_data else make_preferences(seed=seed)
+    )
 
 
 @lru_cache(maxsize=32)
@@ -99,7 +81,7 @@ def trained(name: str, seed: int = 1) -> Any:
 
 def score_unseen(model: Any) -> np.ndarray:
     """Score segments that are not in the training data."""
-    segments = [row.segment for row in judgments(5, 4)]
+    segments = [row.segment for row in make_judgments(4, seed=5)]
     if model.kind == "metric":
         scores: np.ndarray = model.score(segments).segments
         return scores
@@ -145,8 +127,7 @@ def test_fields_are_saved_with_the_model(tmp_path: Path) -> None:
     assert "- references: mean" in (tmp_path / "m" / CARD).read_text()
     trained("svr").save(tmp_path / "m")  # default fields
     assert load_metric(str(tmp_path / "m")) == trained("svr")
-    config = json.loads((tmp_path / "m" / "config.json").read_text())
-    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "fields": {"long": 3}}))
+    change_json(tmp_path / "m" / "config.json", fields={"long": 3})
     load_checkpoint.cache_clear()
     with pytest.raises(ModelError, match=r"config.json: fields.long is the number 3, expected one"):
         load_metric(str(tmp_path / "m"))
@@ -193,7 +174,7 @@ for model, arguments in pickle.load(open("models.pickle", "rb")):
 
 def test_unsaved_models_are_pickled_with_their_weights(tmp_path: Path) -> None:
     models = [trained(name) for name in ("bleu-r", "rte-r", "svr", "bilstm", "pairwise")]
-    segments = [row.segment for row in judgments(5, 4)]
+    segments = [row.segment for row in make_judgments(4, seed=5)]
     other = [dataclasses.replace(s, hypothesis="noon") for s in segments]
     calls = [(m, (segments, other) if m.kind == "ranker" else (segments,)) for m in models]
     (tmp_path / "models.pickle").write_bytes(pickle.dumps(calls))
@@ -231,7 +212,7 @@ def test_unsupported_training_data_are_refused(name: str) -> None:
     cls = find_trainable_class(name)
     with pytest.raises(DataError, match="no training data"):
         cls.train([])
-    for kind, rows in (("scores", judgments(1)), ("comparisons", preferences(1))):
+    for kind, rows in (("scores", make_judgments()), ("comparisons", make_preferences())):
         if kind not in cls.accepted_data:
             with pytest.raises(
                 UsageError, match=r"learns from .*(--train|--preferences).*; it cannot use"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.builders import TITLES
 
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
@@ -150,17 +151,6 @@ def test_two_paragraphs_in_two_languages_are_mixed() -> None:
 )
 def test_short_sentences_are_identified_by_frequent_words(text: str, language: str) -> None:
     assert identify_language(text) == language
-
-
-TITLES = [
-    f"{color} {product}"
-    for color in ("Blue", "Dark green")
-    for product in (
-        "cotton shirt large", "leather wallet slim", "ceramic coffee mug", "running shoes black",
-        "steel water bottle", "garden hose heavy duty", "laptop stand aluminum", "yoga mat thick",
-        "rain jacket waterproof", "desk lamp dimmable",
-    )
-]  # fmt: skip
 
 
 def test_titles_without_function_words_may_be_english() -> None:

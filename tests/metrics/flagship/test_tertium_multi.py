@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import record_calls
 from tests.short_windows import MAX_PIECES, short_windows
 
-from tertium.core.arrays import Float32Array
 from tertium.core.errors import MissingInputError, ModelError, UsageError
 from tertium.core.fields import read_dataclass
 from tertium.core.runtime import runtime
@@ -20,7 +19,7 @@ from tertium.core.segment import Segment
 from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
+from tertium.metrics.bundled.input_rows import INPUT_MODES
 from tertium.metrics.bundled.row_features import row_features
 from tertium.metrics.bundled.row_scorer import MultiSettings, RowScorer, piece_errors
 from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
@@ -44,11 +43,8 @@ def test_batches_and_threads_do_not_change_scores(
 ) -> None:
     metric = TertiumMulti(precision=precision)  # type: ignore[arg-type]
     texts = (GOOD, "train leaves not", "", "word " * 40)
-    rows = [
-        (t, s, r)
-        for t in texts
-        for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))
-    ]
+    inputs = ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))
+    rows = [(text, *others) for text in texts for others in inputs]
     single = []
     for row in rows:
         clear_memory()
@@ -170,17 +166,11 @@ def test_error_spans_need_no_second_pass(
 def test_each_row_is_computed_once_without_a_cache(
     metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed: list[Row] = []
-    score_rows = RowScorer.__call__
-
-    def record(self: RowScorer, rows: Sequence[Row]) -> list[Float32Array]:
-        computed.extend(rows)
-        return score_rows(self, rows)
-
-    monkeypatch.setattr(RowScorer, "__call__", record)
+    calls = record_calls(monkeypatch, RowScorer, "__call__")
     clear_memory()
     with runtime(cache=False, memory=0):
         metric.score([Segment("Es regnet.", None, ("It rains.",)), Segment("", None, ("Rain.",))])
+    computed = [row for _, rows in calls for row in rows]
     assert len(computed) == len(set(computed)) == 2
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import TITLES
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import ModelError, UsageError
@@ -214,17 +215,6 @@ def test_damaged_weights_raise_an_error_without_assertions(
     exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec", optimize=1), vars(optimized))
     with pytest.raises(ModelError, match="is damaged"):
         _ = optimized.BundledModel(tmp_path).weights
-
-
-TITLES = [
-    f"{color} {product}"
-    for color in ("Blue", "Dark green")
-    for product in (
-        "cotton shirt large", "leather wallet slim", "ceramic coffee mug", "running shoes black",
-        "steel water bottle", "garden hose heavy duty", "laptop stand aluminum", "yoga mat thick",
-        "rain jacket waterproof", "desk lamp dimmable",
-    )
-]  # fmt: skip
 
 
 def test_titles_are_not_refused(metric: TertiumSmall) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import change_json, make_preferences
 
 from tertium.cli import main
-from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
+from tertium.core.errors import DataError, MissingInputError, ModelError, TertiumError, UsageError
 from tertium.core.segment import Preference, Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
 from tertium.metrics.base.scorer import format_signature
@@ -21,63 +21,60 @@ from tertium.metrics.pairwise.features import PairwiseFeatures
 from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
 
-WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
 
 
-def preferences(count: int, seed: int) -> list[Preference]:
-    """Pairs of a sentence with one word in three replaced and one with all in another order."""
-    generator = np.random.default_rng(seed)
-    rows = []
-    for n in range(count):
-        words = list(generator.permutation(WORDS)[:9])
-        reference = (" ".join(words),)
-        better = " ".join("x" if i % 3 == 0 else w for i, w in enumerate(words))
-        worse = " ".join("x" if i % 3 else w for i, w in enumerate(words))
-        sides = [Segment(text, f"s {reference[0]}", reference) for text in (better, worse)]
-        if n % 2:
-            sides.reverse()
-        rows.append(Preference(sides[0], sides[1], 1.0 - n % 2, item=str(n)))
-    return rows
+def train(data: list[Preference] | None = None, epochs: int = 15, **settings: Any) -> Pairwise:
+    """Train on forty comparisons, or others."""
+    options = replace(QUICK, epochs=epochs)
+    dev = make_preferences(20, 2)
+    return Pairwise.train(data or make_preferences(40), dev=dev, options=options, **settings)
+
+
+SMALL: dict[str, Any] = {
+    "vectors": ("toy", "toy~5"),
+    "features": ("bleucomp", "chrf", "nist"),
+    "scaling": "minmax",
+}
 
 
 @pytest.fixture(scope="module")
 def small() -> Pairwise:
-    return Pairwise.train(
-        preferences(80, 1),
-        dev=preferences(30, 2),
-        options=QUICK,
-        vectors=("toy", "toy~5"),
-        features=("bleucomp", "chrf", "nist"),
-        scaling="minmax",
-    )
+    return train(**SMALL)
 
 
-def accuracy(ranker: Pairwise, held_out: list[Preference]) -> float:
-    chances = ranker.prefer([p.left for p in held_out], [p.right for p in held_out])
-    return float(((chances > 0.5) == np.array([p.verdict > 0.5 for p in held_out])).mean())
+def sides(pairs: list[Preference]) -> tuple[list[Segment], list[Segment]]:
+    return [pair.left for pair in pairs], [pair.right for pair in pairs]
 
 
-def test_it_learns_a_tiny_set(small: Pairwise) -> None:
-    assert accuracy(small, preferences(40, 3)) > 0.95
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SMALL,
+        {"vectors": ("toy",), "features": ("chrf",), "cost": "kendall", "hidden": 2},
+        {"vectors": ("toy",), "features": ("chrf",), "cost": "logistic+kendall"},
+        {"vectors": ("toy",), "features": ("chrf",), "hidden": 0},
+    ],
+)
+def test_every_cost_and_the_flat_network_learn(settings: dict[str, Any]) -> None:
+    pairs = make_preferences(40, 3)
+    chances = train(**settings).prefer(*sides(pairs))
+    assert ((chances > 0.5) == [pair.verdict > 0.5 for pair in pairs]).mean() > 0.9
 
 
-def test_a_saved_ranker_says_the_same(small: Pairwise, tmp_path: Path) -> None:
-    saved = small.save(tmp_path / "model")
-    again = Pairwise.load(tmp_path / "model")
-    assert again == saved
-    assert load_ranker(f"pairwise:model={tmp_path / 'model'}") == saved
-    assert load_ranker(str(tmp_path / "model")) == saved
-    assert load_ranker(saved.spec) == saved
-    pairs = preferences(5, 4)
-    left, right = [p.left for p in pairs], [p.right for p in pairs]
-    assert (again.prefer(left, right) == small.prefer(left, right)).all()
-    assert again.trained.digest == small.trained.digest
+def test_a_saved_ranker_is_found_by_any_path_and_says_the_same(
+    small: Pairwise, tmp_path: Path
+) -> None:
+    folder = tmp_path / 'a,b=c "d" [e]+f'
+    saved = small.save(folder)
+    assert load_ranker(str(folder)) == load_ranker(saved.spec) == saved == small
+    pairs = make_preferences(5, 4)
+    left, right = sides(pairs)
+    assert (Pairwise.load(folder).prefer(left, right) == small.prefer(left, right)).all()
 
 
 def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> None:
-    pairs = preferences(6, 5)
-    left, right = [p.left for p in pairs], [p.right for p in pairs]
+    left, right = sides(make_preferences(6, 5))
     given_order, reverse_order = small.raw(left, right), small.raw(right, left)
     assert not np.allclose(given_order, 1 - reverse_order, atol=1e-6)
     expected = (given_order + 1 - reverse_order) / 2
@@ -85,69 +82,33 @@ def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> Non
 
 
 def test_ties_are_left_out_of_training(small: Pairwise) -> None:
-    tied = [dataclasses.replace(p, verdict=0.5) for p in preferences(20, 9)]
+    tied = [replace(pair, verdict=0.5) for pair in make_preferences(20, 9)]
     with pytest.raises(DataError, match="no comparison"):
-        Pairwise.train(tied, dev=preferences(5, 8), vectors=("toy",), features=())
+        train(tied, vectors=("toy",), features=())
     with pytest.raises(DataError, match="nothing is left to train on"):
         Pairwise.train(tied, dev=tied, vectors=("toy",), features=())
-    mixed = Pairwise.train(
-        [*preferences(80, 1), *tied],
-        dev=preferences(30, 2),
-        options=QUICK,
-        vectors=small.vectors,
-        features=small.features,
-        scaling="minmax",
-    )
+    mixed = train([*make_preferences(40), *tied], **SMALL)
     assert mixed.trained.digest == small.trained.digest
 
 
-def test_dev_comparisons_are_sampled() -> None:
-    """The sample is the same for every seed; 0 and large numbers select all."""
-    for requested, used in ((7, 7), (0, 30), (99, 30)):
-        options = dataclasses.replace(QUICK, epochs=1, choose_on=requested)
-        ranker = Pairwise.train(
-            preferences(20, 1), dev=preferences(30, 2), options=options, features=("chrf",)
-        )
-        assert ranker.checkpoint.training["dev"] == used
+@pytest.mark.parametrize(("requested", "used"), [(7, 7), (0, 30), (99, 30)])
+def test_dev_comparisons_are_sampled(requested: int, used: int) -> None:
+    """0 and large numbers select all."""
+    options = replace(QUICK, epochs=1, choose_on=requested)
+    data, dev = make_preferences(20), make_preferences(30, 2)
+    ranker = Pairwise.train(data, dev=dev, options=options, features=("chrf",))
+    assert ranker.checkpoint.training["dev"] == used
 
 
 def test_the_source_is_read_where_a_vector_says_so() -> None:
-    ranker = Pairwise.train(
-        preferences(20, 1),
-        dev=preferences(10, 2),
-        options=QUICK,
-        vectors=("source/toy",),
-        features=("source/toy", "chrf"),
-    )
+    ranker = train(vectors=("source/toy",), features=("source/toy", "chrf"))
     assert ranker.required_inputs == {"references", "source"}
-    pair = preferences(1, 3)[0]
+    pair = make_preferences(1, 3)[0]
     chance = ranker.prefer([pair.left], [pair.right])[0]
-    moved = [dataclasses.replace(s, source="another text") for s in (pair.left, pair.right)]
+    moved = [replace(side, source="another text") for side in (pair.left, pair.right)]
     assert ranker.prefer([moved[0]], [moved[1]])[0] != pytest.approx(chance, abs=1e-6)
     with pytest.raises(MissingInputError, match="needs the source"):
         ranker.prefer([Segment("a", None, ("b",))], [Segment("c", None, ("b",))])
-
-
-def test_every_cost_and_the_flat_network_train(small: Pairwise) -> None:
-    for cost, hidden in (("kendall", 2), ("logistic+kendall", 4), ("logistic", 0)):
-        ranker = Pairwise.train(
-            preferences(40, 1),
-            dev=preferences(20, 2),
-            options=QUICK,
-            vectors=("toy",),
-            features=("chrf",),
-            cost=cost,
-            hidden=hidden,
-        )
-        assert accuracy(ranker, preferences(20, 3)) > 0.9
-
-
-def test_columns_are_the_metrics_own_scores(segments: list[Segment]) -> None:
-    parts, _ = split_references(segments)
-    table = PairwiseFeatures(("bleu", "ter", "chrf"))(parts)
-    for column, name in enumerate(("bleu", "ter", "chrf")):
-        expected = load_metric(name).score(parts).segments
-        np.testing.assert_allclose(table[:, column], expected, rtol=1e-6)
 
 
 def test_bleucomp_by_hand() -> None:
@@ -159,11 +120,6 @@ def test_bleucomp_by_hand() -> None:
     assert [loaded[f"totals-{n}"] for n in range(1, 5)] == [6, 5, 4, 3]
     assert loaded["precision-2"] == pytest.approx(0.6)
     assert (loaded["hypothesis-length"], loaded["ratio"], loaded["penalty"]) == (6, 1, 1)
-
-
-def test_a_metric_that_reads_neighbors_is_no_column() -> None:
-    with pytest.raises(UsageError, match="depend on the corpus"):
-        PairwiseFeatures(("nist:order=3",))([Segment("a", None, ("b",))])
 
 
 def test_a_projection_keeps_the_directions_of_most_variance() -> None:
@@ -179,11 +135,9 @@ def test_a_projection_keeps_the_directions_of_most_variance() -> None:
 def test_vector_names() -> None:
     assert VectorName.parse("syntax25") == VectorName("syntax", 25, False)
     assert VectorName.parse("hf/a-b@3~16") == VectorName("hf/a-b@3", 16, False)
-    for wrong in ("", "glove~0"):
-        with pytest.raises(UsageError, match="invalid vectors"):
-            VectorName.parse(wrong)
-    with pytest.raises(UsageError, match="the parser supports English only"):
-        VectorName.parse("source/syntax")
+    ranker = Pairwise(features=("chrf++", "bleu"), vectors=("minilm@2+4", "glove"))
+    assert ranker.spec == "pairwise:vectors=[minilm@2+4]+glove,features=[chrf++]+bleu"
+    assert load_ranker(ranker.spec) == ranker
 
 
 def test_syntax_vectors_are_the_parsers_tensors() -> None:
@@ -197,38 +151,38 @@ def test_syntax_vectors_are_the_parsers_tensors() -> None:
     assert (loaded[1] == 0).all()
 
 
-def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no config\.json"):
-        Pairwise.load(tmp_path)
-    folder = tmp_path / "model"
-    small.save(folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "weights.safetensors").write_bytes(b"cut")
-    with pytest.raises(ModelError, match="damaged"):
-        Pairwise.load(folder).trained  # noqa: B018
-    small.save(folder)
-    config["config"]["columns"].pop()
-    (folder / "config.json").write_text(json.dumps(config))
+TWO = [Segment("a", None, ("b",))], [Segment("c", None, ("b",))]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ("pairwise:hidden=7", ModelError, "not hidden=7"),
+        ("pairwise:cost=kendall", ModelError, "trained with cost=logistic, not cost=kendall"),
+        ("pairwise:scaling=minmax", ModelError, "not scaling=minmax"),
+        ("pairwise:features=chrf", ModelError, "not features=chrf: leave features out"),
+        ("pairwise:model=unsaved-0", UsageError, "was not saved"),
+        ("pairwise:vectors=,features=", UsageError, "needs vectors or features"),
+        ("pairwise:hidden=-1", UsageError, "hidden must be at least 0"),
+        ("pairwise:vectors=[glove~0]", UsageError, "invalid vectors"),
+        ("pairwise:vectors=[source/syntax]", UsageError, "the parser supports English only"),
+        ("pairwise:features=[nist:order=3]", UsageError, "depend on the corpus"),
+        ("no/such/folder", UsageError, "no/such/folder is not a folder with a trained model"),
+        ("tests", UsageError, "is not a folder with a trained model"),
+    ],
+)
+def test_invalid_rankers_are_refused(spec: str, error: type[TertiumError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        load_ranker(spec).prefer(*TWO)
+
+
+def test_a_model_with_other_columns_than_weights_is_refused(
+    small: Pairwise, tmp_path: Path
+) -> None:
+    small.save(tmp_path)
+    change_json(tmp_path / "config.json", config={"columns": list(small.trained.columns[:-1])})
     with pytest.raises(ModelError, match=r"features\.centre has shape \(18,\), expected \(17\)"):
-        Pairwise.load(folder).trained  # noqa: B018
-    with pytest.raises(ModelError, match=r"not features=chrf: leave features out"):
-        dataclasses.replace(small, features=("chrf",)).trained  # noqa: B018
-    with pytest.raises(UsageError, match="was not saved"):
-        Pairwise(model="unsaved-0").trained  # noqa: B018
-
-
-@pytest.mark.parametrize("setting", ["hidden=7", "cost=kendall", "scaling=minmax"])
-def test_settings_that_the_weights_do_not_have_are_refused(setting: str) -> None:
-    ranker = load_ranker(f"pairwise:{setting}")  # whose spec would say so of another network
-    with pytest.raises(ModelError, match=f"not {setting}"):
-        ranker.signature([])
-
-
-def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(UsageError, match="needs vectors or features"):
-        Pairwise(vectors=(), features=())
-    with pytest.raises(UsageError, match="hidden must be at least 0"):
-        Pairwise(hidden=-1)
+        Pairwise.load(tmp_path).trained  # noqa: B018
 
 
 def test_a_model_that_ships_is_found_by_its_name() -> None:
@@ -236,10 +190,6 @@ def test_a_model_that_ships_is_found_by_its_name() -> None:
     assert isinstance(network, Pairwise)
     assert (network.hidden, network.vectors) == (4, ("minilm~48",))
     assert load_ranker(network.spec) == network
-    reference = ("The cat sat quietly on the mat.",)
-    good, bad = (Segment(t, None, reference) for t in ("The cat sat on the mat.", "Mat dog the."))
-    assert network.prefer([good], [bad])[0] > 0.8
-    assert load_ranker("pairwise").prefer([good], [bad])[0] > 0.8
 
 
 def test_a_name_goes_before_a_folder_of_that_name(
@@ -247,62 +197,25 @@ def test_a_name_goes_before_a_folder_of_that_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("chrf").mkdir()
-    assert load_ranker("chrf") == ScoreRanker(metric=load_metric("chrf"))
     default = load_ranker("pairwise")
     for name in ("chrf", "pairwise", "pairwise-minilm"):
         small.save(name)
+        assert load_ranker(f"./{name}") == small
     assert load_ranker("chrf") == ScoreRanker(metric=load_metric("chrf"))
     assert load_ranker("pairwise") == default
-    for folder in ("./chrf", "./pairwise", "./pairwise-minilm"):
-        loaded = load_ranker(folder)
-        assert isinstance(loaded, Pairwise)
-        assert loaded.trained.digest == small.trained.digest
-        assert load_ranker(loaded.spec) == loaded
-
-
-def test_the_path_of_a_ranker_may_hold_anything(small: Pairwise, tmp_path: Path) -> None:
-    folder = tmp_path / 'a,b=c "d" [e]+f'
-    saved = small.save(folder)
-    assert load_ranker(str(folder)) == saved
-    assert load_ranker(saved.spec) == saved
 
 
 @pytest.mark.parametrize("name", ["model", "of wmt15,16", "chrf"])
 def test_a_trained_metric_ranks_from_its_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With fields, as a name."""
     monkeypatch.chdir(tmp_path)
-    metric = load_metric("bleu-r")
-    metric.save(name)  # type: ignore[attr-defined]
-    ranker = load_ranker(f"./{name}")
+    load_metric("svr").save(name)  # type: ignore[attr-defined]
+    ranker = load_ranker(f"./{name}" if "," in name else f"./{name}:references=mean")
     assert isinstance(ranker, ScoreRanker)
-    assert ranker.metric.name == "bleu-r"
+    assert ranker.metric == load_metric("svr" if "," in name else "svr:references=mean")
     assert load_ranker(ranker.spec) == ranker
-    pairs = preferences(4, 4)
-    left, right = [p.left for p in pairs], [p.right for p in pairs]
-    expected = load_ranker("bleu-r").prefer(left, right)
-    np.testing.assert_array_equal(ranker.prefer(left, right), expected)
-
-
-def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
-    folder = str(tmp_path / "svr")
-    load_metric("svr").save(folder)  # type: ignore[attr-defined]
-    ranker = load_ranker(f"{folder}:references=mean")
-    assert isinstance(ranker, ScoreRanker)
-    assert ranker.metric == load_metric("svr:references=mean")
-    assert load_ranker(ranker.spec) == ranker
-    Pairwise().save(tmp_path / "ranker")
-    with pytest.raises(ModelError, match="trained with cost=logistic, not cost=kendall"):
-        load_ranker(f"{tmp_path / 'ranker'}:cost=kendall").signature([])
-
-
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not a folder with a trained model"):
-        load_ranker(str(tmp_path))
-    with pytest.raises(UsageError, match="is not a folder with a trained model"):
-        load_ranker("no/such/folder")
-    with pytest.raises(UsageError, match="no/such/folder is not a folder with a trained model"):
-        load_metric("no/such/folder")
 
 
 def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
@@ -318,12 +231,6 @@ def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
         load_metric(folder)
 
 
-def test_columns_with_a_plus_in_their_name_round_trip() -> None:
-    ranker = Pairwise(features=("chrf++", "bleu"), vectors=("minilm@2+4", "glove"))
-    assert ranker.spec == "pairwise:vectors=[minilm@2+4]+glove,features=[chrf++]+bleu"
-    assert load_ranker(ranker.spec) == ranker
-
-
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
@@ -336,8 +243,8 @@ def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     assert 2 * agrees.mean() - 1 > 0.35
 
 
-def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
+@pytest.mark.parametrize("spec", ["bleu:tokenize=zh", "chrf"])
+def test_a_ranking_by_scores_carries_the_metrics_signature(spec: str) -> None:
     segments = [Segment("a b", None, ("a c",))]
-    for spec in ("bleu:tokenize=zh", "chrf"):
-        ours, theirs = load_ranker(spec), load_metric(spec)
-        assert ours.signature(segments) == f"by score|metric:{format_signature(theirs, segments)}"
+    expected = f"by score|metric:{format_signature(load_metric(spec), segments)}"
+    assert load_ranker(spec).signature(segments) == expected

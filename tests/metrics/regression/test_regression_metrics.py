@@ -7,11 +7,11 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from tests.builders import record_calls
 
 import tertium
 from tertium.core.errors import DataError, ModelError, UnknownNameError
@@ -24,10 +24,10 @@ from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.meteor_metric import METEOR
+from tertium.metrics.regression import linear_metric
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, RTER, TERR
 from tertium.models import ridge_regression
-from tertium.models.ridge_regression import LinearModel
 
 PIRATES = "Three aid workers were kidnapped by pirates."
 VIRUS = "No one was infected by the virus."
@@ -133,9 +133,6 @@ def test_best_of_several_references_counts(rter: RTER) -> None:
     assert attribution.reference == PIRATES
 
 
-GERMAN = "Drei Helfer wurden gestern Abend von Piraten entführt und sind noch nicht frei."
-
-
 GERMAN = "Wir gehen alle in den Park, weil die Sonne scheint und es warm ist, wie gestern schon."
 
 
@@ -152,10 +149,7 @@ def test_custom_model_may_be_for_any_language(tmp_path: Path) -> None:
     assert count_flags(trained.flags([german[0].segment])) == {}
 
 
-# ---- training and storage
-
-
-def make_judgments(n: int = 60, day: str = "yesterday") -> list[Judgment]:
+def make_deletions(n: int = 60, day: str = "yesterday") -> list[Judgment]:
     """Make translations whose score is minus the number of missing words."""
     reference = f"the old man sold the red car to a young woman in paris {day}"
     words = reference.split()
@@ -163,20 +157,18 @@ def make_judgments(n: int = 60, day: str = "yesterday") -> list[Judgment]:
     rows = []
     for number in range(n):
         missing = number % len(words)
-        positions = sorted(rng.permutation(len(words))[: len(words) - missing])
-        text = " ".join(words[i] for i in positions)
-        rows.append(
-            Judgment(Segment(text, None, (reference,)), -float(missing), lp="xy"[number % 2])
-        )
+        left = sorted(rng.permutation(len(words))[: len(words) - missing])
+        segment = Segment(" ".join(words[i] for i in left), None, (reference,))
+        rows.append(Judgment(segment, -float(missing), lp="xy"[number % 2]))
     return rows
 
 
 def test_warning_if_translations_score_above_references(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    BLEUR.train(make_judgments())
+    BLEUR.train(make_deletions())
     assert not caplog.messages
-    negated = [Judgment(j.segment, -j.score, lp=j.lp) for j in make_judgments()]
+    negated = [Judgment(j.segment, -j.score, lp=j.lp) for j in make_deletions()]
     BLEUR.train(negated)
     (message,) = caplog.messages
     assert re.match(r"BLEUR scores \d+ % of translations above their references", message)
@@ -184,7 +176,7 @@ def test_warning_if_translations_score_above_references(
 
 def test_published_recipe_is_plain_ridge_regression() -> None:
     """Shift rates of TER are 0 in most rows: the prior would penalize such rare features more."""
-    data = make_judgments()
+    data = make_deletions()
     published = TERR.recipes["published"].options
     metric = TERR.train(data, options=replace(published, strengths=(0.1,)))
     rows = metric.compute_features([judgment.segment for judgment in data])
@@ -198,52 +190,39 @@ def test_published_recipe_is_plain_ridge_regression() -> None:
 
 
 def test_strength_is_chosen_on_dev_data() -> None:
-    metric = BLEUR.train(make_judgments(40), dev=make_judgments(20, day="today"))
+    metric = BLEUR.train(make_deletions(40), dev=make_deletions(20, day="today"))
     assert metric.checkpoint.training["dev"] == 20
-    equal = [replace(row, score=1.0) for row in make_judgments(20, day="today")]
+    equal = [replace(row, score=1.0) for row in make_deletions(20, day="today")]
     with pytest.raises(DataError, match="all 20 human scores are 1: nothing can be chosen by them"):
-        BLEUR.train(make_judgments(40), dev=equal)
+        BLEUR.train(make_deletions(40), dev=equal)
 
 
 def test_language_pairs_are_held_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups: list[Any] = []
-
-    def fit_ridge(*arguments: Any) -> LinearModel:
-        groups.append(arguments[3])
-        return ridge_regression.fit_ridge(*arguments)
-
-    monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", fit_ridge)
-    rows = tuple(replace(row, lp="") for row in make_judgments(10))
+    calls = record_calls(monkeypatch, linear_metric, "fit_ridge")
+    rows = tuple(replace(row, lp="") for row in make_deletions(10))
     pairs = ("cs-en", "de-en", "fi-en")
     BLEUR.train([JudgmentSet(name="mine", lp=lp, judgments=rows) for lp in pairs])
-    assert set(groups[0]) == set(pairs)
+    assert set(calls[0][3]) == set(pairs)
 
 
 def test_references_are_held_out_together_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    folds_by_reference: list[dict[str, set[str]]] = []
-
-    def fit_ridge(*arguments: Any) -> LinearModel:
-        folds: dict[str, set[str]] = {}
-        for row, fold in zip(data, arguments[3], strict=True):
-            folds.setdefault(row.segment.references[0], set()).add(fold)
-        folds_by_reference.append(folds)
-        return ridge_regression.fit_ridge(*arguments)
-
-    monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", fit_ridge)
-    days = [make_judgments(6, day=f"on day {number}") for number in range(10)]
-    data = [row for rows in days for row in rows]
-    first = BLEUR.train(data)
-    data = [row for rows in zip(*days, strict=True) for row in rows]  # by system, not by segment
-    second = BLEUR.train(data)
-    assert folds_by_reference[0] == folds_by_reference[1]
-    assert all(len(folds) == 1 for folds in folds_by_reference[0].values())
-    used = {fold for folds in folds_by_reference[0].values() for fold in folds}
-    assert len(used) == FOLDS
-    assert first.fitted.linear.strength == second.fitted.linear.strength
+    calls = record_calls(monkeypatch, linear_metric, "fit_ridge")
+    days = [make_deletions(6, day=f"on day {number}") for number in range(10)]
+    by_segment = [row for rows in days for row in rows]
+    by_system = [row for rows in zip(*days, strict=True) for row in rows]
+    trained = [BLEUR.train(data) for data in (by_segment, by_system)]
+    folds: list[dict[str, set[str]]] = [{}, {}]
+    for number, data in enumerate((by_segment, by_system)):
+        for row, fold in zip(data, calls[number][3], strict=True):
+            folds[number].setdefault(row.segment.references[0], set()).add(fold)
+    assert folds[0] == folds[1]
+    assert all(len(chosen) == 1 for chosen in folds[0].values())
+    assert len(set.union(*folds[0].values())) == FOLDS
+    assert trained[0].fitted.linear.strength == trained[1].fitted.linear.strength
 
 
 def test_feature_groups_need_a_model_trained_on_them() -> None:
-    metric = RTER.train(make_judgments(), groups=("alignment", "insertions"))
+    metric = RTER.train(make_deletions(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)
     assert load_metric(metric.spec) == metric
     with pytest.raises(ModelError, match=r"was trained with groups=.*, not groups=alignment"):
@@ -268,12 +247,6 @@ def test_weights_have_the_expected_sign(name: str) -> None:
             assert weight >= 0 if expected_positive[feature] else weight <= 0, column
             checked += 1
     assert checked == 212
-
-
-# ---- command line
-
-
-# ---- claims of the paper
 
 
 @pytest.mark.slow
