@@ -2,9 +2,6 @@
 
 The word lists below hold habits that made the project hard to read for newcomers: archaic verbs,
 participles used as names, and metaphors in place of the field's terms. A listed word fails a test.
-
-`python -m tests.architecture.test_language` lists all identifiers by frequency and marks those
-that a list names.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import io
 import re
 import subprocess
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -101,20 +97,20 @@ def code_files() -> list[Path]:
     return [p for p in tracked(".py") if p.relative_to(ROOT).parts[0] in CODE]
 
 
-def identifiers(*, only_banned: bool = False) -> dict[str, list[str]]:
-    """Every name that the code defines, with the places that define it.
+def banned_identifiers() -> dict[str, list[str]]:
+    """Every banned name that the code defines, with the places that define it.
 
-    `only_banned` omits files that use no banned name; parsing all files takes seconds.
+    Files that use no banned name are omitted; parsing all files takes seconds.
     """
     places: dict[str, list[str]] = {}
     for path in code_files():
         relative = path.relative_to(ROOT)
         text = path.read_text(encoding="utf-8")
-        names = {*NAME.findall(STRING_OR_COMMENT.sub(" ", text))} if only_banned else ()
-        if only_banned and not any(is_banned(name, str(relative)) for name in names):
+        names = {*NAME.findall(STRING_OR_COMMENT.sub(" ", text))}
+        if not any(is_banned(name, str(relative)) for name in names):
             continue
         for node in ast.walk(ast.parse(text)):
-            for name in defined_names(node):
+            for name in filter(lambda name: is_banned(name, str(relative)), defined_names(node)):
                 places.setdefault(name, []).append(f"{relative}:{getattr(node, 'lineno', 1)}")
     return places
 
@@ -148,14 +144,6 @@ def is_banned(name: str, place: str) -> bool:
         return False
     banned = BANNED_NAMES if path.startswith("tests/") else BANNED_NAMES | BANNED_OUTSIDE_TESTS
     return "_".join(words) in banned
-
-
-def banned_identifiers() -> dict[str, list[str]]:
-    banned: dict[str, list[str]] = {}
-    for name, places in sorted(identifiers(only_banned=True).items()):
-        if found := [place for place in places if is_banned(name, place)]:
-            banned[name] = found
-    return banned
 
 
 def test_no_identifier_is_on_the_word_lists() -> None:
@@ -225,14 +213,3 @@ def test_no_phrase_is_on_the_list(pattern: str) -> None:
     ]
     advice = f"write {BANNED_PHRASES[pattern]!r} instead of {pattern!r}"
     assert not uses, advice + "\n" + "\n".join(uses[:40])
-
-
-def main() -> None:
-    """Print all identifiers by frequency, with a mark where a list names them."""
-    banned = banned_identifiers()
-    for name, count in Counter({n: len(p) for n, p in identifiers().items()}).most_common():
-        print(f"{count:6} {'!' if name in banned else ' '} {name}")
-
-
-if __name__ == "__main__":
-    main()

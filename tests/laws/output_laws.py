@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -51,19 +52,15 @@ def texts_survive_a_round_trip(trial: Trial) -> int:
     again = TestSet.from_records(trial.records)
     has_same_systems = again.systems == {k: tuple(v) for k, v in trial.testset.systems.items()}
     require(has_same_systems, "the hypotheses differ")
-    require(
-        [list(r) for r in again.references] == [list(r) for r in trial.testset.references],
-        "the references differ",
-    )
+    references = [[*texts] for texts in trial.testset.references]
+    require([[*texts] for texts in again.references] == references, "the references differ")
     require(list(again.sources) == list(trial.testset.sources), "the sources differ")
     return len(trial.segments)
 
 
 def score_command_equals_library(trial: Trial) -> int:
     """`score -f json -sl` prints the records of the library, digit by digit."""
-    printed = run_successfully(
-        ["score", "-t", trial.records, "-m", trial.subject.spec, "-f", "json", "-sl", "-q"]
-    ).json
+    printed = trial.run("score", "-f", "json", "-sl").json
     records = printed if isinstance(printed, list) else [printed]
     require(records == after_json_round_trip(trial.evaluation.records()), "the records differ")
     return len(trial.segments)
@@ -83,11 +80,9 @@ def without_warnings(result: Any, table: Table) -> Table:
 def printed_tables_equal_library(trial: Trial) -> int:
     """Every table format prints the library's table; TSV has full precision."""
     evaluation, style = trial.evaluation, choose_by_seed(trial, TABLE_FORMATS)
-    call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
-    for printed, table in (
-        (run_successfully(call).out, without_warnings(evaluation, evaluation.system_table())),
-        (run_successfully([*call, "-sl"]).out, evaluation.segment_table()),
-    ):
+    systems = without_warnings(evaluation, evaluation.system_table())
+    for options, table in (((), systems), (("-sl",), evaluation.segment_table())):
+        printed = trial.run("score", "-f", style, *options).out
         expected = render_table(table, style)
         require(printed == expected, f"{style}: got {printed[:200]!r}, expected {expected[:200]!r}")
     if style == "tsv":
@@ -104,8 +99,7 @@ def _require_tsv_scores(text: str, evaluation: Evaluation) -> None:
     rows = list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
     (metric,) = evaluation.metrics
     expected = sorted(v for s in evaluation.metric_scores(metric) for v in s.segments.tolist())
-    values = sorted(_floats(row[1:]) for row in rows[1:])
-    flat = sorted(value for row in values for value in row)
+    flat = [value for row in rows[1:] for value in _floats(row[1:])]
     require(len({len(row) for row in rows}) == 1, "rows differ in length")
     require(
         all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in expected),
@@ -114,13 +108,7 @@ def _require_tsv_scores(text: str, evaluation: Evaluation) -> None:
 
 
 def _floats(cells: list[str]) -> list[float]:
-    values = []
-    for cell in cells:
-        try:
-            values.append(float(cell))
-        except ValueError:
-            continue
-    return values
+    return [float(cell) for cell in cells if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", cell)]
 
 
 def written_files_equal_library(trial: Trial) -> int:
@@ -128,24 +116,10 @@ def written_files_equal_library(trial: Trial) -> int:
     evaluation, suffix = trial.evaluation, choose_by_seed(trial, FILE_SUFFIXES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
-    run_successfully(
-        [
-            "score",
-            "-t",
-            trial.records,
-            "-m",
-            trial.subject.spec,
-            "-q",
-            "-o",
-            f"scores:{file}",
-            saved,
-        ]
-    )
+    trial.run("score", "-o", f"scores:{file}", saved)
     records = _read_table(file)
-    require(
-        [list(record) for record in records] == [list(frame.columns)] * len(frame),
-        "the columns differ",
-    )
+    columns = [[*record] for record in records]
+    require(columns == [[*frame.columns]] * len(frame), "the columns differ")
     values = [float(record["score"]) for record in records]
     require(values == frame["score"].tolist(), f"{suffix}: the scores differ")
     stored = json.loads(saved.read_text("utf-8"))
@@ -195,21 +169,12 @@ def comparisons_are_valid(trial: Trial) -> int:
 
 def compare_command_equals_library(trial: Trial) -> int:
     result = trial.comparison
-    call = [
-        "compare",
-        "-t",
-        trial.records,
-        "-m",
-        trial.subject.spec,
-        "-q",
-        "--resamples",
-        RESAMPLES,
-    ]
-    printed = run_successfully([*call, "-f", "json"]).json
+    options = ("--resamples", RESAMPLES, "-f")
+    printed = trial.run("compare", *options, "json").json
     require(printed == after_json_round_trip(result.records()), "the records differ")
     style = choose_by_seed(trial, TABLE_FORMATS)
     expected = render_table(without_warnings(result, result.comparison_table()), style)
-    require(run_successfully([*call, "-f", style]).out == expected, f"{style}: the tables differ")
+    require(trial.run("compare", *options, style).out == expected, f"{style}: the tables differ")
     return 2 * len(trial.testset.systems)
 
 
@@ -226,20 +191,12 @@ def explanations_are_valid(trial: Trial) -> int:
             f"explained score {explanation.score!r}, expected {value!r}",
         )
         require_safe_fragment(explanation._repr_html_())
-        call = [
-            "explain",
-            "--text",
-            "-m",
-            trial.subject.spec,
-            f"--translations={segment.hypothesis}",
-            f"--sources={segment.source}",
-            *(f"--references={reference}" for reference in segment.references),
-        ]
-        require(
-            run_successfully([*call, "-f", "json"]).json
-            == after_json_round_trip(explanation.as_dict()),
-            "the explanations differ",
-        )
+        texts = [f"--translations={segment.hypothesis}", f"--sources={segment.source}"]
+        texts += [f"--references={reference}" for reference in segment.references]
+        call = ["explain", "--text", "-m", trial.subject.spec, *texts]
+        printed = run_successfully([*call, "-f", "json"]).json
+        expected = after_json_round_trip(explanation.as_dict())
+        require(printed == expected, "the explanations differ")
         run_successfully(call)
     return len(segments)
 
@@ -257,24 +214,19 @@ def reports_are_well_formed(trial: Trial) -> int:
     """Reports are well-formed HTML with no scripts but our own, whatever the texts contain."""
     file = trial.folder / "report.html"
     has_several_systems = len(trial.testset.systems) > 1
-    command = (
-        ["report", "--count", 2, "--resamples", RESAMPLES, "-o"]
-        if has_several_systems
-        else ["score", "-o"]
-    )
-    run_successfully([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
-    page = Page(file.read_text("utf-8"))
-    require(page.open == [], f"unclosed {page.open[:3]}")
+    if has_several_systems:
+        trial.run("report", "--count", 2, "--resamples", RESAMPLES, "-o", file)
+    else:
+        trial.run("score", "-o", file)
     templates = read_asset("page.html") + read_asset("segments.html")
-    require(page.scripts == templates.count("<script"), f"{page.scripts} scripts")
-    require(not page.handlers, f"attributes {page.handlers[:3]}")
+    require_safe_fragment(file.read_text("utf-8"), templates.count("<script"))
     return len(trial.segments)
 
 
-def require_safe_fragment(html: str) -> None:
+def require_safe_fragment(html: str, scripts: int = 0) -> None:
     page = Page(html)
     require(not page.open, f"unclosed {page.open[:3]}")
-    require(page.scripts == 0, f"{page.scripts} scripts")
+    require(page.scripts == scripts, f"{page.scripts} scripts")
     require(not page.handlers, f"attributes {page.handlers[:3]}")
 
 
@@ -343,29 +295,23 @@ def _require_equal_probabilities(
 
 def rank_command_equals_library(trial: Trial) -> int:
     matrix = trial.subject.ranker.rank(trial.testset)
-    call = ["rank", "-t", trial.records, "-m", trial.subject.spec, "-q", "-sl"]
-    records = run_successfully([*call, "-f", "json"]).json
+    records = trial.run("rank", "-sl", "-f", "json").json
     for record in records:
         require(record["segments"] == matrix[record["system"]].tolist(), "the probabilities differ")
-    run_successfully([*call, "-f", choose_by_seed(trial, TABLE_FORMATS)])
+    trial.run("rank", "-sl", "-f", choose_by_seed(trial, TABLE_FORMATS))
     sums = matrix.values.sum(axis=0)
-    require(
-        np.allclose(sums, len(matrix.systems) / 2, atol=1e-6), "the probabilities have a wrong sum"
-    )
+    is_right = np.allclose(sums, len(matrix.systems) / 2, atol=1e-6)
+    require(is_right, "the probabilities have a wrong sum")
     return len(trial.segments)
 
 
 def missing_input_is_a_one_line_error(trial: Trial) -> int:
     """A metric without its required inputs raises a one-line error with a remedy."""
     bare = trial.folder / "bare.jsonl"
-    rows = [
-        json.dumps({"mt": s.hypothesis})
-        for s in trial.testset.segments(next(iter(trial.testset.systems)))
-    ]
-    bare.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    texts = next(iter(trial.testset.systems.values()))
+    bare.write_text("".join(json.dumps({"mt": text}) + "\n" for text in texts), encoding="utf-8")
     printed = run_command(["score", "-t", bare, "-m", trial.subject.spec, "-q"])
     require(printed.code == 2, f"exit {printed.code}")
-    require(
-        printed.err.startswith("tertium: error: ") and printed.err.count("\n") == 1, printed.err
-    )
-    return len(rows)
+    is_one_line = printed.err.startswith("tertium: error: ") and printed.err.count("\n") == 1
+    require(is_one_line, printed.err)
+    return len(texts)

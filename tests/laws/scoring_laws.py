@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import numpy as np
 from tests.laws.trial import Trial, require
@@ -32,27 +33,20 @@ MAX_REENCODED = 8  # segments that a law encodes again
 
 def require_equal(scores: FloatArray, expected: FloatArray, where: str, tolerance: float) -> int:
     """Raise `LawViolation` if scores differ; the message names the worst segment."""
-    require(
-        scores.shape == expected.shape,
-        f"{where}: got scores of shape {scores.shape}, expected {expected.shape}",
-    )
+    shapes = f"got scores of shape {scores.shape}, expected {expected.shape}"
+    require(scores.shape == expected.shape, f"{where}: {shapes}")
     differences = np.abs(scores - expected)
-    worst = int(np.argmax(differences)) if differences.size else 0
-    require(
-        bool((differences <= tolerance).all()),
-        f"{where}: segment {worst + 1} has score {scores[worst]!r}, expected {expected[worst]!r}"
-        if differences.size
-        else "",
-    )
+    for n in np.flatnonzero(~(differences <= tolerance))[:1]:
+        score, right = float(scores[n]), float(expected[n])
+        require(False, f"{where}: segment {n + 1} has score {score!r}, expected {right!r}")
     return len(scores)
 
 
 def scores_are_finite(trial: Trial) -> int:
     """Segment scores, system scores and statistics are finite."""
     scores, count = trial.scores, len(trial.segments)
-    require(
-        scores.segments.shape == (count,), f"{scores.segments.shape} scores of {count} segments"
-    )
+    shape = scores.segments.shape
+    require(shape == (count,), f"{shape} scores of {count} segments")
     require(scores.statistics.shape == (count, len(trial.metric.columns)), "columns without a name")
     bad = np.flatnonzero(~np.isfinite(scores.segments))
     require(not bad.size, f"segment {bad[:1] + 1} has score {scores.segments[bad[:1]]}")
@@ -71,10 +65,8 @@ def aggregate_equals_loop(trial: Trial) -> int:
         for w, row in zip(weight, scores.statistics, strict=True):
             total += w * row
         expected = float(trial.metric.reduce(total))
-        require(
-            abs(value - expected) <= 1e-9 * max(1.0, abs(expected)),
-            f"got {value}, expected {expected}",
-        )
+        is_close = abs(value - expected) <= 1e-9 * max(1.0, abs(expected))
+        require(is_close, f"got {value}, expected {expected}")
     return len(trial.segments)
 
 
@@ -159,16 +151,11 @@ def _require_equal_without_cache(trial: Trial, where: str) -> int:
 
 @contextmanager
 def _cache_at(folder: str | Path) -> Iterator[None]:
-    before = os.environ.get("TERTIUM_CACHE")
-    os.environ["TERTIUM_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        clear_memory()
-        if before is None:
-            del os.environ["TERTIUM_CACHE"]
-        else:
-            os.environ["TERTIUM_CACHE"] = before
+    with mock.patch.dict(os.environ, {"TERTIUM_CACHE": str(folder)}):
+        try:
+            yield
+        finally:
+            clear_memory()
 
 
 def reference_scores_highest(trial: Trial) -> int:
@@ -247,8 +234,6 @@ def spec_rebuilds_metric(trial: Trial) -> int:
     metric = trial.metric
     again = load_metric(metric.spec)
     require(again == metric, f"{metric.spec} loads as {again!r}")
-    require(
-        again.spec == metric.spec and hash(again) == hash(metric),
-        f"spec or hash changed: {again.spec}",
-    )
+    is_same = again.spec == metric.spec and hash(again) == hash(metric)
+    require(is_same, f"spec or hash changed: {again.spec}")
     return 1

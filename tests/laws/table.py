@@ -148,13 +148,8 @@ def check_law(law: Law, trial: Trial) -> int:
         return law.check(trial)
     except MissingInputError:
         return 0
-    except LawViolation as violation:
-        raise LawViolation(f"{law}, {trial.subject.spec}: {violation}") from None
-    except TertiumError as error:
-        raise LawViolation(
-            f"{law}, {trial.subject.spec}: error for valid texts: {error}"
-        ) from error
     except Exception as error:
-        raise LawViolation(
-            f"{law}, {trial.subject.spec}: {type(error).__name__}: {error}"
-        ) from error
+        kind = f"{type(error).__name__}: "
+        kind = "error for valid texts: " if isinstance(error, TertiumError) else kind
+        kind = "" if isinstance(error, LawViolation) else kind
+        raise LawViolation(f"{law}, {trial.subject.spec}: {kind}{error}") from error

@@ -58,22 +58,8 @@ def agreement_is_valid(trial: Trial) -> int:
     _require_correlations(records)
     file = trial.folder / "human.jsonl"
     file.write_text("".join(_line(j, trial) for j in judgments(trial)), encoding="utf-8")
-    printed = run_successfully(
-        [
-            "meta",
-            "--human",
-            file,
-            "-m",
-            trial.subject.spec,
-            "--statistic",
-            *STATISTICS,
-            "--resamples",
-            0,
-            "-f",
-            "json",
-            "-q",
-        ]
-    ).json
+    call = ["meta", "--human", file, "-m", trial.subject.spec, "--statistic", *STATISTICS]
+    printed = run_successfully([*call, "--resamples", 0, "-f", "json", "-q"]).json
     _require_correlations(printed)
     values, expected = _values(printed), _values(records)
     close = all(_close(a, b) for a, b in zip(values, expected, strict=True))
@@ -125,23 +111,16 @@ def training_is_valid(trial: Trial) -> int:
     if trial.subject.kind == "metric":
         loaded, values = load_metric(str(folder)), trained.score(trial.segments).segments
         require(np.isfinite(values).all(), "a trained metric returns a score that is not finite")
-        require(
-            (again.score(trial.segments).segments == values).all(),
-            "the same seed gives different models",
-        )
-        require(
-            (loaded.score(trial.segments).segments == values).all(),
-            "the loaded model scores differently",
-        )
+        for model, problem in ((again, "same seed"), (loaded, "loaded model")):
+            scores = model.score(trial.segments).segments
+            require((scores == values).all(), f"{problem}: the scores differ")
         require(loaded == saved, "the saved and the loaded model differ")
     else:
         pairs = preferences(trial)
         left, right = [p.left for p in pairs], [p.right for p in pairs]
         ranker = load_ranker(str(folder))
         values = trained.prefer(left, right)
-        require(
-            np.isfinite(values).all(), "a trained ranker returns a probability that is not finite"
-        )
+        require(np.isfinite(values).all(), "a trained ranker returns no finite probability")
         require((ranker.prefer(left, right) == values).all(), "the loaded model ranks differently")
         require(ranker == saved, "the saved and the loaded model differ")
     return 1

@@ -174,6 +174,12 @@ class Trial:
         self.testset.write(path)
         return path
 
+    def run(self, command: str, *options: object) -> CommandOutput:
+        """Run a command, which must succeed, on the subject and the test set."""
+        return run_successfully(
+            [command, "-t", self.records, "-m", self.subject.spec, "-q", *options]
+        )
+
 
 @dataclass(frozen=True)
 class CommandOutput:
@@ -226,7 +232,7 @@ def _reuse_scores(rows: Rows | None) -> Iterator[None]:
         yield
 
 
-def run_command(argv: Sequence[str]) -> CommandOutput:
+def run_command(argv: Sequence[object]) -> CommandOutput:
     """Run a command in this process; exceptions propagate."""
     out, err, rows = io.StringIO(), io.StringIO(), _command_scores.get()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _reuse_scores(rows):
@@ -237,7 +243,7 @@ def run_command(argv: Sequence[str]) -> CommandOutput:
     return CommandOutput(code, out.getvalue(), err.getvalue())
 
 
-def run_successfully(argv: Sequence[str]) -> CommandOutput:
+def run_successfully(argv: Sequence[object]) -> CommandOutput:
     """Run a command that must succeed."""
     printed = run_command(argv)
     require(printed.code == 0, f"exit {printed.code}: {printed.err.strip()[:300]}")

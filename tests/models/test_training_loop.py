@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.core.errors import DataError, ModelError
 from tertium.models.training_loop import fit
 from tertium.models.training_options import Epoch, TrainingOptions
 
@@ -32,21 +32,8 @@ def loss_on(net: nn.Module):
     return lambda rows: ((net(X[rows]) - Y[rows]) ** 2).mean()
 
 
-def dev_on(net: nn.Module):
-    return lambda: -float(((net(X) - Y) ** 2).mean())
-
-
 def weights(net: nn.Module) -> list[float]:
     return torch.cat([p.detach().flatten() for p in net.parameters()]).tolist()
-
-
-def test_two_runs_with_one_seed_are_equal_and_another_seed_differs() -> None:
-    nets = [network() for _ in range(3)]
-    for net, seed in zip(nets, (1, 1, 2), strict=True):
-        options = TrainingOptions(epochs=2, rate=0.05, seed=seed)
-        fit(net, batches, loss_on(net), options=options)
-    assert weights(nets[0]) == weights(nets[1])
-    assert weights(nets[0]) != weights(nets[2])
 
 
 def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
@@ -88,47 +75,6 @@ def test_without_dev_the_last_epoch_is_kept() -> None:
     assert weights(net) == last[-1]
 
 
-def test_killed_run_resumes_exactly(tmp_path: Path) -> None:
-    complete = network()
-    reference = fit(
-        complete, batches, loss_on(complete), options=OPTIONS, evaluate=dev_on(complete)
-    )
-
-    class Killed(BaseException):
-        pass
-
-    def kill(epoch: Epoch) -> None:
-        if epoch.number == 3:
-            raise Killed
-
-    file = tmp_path / "snapshot"
-    first = network()
-    with pytest.raises(Killed):
-        fit(
-            first,
-            batches,
-            loss_on(first),
-            options=OPTIONS,
-            evaluate=dev_on(first),
-            snapshot=file,
-            identity="a",
-            on_epoch=kill,
-        )
-    torch.manual_seed(99)  # another process has other random numbers
-    second = network()
-    run = fit(
-        second,
-        batches,
-        loss_on(second),
-        options=OPTIONS,
-        evaluate=dev_on(second),
-        snapshot=file,
-        identity="a",
-    )
-    assert weights(second) == weights(complete)
-    assert [e.loss for e in run.epochs] == [e.loss for e in reference.epochs]
-
-
 def test_an_interrupted_run_holds_its_best_epoch() -> None:
     net, values = network(), iter([0.9, 0.1])
     epoch_weights = []
@@ -148,13 +94,6 @@ def test_an_interrupted_run_holds_its_best_epoch() -> None:
             on_epoch=record,
         )
     assert weights(net) == epoch_weights[0] != epoch_weights[1]
-
-
-def test_a_snapshot_of_another_run_is_refused(tmp_path: Path) -> None:
-    net, file = network(), tmp_path / "snapshot"
-    fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file, identity="a")
-    with pytest.raises(UsageError, match="other data or settings"):
-        fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file, identity="b")
 
 
 def test_truncated_snapshot_is_refused(tmp_path: Path) -> None:

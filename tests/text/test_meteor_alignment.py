@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -25,61 +25,12 @@ def positions(alignment: MeteorAlignment) -> list[tuple[int, int]]:
     return [(m.hypothesis_start, m.reference_start) for m in alignment.matches]
 
 
-def test_identical_texts_are_one_chunk() -> None:
-    alignment = align(list("abcab"), list("abcab"))
-    assert positions(alignment) == [(n, n) for n in range(5)]
-    assert alignment.chunks == 1
-
-
-def test_more_words_win_over_fewer_chunks() -> None:
-    alignment = align(["b", "a"], ["a", "b"])
-    assert len(alignment.matches) == 2
-    assert alignment.chunks == 2
-
-
-def test_fewer_chunks_win_among_equal_cover() -> None:
-    # The second "the" of the hypothesis continues the chunk; the first would break it.
-    alignment = align(["the", "big", "the", "cat"], ["the", "cat"])
-    assert positions(alignment) == [(2, 0), (3, 1)]
-    assert alignment.chunks == 1
-
-
 def test_a_contested_stem_alone_is_not_worth_a_chunk() -> None:
     """As METEOR 1.5: half a word rounds to zero, so a match that only adds a chunk is skipped."""
     free = align(["x", "cats"], ["cat", "y"], stem=stem)
     contested = align(["cats", "x", "cats"], ["cat", "y"], stem=stem)
     assert len(free.matches) == 1
     assert contested.matches == ()
-
-
-def test_exact_is_preferred_to_stem() -> None:
-    alignment = align(["cats", "cat"], ["cat"], stem=stem)
-    assert alignment.matches == (Match("exact", 1, 1, 0, 1),)
-
-
-def test_stages_can_be_skipped() -> None:
-    senses = {"car": frozenset({1}), "auto": frozenset({1, 2})}
-    words = ["cars", "auto"], ["car", "car"]
-    assert align(*words).matches == ()
-    assert [m.stage for m in align(["cars"], ["car"], stem=stem).matches] == ["stem"]
-    matches = align(["auto"], ["car"], senses=lambda w: senses.get(w, frozenset())).matches
-    assert [m.stage for m in matches] == ["synonym"]
-
-
-def test_paraphrases_take_several_words() -> None:
-    def table(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
-        return [Match("paraphrase", 1, 2, 1, 1)]
-
-    words = ["he", "took", "part", "today"], ["he", "participated", "today"]
-    alignment = align(*words, paraphrases=table)
-    assert [m.stage for m in alignment.matches] == ["exact", "paraphrase", "exact"]
-    assert alignment.chunks == 1
-
-
-def test_chunks_by_hand() -> None:
-    matches = [Match("exact", 2, 1, 0, 1), Match("exact", 3, 2, 1, 1), Match("exact", 0, 1, 2, 1)]
-    assert count_chunks(matches) == 2
-    assert count_chunks([]) == 0
 
 
 @given(WORDS, WORDS)

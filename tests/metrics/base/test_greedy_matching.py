@@ -10,9 +10,7 @@ from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, make_embeddings
 from tertium.metrics.base import gpu_matching, greedy_matching
 from tertium.metrics.base.greedy_matching import (
-    content_weights,
     match_greedily,
-    piece_ranges,
 )
 
 
@@ -40,18 +38,6 @@ def make_chunk(
         right=np.array([p[1] for p in pairs]),
         embeddings=texts,
     )
-
-
-def test_precision_and_recall_by_hand() -> None:
-    # Left: east. Right: east and north. East finds itself; of the right, north finds nothing.
-    chunk = make_chunk([[[2, 0]], [[1, 0], [0, 3]]], [("e",), ("e", "n")], [(0, 1)])
-    assert match_greedily(chunk).tolist() == [[1.0, 0.5]]
-
-
-def test_weights_count_and_need_not_sum_to_one() -> None:
-    chunk = make_chunk([[[2, 0]], [[1, 0], [0, 3]]], [("e",), ("e", "n")], [(0, 1)])
-    weights = np.array([1, 3, 1], dtype=np.float32)
-    assert match_greedily(chunk, weights=weights).tolist() == [[1.0, 0.75]]
 
 
 def test_weights_of_zero_fall_back_to_equal_ones() -> None:
@@ -95,10 +81,3 @@ def test_one_product_for_many_hypotheses_equals_a_loop(
     chunk = make_chunk(matrices, pieces, pairs)
     expected = [slow(chunk.embeddings, i, j) for i, j in pairs]
     np.testing.assert_allclose(match_greedily(chunk), expected, atol=1e-6)
-
-
-def test_piece_ranges_leave_special_tokens_out() -> None:
-    chunk = make_chunk([[[1, 0]] * 4, [], [[1, 0]]], [("", "a", "b", ""), (), ("c",)], [(0, 2)])
-    starts, stops = piece_ranges(chunk.embeddings)
-    assert (starts.tolist(), stops.tolist()) == ([1, 4, 4], [3, 4, 5])
-    assert content_weights(chunk.embeddings).tolist() == [0, 1, 1, 0, 1]

@@ -14,7 +14,6 @@ from tertium.metrics.base.lexical_features import (
     COSTS,
     NAMES,
     LexicalFeatures,
-    NgramInformation,
 )
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.nist_metric import NIST
@@ -71,28 +70,11 @@ def test_bleu_components_by_hand() -> None:
     assert values["log bleu.precision-1"][0] == pytest.approx(math.log(2 / 3 + 0.01))
 
 
-def test_an_empty_text_has_no_precision() -> None:
-    values = columns("bleu", [Segment(text, None, ("a b d e",)) for text in ("", "x")])
-    smooth = np.column_stack([values[f"bleu.smooth-precision-{n}"] for n in range(1, 5)])
-    np.testing.assert_allclose(smooth, [[0, 0, 0, 0], [0, 1, 1, 1]])
-
-
 def test_nist_of_one_reference_is_nists() -> None:
     # without training texts both count the n-grams of the one reference
     values = columns("nist", [SEGMENTS[0]])
     expected = [NIST(order=n).sentence_score(PAIRS[0][0], [PAIRS[0][1]]) for n in (1, 5, 10)]
     assert [values[f"nist.nist-{n}"][0] for n in (1, 5, 10)] == pytest.approx(expected)
-
-
-def test_information_prefers_rare_words() -> None:
-    learned = NgramInformation.from_texts(
-        [["the", "cat"], ["the", "dog"], ["the", "cow"]], min_count=1
-    )
-    extractor = LexicalFeatures(parts=("nist",), information=learned)
-    common, rare = extractor(
-        [Segment("the", None, ("the dog",)), Segment("dog", None, ("the dog",))]
-    )[:, extractor.names.index("nist.information-1")]
-    assert rare > common > 0
 
 
 def test_ter_components_count_edits() -> None:

@@ -13,7 +13,6 @@ from tertium.core.segment import Segment
 from tertium.metrics import load_metric
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.embedding.bertr import BERTR
-from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.embedding_metric import EmbeddingMetric
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
@@ -105,24 +104,6 @@ def test_warnings_count_translations(tmp_path: Path) -> None:
         assert scores.warnings["truncated text"] == 1
         assert "|trunc:1|" in scores.signature
     assert scores.warnings["language unknown to minilm"] == 1
-
-
-def test_warnings_count_unusual_texts() -> None:
-    long = "word " * 600
-    segments = [
-        Segment(long, "x", ("short",)),
-        Segment("", "x", ("short",)),
-        Segment("same", "same", ("short",)),
-        Segment("short", "x", ("",)),
-        Segment("Привет, мир", "x", ("short",)),
-    ]
-    assert BERTScore(encoder="minilm@1").score(segments).warnings == {
-        "empty hypothesis": 1,
-        "empty reference": 1,
-        "hypothesis equals source": 1,
-        "truncated text": 1,
-        "language unknown to minilm": 1,
-    }
 
 
 @pytest.mark.parametrize("spec", ["bertscore:encoder=minilm@1", "esim", "meteor:synonyms=false"])

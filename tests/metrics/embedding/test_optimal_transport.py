@@ -40,17 +40,6 @@ def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
     assert (result.plan * costs).sum() == pytest.approx(result.cost, abs=1e-9)
 
 
-def test_transport_of_three_points_to_two() -> None:
-    # Two points stay; the third is split in halves over distances 1 and 3.
-    costs = np.array([[0.0, 4.0], [4.0, 0.0], [1.0, 3.0]])
-    assert solve_exact(costs).cost == pytest.approx((1 + 3) / 6)
-
-
-def test_equal_sizes_are_an_assignment() -> None:
-    plan = solve_exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
-    assert plan.tolist() == [[0.0, 0.5], [0.5, 0.0]]
-
-
 def random_chunk(seed: int, pairs: int) -> Chunk:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 9, size=2 * pairs).tolist()

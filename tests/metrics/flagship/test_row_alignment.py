@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from tertium.core.runtime import runtime
+from tertium.encoders.transformer_layer import PaddedLayout
 from tertium.metrics.bundled.input_rows import Row
 from tertium.metrics.bundled.row_scorer import RowScorer, load_row_scorer
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
-
-torch = pytest.importorskip("torch")
-
-from tertium.encoders.transformer_layer import PaddedLayout  # noqa: E402
-from tertium.metrics.bundled.row_alignment import RowAlignment  # noqa: E402
 
 ROUNDING = 1e-4  # the head divides some states by very small deviations
 TRANSLATIONS = (
@@ -78,23 +74,3 @@ def test_explanations_are_equal(padded: RowScorer) -> None:
     for role, (names, vectors) in padded.piece_vectors(row).items():
         assert pieces[role][0] == names
         np.testing.assert_allclose(pieces[role][1], vectors, atol=1e-4)
-
-
-def test_alignment_does_not_depend_on_padding() -> None:
-    generator = torch.Generator().manual_seed(1)
-    rows = [{0: slice(1, 3), 2: slice(4, 9)}, {0: slice(9, 10), 2: slice(11, 12)}]
-    vectors = torch.nn.functional.normalize(torch.randn(3, 14, 8, generator=generator), dim=-1)
-    device = torch.device("cpu")
-    rowwise, padded = (RowAlignment(rows, device, padded=padded) for padded in (False, True))
-    states, results = vectors[0], []
-    for alignment in (rowwise, padded):
-        similarities = alignment.similarities(states, 2)
-        pieces = alignment.pieces(states, 0), alignment.pieces(states, 2)
-        matches = alignment.greedy_matches(alignment.similarities(vectors, 2), 2)
-        results.append((matches, *alignment.align([10 * s for s in similarities], *pieces, 2)))
-    torch.testing.assert_close(*results)
-    for role in (0, 2):
-        text = rowwise.pieces(states, role)
-        assert torch.equal(padded.pieces(states, role), text)
-        torch.testing.assert_close(padded.means(text, role), rowwise.means(text, role))
-        assert torch.equal(padded.maxima(text, role), rowwise.maxima(text, role))

@@ -11,19 +11,15 @@ import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from tertium.metrics.bundled.bundled_model import BundledModel
-from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, distinct_texts
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.row_features import (
     NEUTRAL_CHRF,
     ROW_FEATURES,
-    mean_fragmentation,
     row_features,
 )
 from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.input_columns import Against
-
-torch = pytest.importorskip("torch")
-from tertium.metrics.bundled.joint_network import MAX_DEVIATIONS, JointHead  # noqa: E402
 
 ROWS = [
     ("The train does not leave.", "Der Zug fährt nicht.", "The train is not leaving."),
@@ -63,44 +59,6 @@ def test_similarities_are_those_of_chrf() -> None:
 )
 def test_sources_without_words_may_be_copied(source: str, is_text: bool) -> None:
     assert (feature("copied", (source, source, None)) > 0) is is_text
-
-
-def test_numbers_placeholders_length_and_repetition_are_compared() -> None:
-    assert feature("numbers", ("at 2 pm, gate 4", "um 2 Uhr, Steig 4", None)) == 1
-    assert feature("numbers", ("at 3 pm", "um 2 Uhr", None)) == 0
-    assert feature("placeholders", ("{n} files", "{n} Dateien in %s", None)) == pytest.approx(2 / 3)
-    assert feature("placeholders", ("files", "Dateien", None)) == 1
-    assert feature("length against source", ("aaa", "a", None)) == pytest.approx(np.log(2))
-    assert feature("length against reference", ("aaa", "a", None)) == 0
-    assert feature("repetition", ("no no no no", "nein", None)) == pytest.approx(2 / 3)
-    assert feature("repetition", ("no it is not", "nein", None)) == 0
-
-
-def test_words_outside_the_vocabulary_are_fragmented() -> None:
-    livonian = ("Līvõd rānda um nīžtõd.", None, "Līvõd rānda um ilzõ nīžtõd.")
-    english = ("The train does not leave.", None, "The train is not leaving.")
-    texts = distinct_texts([livonian, english])
-    offsets = TertiumMulti().reader.tokenizer.token_offsets(texts)
-    pieces = dict(zip(texts, map(len, offsets), strict=True))
-    rare, common = mean_fragmentation([livonian, english], pieces)
-    assert rare == 1.0
-    assert common < 0.2
-
-
-def test_head_equals_its_formula() -> None:
-    torch.manual_seed(1)
-    head, states, features = JointHead(5, 3, 4), torch.randn(2, 5), torch.randn(2, 3)
-    head.mean.copy_(torch.randn_like(head.mean))
-    head.scale.copy_(torch.rand_like(head.scale) * 3)
-    with torch.no_grad():
-        for mode in range(len(INPUT_MODES)):
-            f = (features - head.mean[mode, -3:]) * head.scale[mode, -3:]
-            hidden = torch.nn.functional.gelu(head.inner(torch.cat([head.norm(states), f], 1)))
-            x = torch.cat([hidden, states, features], 1)
-            x = ((x - head.mean[mode]) * head.scale[mode]).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-            expected = x @ head.last.weight[mode] + head.last.bias[mode]
-            scores = head.score(head(states, features, mode), mode)
-            np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from tertium.metrics.pairwise.ranking_network import (
     Rows,
     Scaler,
     Weights,
-    groups,
 )
 
 
@@ -124,16 +123,6 @@ def test_the_split_product_equals_the_network_in_both_orders(hidden: int) -> Non
     np.testing.assert_allclose(both, 1.0, atol=1e-6)
 
 
-def test_the_start_is_glorots_and_stays_inside_the_groups() -> None:
-    network = PairwiseNetwork.start(
-        hidden=4, width=5, features=0, generator=np.random.default_rng(0)
-    )
-    inner = network.weights.inner
-    assert np.abs(inner).max() <= math.sqrt(6 / (10 + 4))
-    assert (inner[groups(5, 4) == 0] == 0).all()
-    assert (inner[-1] == 0).all()
-
-
 def learnable(seed: int, count: int = 400) -> ComparedRows:
     """Pairs whose better side is nearer to what both are compared to, in one direction."""
     rows = random_rows(count, seed=seed)
@@ -161,17 +150,6 @@ def test_kendall_after_logistic_is_never_worse_on_the_held_out_data() -> None:
     two = train_network(data, held_out, hidden=4, costs=("logistic", "kendall"), options=OPTIONS)
     assert two.tau >= one.tau
     assert two.history[:40] == one.history
-
-
-def test_training_is_decided_by_its_seed() -> None:
-    data, held_out = learnable(1, 200), learnable(2, 200)
-    options = PairwiseOptions(epochs=3, seed=5)
-    runs = [
-        train_network(data, held_out, hidden=2, costs=("logistic",), options=o)
-        for o in (options, options, PairwiseOptions(epochs=3, seed=6))
-    ]
-    assert (runs[0].network.weights.inner == runs[1].network.weights.inner).all()
-    assert (runs[0].network.weights.inner != runs[2].network.weights.inner).any()
 
 
 def test_the_latest_of_the_best_epochs_is_kept() -> None:

@@ -25,10 +25,10 @@ QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
 
 
 def train(data: list[Preference] | None = None, epochs: int = 15, **settings: Any) -> Pairwise:
-    """Train on forty comparisons, or others."""
+    """Train on eighty comparisons, or others."""
     options = replace(QUICK, epochs=epochs)
     dev = make_preferences(20, 2)
-    return Pairwise.train(data or make_preferences(40), dev=dev, options=options, **settings)
+    return Pairwise.train(data or make_preferences(80), dev=dev, options=options, **settings)
 
 
 SMALL: dict[str, Any] = {
@@ -51,9 +51,9 @@ def sides(pairs: list[Preference]) -> tuple[list[Segment], list[Segment]]:
     "settings",
     [
         SMALL,
-        {"vectors": ("toy",), "features": ("chrf",), "cost": "kendall", "hidden": 2},
-        {"vectors": ("toy",), "features": ("chrf",), "cost": "logistic+kendall"},
-        {"vectors": ("toy",), "features": ("chrf",), "hidden": 0},
+        {"vectors": ("toy",), "features": ("chrf", "bleu"), "cost": "kendall", "hidden": 2},
+        {"vectors": ("toy",), "features": ("chrf", "bleu"), "cost": "logistic+kendall"},
+        {"vectors": ("toy",), "features": ("chrf", "bleu"), "hidden": 0},
     ],
 )
 def test_every_cost_and_the_flat_network_learn(settings: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ def test_ties_are_left_out_of_training(small: Pairwise) -> None:
         train(tied, vectors=("toy",), features=())
     with pytest.raises(DataError, match="nothing is left to train on"):
         Pairwise.train(tied, dev=tied, vectors=("toy",), features=())
-    mixed = train([*make_preferences(40), *tied], **SMALL)
+    mixed = train([*make_preferences(80), *tied], **SMALL)
     assert mixed.trained.digest == small.trained.digest
 
 
@@ -166,14 +166,18 @@ TWO = [Segment("a", None, ("b",))], [Segment("c", None, ("b",))]
         ("pairwise:hidden=-1", UsageError, "hidden must be at least 0"),
         ("pairwise:vectors=[glove~0]", UsageError, "invalid vectors"),
         ("pairwise:vectors=[source/syntax]", UsageError, "the parser supports English only"),
-        ("pairwise:features=[nist:order=3]", UsageError, "depend on the corpus"),
         ("no/such/folder", UsageError, "no/such/folder is not a folder with a trained model"),
-        ("tests", UsageError, "is not a folder with a trained model"),
+        ("./tests", UsageError, "is not a folder with a trained model"),
     ],
 )
 def test_invalid_rankers_are_refused(spec: str, error: type[TertiumError], message: str) -> None:
     with pytest.raises(error, match=message):
         load_ranker(spec).prefer(*TWO)
+
+
+def test_a_metric_that_reads_neighbors_is_no_column() -> None:
+    with pytest.raises(UsageError, match="depend on the corpus"):
+        PairwiseFeatures(("nist:order=3",))(TWO[0])
 
 
 def test_a_model_with_other_columns_than_weights_is_refused(

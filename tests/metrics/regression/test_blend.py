@@ -171,6 +171,7 @@ def test_untrained_blend_is_a_weighted_mean_of_z_scores() -> None:
     empty = blend.score([replace(segments[0], hypothesis="")]).system
     assert empty == -MAX_Z_SCORE
     check_metric(blend, segments)
+    assert isinstance(blend, Blend)
     assert blend.fitted.factor_for(np.array([True, False])) == pytest.approx(4 / 3)
 
 
