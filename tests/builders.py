@@ -1,17 +1,33 @@
-"""Data and tools that tests of several folders build: judgments, changed files, recorded calls."""
+"""Files, data and tools that tests of several folders build; small and deterministic."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.decisions.judged_files import make_rows
 
 from tertium.core.segment import Judgment, Preference, Segment
+from tertium.data.testset import TestSet
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SYSTEMS = ("good", "fair", "poor")  # of the example
+WORKSPACE_LINES = 6  # of each example file
+SHORT_NAMES = {
+    "a": "system-good.en",
+    "b": "system-fair.en",
+    "c": "system-poor.en",
+    "src": "source.de",
+    "r1": "reference-a.en",
+    "r2": "reference-b.en",
+    "docs": "documents",
+}
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 # Titles of products have no function words, by which English is recognized.
 TITLES = [
@@ -77,3 +93,109 @@ def record_calls(patch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple
 
     patch.setattr(owner, name, record)
     return calls
+
+
+def read_cases(text: str) -> list[tuple[str, str]]:
+    """Read a table of `command => expected text`; an arrow may begin the next line.
+
+    >>> read_cases("score => no -t\\n\\n# comment\\nrank x\\n    => y")
+    [('score', 'no -t'), ('rank x', 'y')]
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    joined = "\n".join(lines).replace("\n    =>", " =>")
+    pairs = [line.rpartition(" => ") for line in joined.splitlines()]
+    return [(command.strip(), expected) for command, _, expected in pairs]
+
+
+def write_lines(path: Path | str, lines: Iterable[str]) -> str:
+    """Write lines of text; return the path."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write records, one JSON object per line; return the path."""
+    return write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
+
+
+def write_tsv(path: Path | str, header: str, rows: Iterable[Sequence[object]]) -> str:
+    """Write a table of tab-separated values; `header` has the names, separated by blanks."""
+    lines = ["\t".join(map(str, row)) for row in rows]
+    return write_lines(path, ["\t".join(header.split()), *lines])
+
+
+def example_ratings(names: Sequence[str] = SYSTEMS) -> list[dict[str, Any]]:
+    """Return the invented ratings of the example: system, segment, annotator and score."""
+    lines = (EXAMPLES / "ratings.csv").read_text(encoding="utf-8").splitlines()[1:]
+    rows = (line.split(",") for line in lines)
+    return [
+        {"system": system, "segment": segment, "annotator": annotator, "score": float(score)}
+        for system, segment, annotator, score in rows
+        if system in names
+    ]
+
+
+def example_texts(name: str) -> list[str]:
+    """Return the lines of an example file, such as `system-good.en`."""
+    return (EXAMPLES / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+def write_workspace(folder: Path) -> None:
+    """Write small files under short names: systems, references, judgments, localization files."""
+    for short, name in SHORT_NAMES.items():
+        write_lines(folder / f"{short}.txt", example_texts(name)[:WORKSPACE_LINES])
+    write_lines(folder / "short.txt", example_texts(SHORT_NAMES["r1"])[:2])
+    shutil.copy(folder / "a.txt", folder / "same.txt")
+    for short in ("a", "b", "r1"):
+        shutil.copy(EXAMPLES / f"{SHORT_NAMES[short]}.txt", folder / f"long-{short[0]}.txt")
+    localization = {"app.xliff": "app.de.xliff", "app.po": "app.pl.po"}
+    for name in ("app.xliff", "app.po", "de.json", "en.json"):
+        shutil.copy(EXAMPLES / "localization" / localization.get(name, name), folder / name)
+    shutil.copy(EXAMPLES / "preferences.tsv", folder)
+    write_lines(folder / "terms.csv", ["source,target", "Markt,market"])
+    write_lines(folder / "names.txt", ["Berlin", "Yıldız"])
+    texts = [folder / f"{short}.txt" for short in SHORT_NAMES]
+    testset = TestSet.read(texts[:3], texts[4:6], texts[3], texts[6])
+    testset.write(folder / "systems.jsonl")
+    _write_human_scores(folder)
+    _write_candidates(folder, testset)
+
+
+def _write_human_scores(folder: Path) -> None:
+    """Write human scores with texts, of the example and of `judged_files`."""
+    ratings = [row for row in example_ratings() if int(row["segment"]) <= WORKSPACE_LINES]
+    lines = [f"{r['system']},{r['segment']},{r['annotator']},{r['score']:g}" for r in ratings]
+    write_lines(folder / "ratings.csv", ["system,segment,annotator,score", *lines])
+    columns = {"src": "source.de", "ref": "reference-a.en"}
+    rows = []
+    for rating in ratings:
+        number = int(rating["segment"])
+        names = {**columns, "mt": f"system-{rating['system']}.en"}
+        texts = {key: example_texts(name)[number - 1] for key, name in names.items()}
+        domain = "news" if number % 2 else "sport"
+        rows.append({"lp": "de-en", **rating, **texts, "domain": domain})
+    write_jsonl(folder / "judgments.jsonl", rows)
+    write_jsonl(folder / "human" / "da" / "wmt16" / "de-en.jsonl", rows)
+    write_jsonl(folder / "judged.jsonl", make_rows(120))
+    write_jsonl(folder / "few.jsonl", make_rows(20))
+    scores = dict.fromkeys((row["system"], row["segment"], len(row["mt"])) for row in rows)
+    write_tsv(folder / "scores.tsv", "system segment score", scores)
+
+
+def _write_candidates(folder: Path, testset: TestSet) -> None:
+    """Write the outputs of the systems as candidate lists, and comparisons of all pairs."""
+    outputs = [*zip(*testset.systems.values(), strict=True)]
+    lists = [
+        {"candidates": texts, "references": references[:1]}
+        for texts, references in zip(outputs, testset.references, strict=True)
+    ]
+    write_jsonl(folder / "candidates.jsonl", lists)
+    pairs = []
+    for number, texts in enumerate(outputs):
+        for left, right in ((0, 1), (1, 2), (2, 0)):
+            pair = {"segment": str(number), "system_a": SYSTEMS[left]}
+            pair |= {"system_b": SYSTEMS[right], "preference": "a" if left < right else "b"}
+            pair |= {"hypothesis_a": texts[left], "hypothesis_b": texts[right]}
+            pairs.append(pair | {"judge": "x", "reference": testset.references[number][0]})
+    write_jsonl(folder / "pairs.jsonl", pairs)

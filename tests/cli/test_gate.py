@@ -8,29 +8,25 @@ from pathlib import Path
 
 import pytest
 from lxml import etree  # type: ignore[import-untyped]
+from tests.builders import EXAMPLES, SYSTEMS, write_jsonl
+from tests.cli.conftest import Run
 from tests.docs.workspace import parse_command
 from tests.output.test_sarif import check_structure
 
-from tertium.cli import main
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = Path(__file__).parents[1] / "output" / "junit.xsd"
-RULES = ["-m", "chrf", "--margin", "chrf=1"]
+RULES = "-m chrf --margin chrf=1"
+UNCLEAR = "-m chrf --margin chrf=11.4"
+WORSE = "gate --baseline good.txt --candidate fair.txt -r reference.txt"
+BETTER = "gate --baseline fair.txt --candidate good.txt -r reference.txt"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("good", "fair", "poor"):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SYSTEMS:
         shutil.copy(EXAMPLES / f"system-{name}.en.txt", tmp_path / f"{name}.txt")
     shutil.copy(EXAMPLES / "source.de.txt", tmp_path / "source.txt")
     shutil.copy(EXAMPLES / "reference-a.en.txt", tmp_path / "reference.txt")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def gate(baseline: str, candidate: str, *options: str) -> int:
-    files = ["--baseline", baseline, "--candidate", candidate, "-r", "reference.txt"]
-    return main(["gate", *files, *(options or RULES)])
 
 
 def validate(path: str) -> etree._ElementTree:
@@ -39,43 +35,32 @@ def validate(path: str) -> etree._ElementTree:
     return document
 
 
-def test_exit_codes() -> None:
-    assert gate("good.txt", "good.txt") == 2  # one system given twice
-    assert gate("fair.txt", "good.txt") == 0
-    assert gate("good.txt", "fair.txt") == 1
-    assert gate("good.txt", "fair.txt", "-m", "chrf", "--margin", "chrf=11.4") == 3
-    undecided = ["-m", "chrf", "--margin", "chrf=11.4", "--undecided"]
-    assert gate("good.txt", "fair.txt", *undecided, "pass") == 0
-    assert gate("good.txt", "fair.txt", *undecided, "fail") == 1
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (f"{BETTER} {RULES}", 0),
+        (f"{WORSE} {RULES}", 1),
+        (f"{WORSE} {UNCLEAR}", 3),
+        (f"{WORSE} {UNCLEAR} --undecided pass", 0),
+        (f"{WORSE} {UNCLEAR} --undecided fail", 1),
+    ],
+)
+def test_exit_codes(command: str, code: int, run: Run) -> None:
+    record = run(f"{command} -f json", code).json
+    assert record["exit_code"] == code
+    assert record["tests"][0]["margin"] == float(command.partition("chrf=")[2].split()[0])
 
 
-def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("short.txt").write_text("one line\n")
-    assert gate("good.txt", "short.txt") == 2  # not 1, which means worse
-    assert main(["gate"]) == 2
-    assert "--baseline and --candidate missing" in capsys.readouterr().err
-    assert gate("good.txt", "fair.txt", "-m", "chrf", "--margin", "chrf") == 2
-    assert "--margin chrf: expected NAME=VALUE" in capsys.readouterr().err
-    assert gate("good.txt", "fair.txt", "-m", "chrf") == 2
-    assert "chrf has no margin" in capsys.readouterr().err
+def test_the_verdict_comes_first(run: Run) -> None:
+    sentence = "Worse: fair.txt is worse than good.txt by more"
+    for quiet in ("", "-q"):
+        assert run(f"{WORSE} {RULES} {quiet}", code=1).out.startswith(sentence)
+    table = run(f"{WORSE} {RULES} -f tsv", code=1)
+    assert table.rows[0][:2] == ["metric", "segments"]
+    assert "Worse: fair.txt" in table.err
 
 
-def test_the_verdict_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    gate("good.txt", "fair.txt")
-    assert capsys.readouterr().out.startswith("Worse: fair.txt is worse than good.txt by more")
-    gate("good.txt", "fair.txt", *RULES, "-f", "json")
-    record = json.loads(capsys.readouterr().out)
-    assert (record["verdict"], record["exit_code"]) == ("worse", 1)
-    gate("good.txt", "fair.txt", *RULES, "-q")
-    assert capsys.readouterr().out.startswith("Worse: fair.txt is worse")
-    assert record["tests"][0]["margin"] == 1
-    gate("good.txt", "fair.txt", *RULES, "-f", "tsv")
-    output = capsys.readouterr()
-    assert output.out.splitlines()[0].split("\t")[:2] == ["metric", "segments"]
-    assert "Worse: fair.txt" in output.err
-
-
-def test_settings_with_language_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_with_language_pairs(run: Run) -> None:
     Path("project").mkdir()
     Path("project/pyproject.toml").write_text(
         '[tool.tertium.gate]\nmetrics = ["chrf"]\nsources = "../source.txt"\n'
@@ -84,8 +69,7 @@ def test_settings_with_language_pairs(capsys: pytest.CaptureFixture[str]) -> Non
         '[tool.tertium.gate.pairs.x]\nbaseline = "../good.txt"\ncandidate = "../poor.txt"\n'
         'margin = {chrf = 50}\nmax = {empty = "5%"}\n'
     )
-    assert main(["gate", "--config", "project/pyproject.toml", "-f", "json"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = run("gate --config project/pyproject.toml -f json").json
     assert [(t["pair"], t["verdict"], t["margin"]) for t in record["tests"]] == [
         ("de-en", "better", 1),
         ("x", "pass", 50),
@@ -93,114 +77,88 @@ def test_settings_with_language_pairs(capsys: pytest.CaptureFixture[str]) -> Non
     assert [c["bound"] for c in record["conditions"]] == ["0", "5 %"]
 
 
-def test_settings_of_the_folder_are_read_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("tertium.toml").write_text("[gate]\nmargins = {chrf = 1}\n")
-    assert main(["gate"]) == 2
-    assert "unknown key 'margins': did you mean 'margin'" in capsys.readouterr().err
-    Path("tertium.toml").write_text('[gate.pairs.de-en]\ncandidate = "good.txt"\n')
-    assert main(["gate"]) == 2
-    assert "--baseline missing in gate.pairs.de-en" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("[gate]\nmargins = {chrf = 1}\n", "unknown key 'margins': did you mean 'margin'"),
+        (
+            '[gate.pairs.de-en]\ncandidate = "good.txt"\n',
+            "--baseline missing in gate.pairs.de-en",
+        ),
+    ],
+)
+def test_settings_of_the_folder_are_checked(settings: str, message: str, run: Run) -> None:
+    Path("tertium.toml").write_text(settings)
+    assert message in run("gate", code=2).err
+
+
+def test_settings_of_the_folder_are_read(run: Run) -> None:
     Path("tertium.toml").write_text('[gate]\nmetrics = ["chrf"]\nmargin = {chrf = 1}\n')
-    assert gate("fair.txt", "good.txt", "-q") == 0
+    run(f"{BETTER} -q")
 
 
-def test_a_baseline_stored_by_score(capsys: pytest.CaptureFixture[str]) -> None:
-    spec, margin = "bertr:encoder=toy", "bertr:encoder=toy=1"
-    score = ["score", "-t", "fair.txt", "-r", "reference.txt", "-o", "main.json"]
-    assert main([*score, "-m", "chrf", spec]) == 0
-    assert gate("main.json", "good.txt", "-m", spec, "--margin", margin) == 0
-    assert gate("main.json", "good.txt", "-m", "chrf++", "--margin", "chrf++=1") == 2
-    assert "main.json has no scores of chrf:word_order=2" in capsys.readouterr().err
-    assert gate("main.json", "good.txt") == 2
-    assert "give the translations of the baseline" in capsys.readouterr().err
+def test_a_baseline_stored_by_score(run: Run) -> None:
+    spec = "bertr:encoder=toy"
+    run(f"score -t fair.txt -r reference.txt -o main.json -m chrf {spec}")
+    stored = BETTER.replace("fair.txt", "main.json")
+    run(f"{stored} -m {spec} --margin {spec}=1")
+    error = run(f"{stored} -m chrf++ --margin chrf++=1", code=2).err
+    assert "main.json has no scores of chrf:word_order=2" in error
+    assert "give the translations of the baseline" in run(f"{stored} {RULES}", code=2).err
 
 
-def test_records_name_systems_and_slices(capsys: pytest.CaptureFixture[str]) -> None:
-    records = str(EXAMPLES / "examples.jsonl")
-    names = ["--baseline", "fair", "--candidate", "good", "--by", "length", *RULES]
-    assert main(["gate", "-t", records, *names, "-f", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["tests"]) == 5
-    assert main(["gate", "-t", records, "--baseline", "fair", "--candidate", "god", *RULES]) == 2
-    assert "did you mean 'good'" in capsys.readouterr().err
-
-
-def test_findings_are_located_if_more_systems_are_given() -> None:
-    files = ["-t", "good.txt", "fair.txt", "poor.txt", "-s", "source.txt", "-r", "reference.txt"]
-    names = ["--baseline", "good.txt", "--candidate", "poor.txt", *RULES, "--max", "empty=0"]
-    assert main(["gate", *files, *names, "-o", "g.sarif", "-q"]) == 1
-    (result,) = check_structure(json.loads(Path("g.sarif").read_text()))
-    place = result["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "poor.txt"
-
-
-def test_margins_are_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
-    files = ["--baseline", "good.txt", "--candidate", "fair.txt", "-r", "reference.txt"]
-    assert main(["gate", "calibrate", *files, "-m", "chrf", "bleu"]) == 0
-    assert "use: --margin chrf=16 bleu=26" in capsys.readouterr().out
-
-
-def test_margins_of_several_pairs_are_one_list_in_json(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_margins_are_calibrated(run: Run) -> None:
+    printed = run(f"{WORSE.replace('gate', 'gate calibrate', 1)} -m chrf bleu").out
+    assert "use: --margin chrf=16 bleu=26" in printed
     pair = 'baseline = "good.txt"\ncandidate = "fair.txt"\nreferences = ["reference.txt"]\n'
     Path("tertium.toml").write_text(
         f'[gate]\nmetrics = ["chrf"]\n[gate.pairs.a]\n{pair}[gate.pairs.b]\n{pair}'
     )
-    assert main(["gate", "calibrate", "-f", "json"]) == 0
-    records = json.loads(capsys.readouterr().out)
-    assert [(record["pair"], record["spec"]) for record in records] == [
-        ("a", "chrf"),
-        ("b", "chrf"),
-    ]
+    records = run("gate calibrate -f json").json
+    pairs = [(record["pair"], record["spec"]) for record in records]
+    assert pairs == [("a", "chrf"), ("b", "chrf")]
 
 
-def test_files_for_other_programs() -> None:
-    files = ["-o", "g.xml", "g.sarif", "g.md", "g.html"]
-    limits = ["--max", "empty=0", "wrong language=0", "-s", "source.txt", "--by", "length"]
-    assert gate("good.txt", "poor.txt", *RULES, *limits, *files, "-q") == 1
+def test_files_for_other_programs(run: Run) -> None:
+    """JUnit and SARIF follow their schemas, and findings are located among other systems."""
+    files = "-t good.txt fair.txt poor.txt -s source.txt -r reference.txt"
+    options = f"{RULES} --max empty=0 'wrong language=0' --by length -o g.xml g.sarif -q"
+    run(f"gate {files} --baseline good.txt --candidate poor.txt {options}", code=1)
     suite = validate("g.xml").find("testsuite")
     assert suite is not None
     cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
     assert cases["chrF"] == cases["max empty"] == ["failure"]
     assert suite.get("tests") == str(len(cases))
-    sarif = json.loads(Path("g.sarif").read_text())
-    (result,) = check_structure(sarif)
+    (result,) = check_structure(json.loads(Path("g.sarif").read_text()))
     place = result["locations"][0]["physicalLocation"]
     assert (result["ruleId"], place["artifactLocation"]["uri"]) == ("empty", "poor.txt")
     assert place["region"]["startLine"] == 24
-    assert Path("g.md").read_text().startswith("Worse: poor.txt is worse than good.txt")
-    page = Path("g.html").read_text()
-    assert page.index("Worse: poor.txt is worse") < page.index("<table")
 
 
-def test_junit_replaces_characters_that_xml_forbids() -> None:
+def test_junit_replaces_characters_that_xml_forbids(run: Run) -> None:
     records = [
         {"system": system, "mt": text, "ref": "a b c", "domain": "news\ufffe\x07"}
         for system, text in (("old", "a b"), ("new", "a b c"))
         for _ in range(60)
     ]
-    lines = [json.dumps(record) for record in records]
-    Path("systems.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    names = ["--baseline", "old", "--candidate", "new", "--by", "domain", "-o", "g.xml"]
-    assert main(["gate", "-t", "systems.jsonl", *names, *RULES, "-q"]) == 0
+    write_jsonl("systems.jsonl", records)
+    names = "--baseline old --candidate new --by domain -o g.xml"
+    run(f"gate -t systems.jsonl {names} {RULES} -q")
     cases = [case.get("name") for case in validate("g.xml").iter("testcase")]
     assert "chrF in domain news\ufffd␇" in cases
 
 
-def test_junit_of_undecided_tests() -> None:
-    options = ["-m", "chrf", "--margin", "chrf=11.4", "-o", "g.xml"]
-    gate("good.txt", "fair.txt", *options)
+def test_junit_of_undecided_tests(run: Run) -> None:
+    for option, code, count in (("fail", 1, "failures"), ("pass", 0, "skipped")):
+        run(f"{WORSE} {UNCLEAR} -o g.xml --undecided {option}", code)
+        assert validate("g.xml").find("testsuite").get(count) == "1"
+    run(f"{WORSE} {UNCLEAR} -o g.xml", code=3)
     assert validate("g.xml").find("testsuite").get("failures") == "1"
-    gate("good.txt", "fair.txt", *options, "--undecided", "pass")
-    assert validate("g.xml").find("testsuite").get("skipped") == "1"
 
 
-def test_the_bundled_example_passes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_bundled_example_passes(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.chdir(EXAMPLES / "gate")
-    assert main(["gate"]) == 0
-    assert "Better: system-good.en.txt is better" in capsys.readouterr().out
+    assert "Better: system-good.en.txt is better" in run("gate").out
 
 
 def test_the_workflow_and_the_hook_run_the_command() -> None:

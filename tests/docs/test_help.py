@@ -56,6 +56,12 @@ def test_every_option_has_a_help_text_and_a_known_group(parser: CommandParser) -
             assert group.title in GROUPS or isinstance(action, argparse._HelpAction), action.dest
 
 
+def test_list_options_can_be_repeated(parser: CommandParser) -> None:
+    for action in parser._actions:
+        if action.nargs == "+" and action.option_strings:
+            assert isinstance(action, argparse._ExtendAction), action.option_strings
+
+
 def test_help_lists_commands_by_group() -> None:
     text = describe_commands()
     positions = [text.index(f"\n{title}:\n") for title in COMMAND_GROUPS]
