@@ -155,12 +155,11 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
     papers = [paper for paper in results if paper not in OVERVIEWS]
     links = ", ".join(f"[{_authors(paper)}]({page_name(paper)}.md)" for paper in papers)
     parts = [INDEX.format(papers=links, recomputed=RECOMPUTED), HEADLINES_TITLE]
+    rows: list[list[Cell | str]] = []
     for paper in papers:
-        if rows := _headline_rows(paper, results[paper]):
-            parts.append(f"### [{_authors(paper)}]({page_name(paper)}.md)\n")
-            header = ["table", "row", "published", "measured"]
-            table = Table.from_cells(header, rows, text_columns=(0, 1))
-            parts.append(render_table(table, "md"))
+        rows += _headline_rows(paper, results[paper])
+    header = ["table", "row", "published", "measured"]
+    parts.append(render_table(Table.from_cells(header, rows, text_columns=(0, 1)), "md"))
     if "" in charts:
         parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
     return "\n".join(parts)
@@ -176,7 +175,10 @@ def _headline_rows(paper: str, results: Sequence[TableResult]) -> list[list[Cell
             decimals = result.table.decimals
             values = (row.published_average, row.average)
             cells = [number_cell(value, decimals) for value in values]
-            rows.append([f"{number}: {result.table.title}", label, *cells])
+            title = (
+                f"{PAPERS[paper].partition(',')[0]} {paper[-4:]}, {number}: {result.table.title}"
+            )
+            rows.append([title, label, *cells])
     return rows
 
 
@@ -232,9 +234,12 @@ def render_section(group: Sequence[TableResult], charts: Sequence[str]) -> str:
     name = f"{_table_name(first.table.number)}: " if is_paper else ""
     titles = "; ".join(result.table.title for result in group)
     lines = [f"## {escape_markdown(name + titles)}\n"]
-    for result, chart in zip(group, charts, strict=True):
-        if chart:
-            lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
+    pictures = [
+        f"![{escape_markdown(result.table.title)}](../pictures/{chart})"
+        for result, chart in zip(group, charts, strict=True)
+        if chart
+    ]
+    lines += [*pictures, ""] if pictures else []
     table, departures = _link_departures(_join_tables(group), first)
     lines += [table, *departures]
     for result in group:

@@ -295,7 +295,8 @@ def readme_table(result: Result) -> str:
         figures = _cells(result["figures"][name]["mean"])
         rows.append([label, entry.size, entry.inputs, *figures, older.get(name, "–")])
     for name, (size, inputs) in ENGLISH_METRICS.items():
-        label = f"[`{name}`](docs/metrics/{name}.md)"
+        page = "tertium-small" if name == "tertium-base" else name
+        label = f"[`{name}`](docs/metrics/{page}.md)"
         rows.append([label, size, inputs, "–", "–", "–", older[name]])
     header = ["metric", "size", "reads", "WMT25 r", *list(FIGURES.values())[1:], "WMT17 r"]
     return markdown_table(header, rows, (0, 2))

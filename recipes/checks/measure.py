@@ -3,7 +3,7 @@
 False alarms: findings per 1,000 human translations, of FLORES from and into English and of WMT
 references, without blanks at the ends of lines. Found share: the share of damaged
 translations in which the check reports a finding, for human translations and for outputs of
-systems. Prints the table of docs/guides/checks.md. Checks are tuned on the dev part of FLORES and
+systems. Prints the table of docs/metrics/checks.md. Checks are tuned on the dev part of FLORES and
 other WMT sets (`--part dev`); the table is of the test part.
 """
 

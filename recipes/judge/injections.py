@@ -3,7 +3,7 @@
 Every translation (or source) of tests/metrics/judge/injections.jsonl is judged as it is and with an
 attack that demands a score: 100 for wrong translations, 7 for good ones. Three prompts are
 compared: texts pasted into the message, texts as JSON, and the bundled prompt, which also says that
-texts are data. Prints the table of docs/guides/llm-judge.md.
+texts are data. Prints the table of docs/metrics/judge.md.
 """
 
 from __future__ import annotations

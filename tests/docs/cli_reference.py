@@ -104,12 +104,8 @@ def _describe_command(
 ) -> list[str]:
     """Return the section of a command: usage, its own options, and the names of shared ones."""
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    lines = [f"## tertium {command}", f"`{usage}`: {_purpose(parser)}"]
     rows = _option_rows(parser)
     own_rows = [row for title, row in rows if len(users[title, row]) == 1]
-    if own_rows:
-        lines += ["", *_header("option", "meaning", "default")]
-        lines += [f"| {' | '.join(row)} |" for row in own_rows]
     shared: dict[str, list[str]] = {}
     for title, row in rows:
         if row not in own_rows:
@@ -119,8 +115,11 @@ def _describe_command(
         f"[{title}](#{title.lower().replace(' ', '-')}) {', '.join(names)}"
         for title, names in shared.items()
     ]
-    if groups:
-        lines += ["", f"Shared options: {'; '.join(groups)}."]
+    lines = [f"## tertium {command}", f"`{usage}`: {_purpose(parser)}"]
+    lines += [f"Shared options: {'; '.join(groups)}."] * bool(groups)
+    if own_rows:
+        lines += ["", *_header("option", "meaning", "default")]
+        lines += [f"| {' | '.join(row)} |" for row in own_rows]
     return lines
 
 
@@ -156,9 +155,8 @@ def _describe(action: argparse.Action) -> Row:
     names = ", ".join(f"`{name}`" for name in action.option_strings)
     option = f"{names} {value}{many}".strip()
     text = (action.help or "").replace("%%", "%").replace("|", "\\|")
-    meaning, separator, default = text.partition(" (default: ")
-    if separator:
-        return option, meaning, default.removesuffix(")")
+    if match := re.fullmatch(r"(.*) \(default: (.*?)\)(;.*)?", text):
+        return option, match[1] + (match[3] or ""), match[2]
     default = "" if action.default in (None, False, True, [], "") else str(action.default)
     return option, text, default
 

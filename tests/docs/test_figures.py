@@ -146,7 +146,8 @@ def test_the_index_shows_stored_headline_figures(paper: str) -> None:
     text = (PAGES / "index.md").read_text(encoding="utf-8")
     for number, label in load_page(paper).headlines:
         figure = rounded_averages(paper, number)[label]
-        title = f"{number}: {find_table(paper, number).title}"
+        name = f"{PAPERS[paper].partition(',')[0]} {paper[-4:]}"
+        title = f"{name}, {number}: {find_table(paper, number).title}"
         row = f"| {escape_markdown(title)} | {escape_markdown(label)} | "
         (line,) = (line for line in text.splitlines() if line.startswith(row))
         assert line.endswith(f"| {figure} |")

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import logging
+import random
 import re
 import shlex
 import shutil
@@ -47,6 +48,10 @@ def build(folder: Path) -> None:
             shutil.copy(EXAMPLES / name, folder / other)
     _write_judged(folder)
     _write_candidates(folder)
+    _write_projects(folder)
+    _write_marked_errors(folder)
+    _write_data_folder(folder)
+    _write_long_texts(folder)
 
 
 def _write_judged(folder: Path) -> None:
@@ -94,6 +99,55 @@ def _write_candidates(folder: Path) -> None:
     (folder / "candidates.jsonl").write_text(
         "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records[:6])
     )
+
+
+def _write_projects(folder: Path) -> None:
+    """Write localization files: two systems and a reference, and a project of two documents."""
+    text = (EXAMPLES / "localization" / "app.de.xliff").read_text()
+    for name in ("mt-a.xliff", "mt-b.xliff", "human.xliff", "de/app.xliff"):
+        write_file(folder / name, text)
+    write_file(folder / "de" / "help.xliff", text.replace("editor.", "help."))
+
+
+def _write_marked_errors(folder: Path) -> None:
+    """Write error spans of annotators and of two metrics."""
+    marks = {
+        "mqm": [(4, 7, "major", "Accuracy"), (15, 20, "minor", "Fluency")],
+        "careful": [(4, 7, "minor", "")],
+        "eager": [(0, 22, "major", "")],
+    }
+    for name, spans in marks.items():
+        fields = [
+            dict(zip(("start", "end", "severity", "category"), s, strict=True)) for s in spans
+        ]
+        row = {"system": "A", "hypothesis": "The cat sat on a mat .", "score": 0, "spans": fields}
+        rows = [json.dumps({"segment": number, **row}) + "\n" for number in (1, 2)]
+        write_file(folder / f"{name}.jsonl", "".join(rows))
+
+
+def _write_data_folder(folder: Path) -> None:
+    """Write a folder of human judgments, and judgments that are held out."""
+    rows = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
+    write_file(folder / "held-out.jsonl", "".join(rows[:15]))
+    write_file(folder / "my-data/da/wmt17/cs-en.jsonl", "".join(rows[:5]))
+    item = {"segment": "1", "source": "x", "reference": "y", "outputs": {"a": "y", "b": "z"}}
+    write_file(folder / "my-data/rankings/wmt12/de-en.texts.jsonl", json.dumps(item) + "\n")
+    lines = "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\ta\tb\ta\n"
+    write_file(folder / "my-data/rankings/wmt12/de-en.judgements.tsv", lines)
+
+
+def _write_long_texts(folder: Path) -> None:
+    """Write two lines of 5,000 words."""
+    rng = random.Random(1)
+    words = "the cat sat on a mat and looked at the garden with a very old house behind it".split()
+    for name in ("book.txt", "book-reference.txt"):
+        write_file(folder / name, " ".join(rng.choice(words) for _ in range(5000)) + "\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file and its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | None = None) -> str:
