@@ -20,7 +20,7 @@ from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.spans import error_weight
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
-from tertium.people.variance import (
+from tertium.people.power import (
     COMPONENTS,
     VarianceComponents,
     fit_components,

@@ -17,7 +17,7 @@ from tertium.metrics.regression.entailment.feature_extraction import (
     load_sentences,
     sentence_cache,
 )
-from tertium.metrics.regression.metric_features import MetricColumns
+from tertium.metrics.regression.regression_metrics import MetricColumns
 
 PAIRS = 300
 

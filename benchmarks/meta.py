@@ -32,7 +32,7 @@ from tertium.meta import acc_eq_calibrated
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.protocol import run_protocol
-from tertium.meta.significance import perm_both
+from tertium.meta.replicates import perm_both
 from tertium.meta.tasks import tasks_for
 
 

@@ -24,11 +24,10 @@ from tertium.data.judgments import read_judgments
 from tertium.data.record_files import read_records
 from tertium.decide import route as route_module
 from tertium.decide.judged_rows import JudgedRows, read_judged_rows
-from tertium.decide.margin_calibration import precision_bounds
-from tertium.decide.route import PUBLISH, Route, decide_by_score, fit_route
+from tertium.decide.route import PUBLISH, Route, decide_by_score, fit_route, precision_bounds
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 TRAIN, DEV = "modern/train/esa", "modern/dev/esa"
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these

@@ -24,10 +24,10 @@ from tertium.core.runtime import runtime
 from tertium.encoders import Chunk, iter_chunks, load_encoder
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
 from tertium.metrics.embedding.optimal_transport import (
+    WMD,
     map_distances,
     unit_distances,
 )
-from tertium.metrics.embedding.wmd import WMD
 
 Pair = tuple[np.ndarray, np.ndarray]
 

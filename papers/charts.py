@@ -11,7 +11,6 @@ import numpy as np
 from rich.cells import cell_len
 
 from papers.table import RowResult, TableResult, mean_without_nan
-from tertium.output.charts import svg_file
 from tertium.output.charts.axes import (
     COLOR_COUNT,
     LETTER_WIDTH,
@@ -19,6 +18,7 @@ from tertium.output.charts.axes import (
     Scale,
     axis_limits,
     make_plot,
+    write_svg,
 )
 from tertium.output.markup_builder import Markup
 
@@ -38,7 +38,7 @@ def write_chart(result: TableResult, path: Path) -> bool:
         "rows": draw_bar_chart,
         "layers": draw_layer_chart,
     }
-    svg_file.write_svg(path, [[("", draw[result.table.chart](result, rows))]])
+    write_svg(path, [[("", draw[result.table.chart](result, rows))]])
     return True
 
 
@@ -135,7 +135,7 @@ def write_agreement_chart(results: Sequence[TableResult], path: Path) -> bool:
     # All names start at the same point, so that they are listed one below the other.
     last = {paper: [(both[1], both[1])] for paper in points}
     title = "Published and measured figures"
-    svg_file.write_svg(path, [[("", _with_names(plot, title, last))]])
+    write_svg(path, [[("", _with_names(plot, title, last))]])
     return True
 
 

@@ -16,7 +16,7 @@ from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
-from tertium.output.render import render_contents
+from tertium.output.text import render_contents
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger

@@ -21,8 +21,7 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.human_data import HumanData
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.meta.agreement import Agreement
-from tertium.meta.correlation import pearson
+from tertium.meta.agreement import Agreement, pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics import Metric
 

@@ -22,10 +22,8 @@ from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
 from tertium.data.records import segment_from_record
-from tertium.meta.accuracy import acc_eq_calibrated
-from tertium.meta.agreement import Agreement
-from tertium.meta.correlation import pearson
-from tertium.meta.systems import soft_pairwise_accuracy
+from tertium.meta.accuracy import acc_eq_calibrated, soft_pairwise_accuracy
+from tertium.meta.agreement import Agreement, pearson
 from tertium.metrics import Metric
 
 INTRODUCTION = """\

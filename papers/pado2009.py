@@ -13,14 +13,12 @@ from tertium.core.resampling import make_rng
 from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.train_test_overlap import drop_overlap
-from tertium.meta.correlation import ranks, spearman
-from tertium.meta.significance import williams
-from tertium.metrics.base.feature_extractor import FeatureExtractor
-from tertium.metrics.base.lexical_features import NgramInformation
+from tertium.meta.agreement import ranks, spearman
+from tertium.meta.replicates import williams
+from tertium.metrics.base.lexical_features import FeatureExtractor, NgramInformation
 from tertium.metrics.lexical.meteor_metric import METEOR, Parameters
 from tertium.metrics.regression.linear_metric import Regression
-from tertium.metrics.regression.metric_features import MetricColumns
-from tertium.metrics.regression.regression_metrics import METEORR
+from tertium.metrics.regression.regression_metrics import METEORR, MetricColumns
 
 DRAWS = 5
 ROUND_ROBIN_SETS = ("da/wmt16",)

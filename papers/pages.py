@@ -25,8 +25,7 @@ from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.core.atomic import write_text
 from tertium.core.result import Cell, Table
-from tertium.output.markdown import escape_markdown
-from tertium.output.render import render_table
+from tertium.output.text import escape_markdown, render_table
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."

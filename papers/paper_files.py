@@ -48,9 +48,9 @@ from papers.trained_metrics import (
     first_seed_only,
     untrained_head,
 )
-from tertium.meta.correlation import spearman
+from tertium.meta.agreement import spearman
 from tertium.meta.pairwise import consistency, kendall_wmt14
-from tertium.metrics.heads.head_options import HeadOptions
+from tertium.metrics.heads.config import HeadOptions
 from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
 from tertium.metrics.regression import regression_metrics
 from tertium.metrics.regression.linear_metric import RegressionOptions

@@ -17,7 +17,7 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import MissingResourceError
 from tertium.core.runtime import progress_task
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.meta.significance import williams
+from tertium.meta.replicates import williams
 
 SIGNIFICANCE_LEVEL = 0.05
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from tertium.core.arrays import FloatArray, divide
 from tertium.core.errors import DataError, UsageError
-from tertium.meta.agreement import Agreement, to_float_array
-from tertium.meta.correlation import spearman
+from tertium.meta.agreement import Agreement, spearman, to_float_array
 
 
 def find_tie_epsilon(scores: ArrayLike, rate: float) -> float:

@@ -32,9 +32,9 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.record_files import read_jsonl
-from tertium.meta.correlation import pearson
+from tertium.meta.agreement import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.heads.head_options import OURS, HeadOptions
+from tertium.metrics.heads.config import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.training_data import TrainingSets, remove_leaks
 

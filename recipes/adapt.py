@@ -25,7 +25,7 @@ from recipes.multi.evaluate import pair_accuracy
 from recipes.multi.judgments import read_rows
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.errors import DataError
-from tertium.metrics.bundled import head_adaptation as adaptation
+from tertium.metrics.bundled import adapted_multi as adaptation
 from tertium.metrics.bundled.adapted_multi import STRENGTHS
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.tertium_multi import TertiumMulti

@@ -40,11 +40,11 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
-from tertium.metrics.base.part_scores import known_scores
+from tertium.metrics.base.trainable import known_scores
 from tertium.metrics.blend.blend_metric import CONSTANTS, Blend
 from tertium.models.blend_model import BlendModel, fit_blend
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 DEV, SETS, JUDGED_SET = "modern/dev", ("da/wmt22", "esa/wmt24", "mqm/ted21"), "esa/wmt25"
 JUDGES = {"strong": "gemba_gpt41", "weak": "gemba_commanda"}

@@ -22,16 +22,13 @@ import numpy as np
 from tertium.core.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders import Chunk, Encoder, compare_pairs, load_encoder
-from tertium.meta.correlation import pearson
+from tertium.meta.agreement import pearson
 from tertium.metrics.base.greedy_matching import match_greedily
 from tertium.metrics.base.metric import Side, pair_texts
 from tertium.metrics.embedding.bertscore import with_f1
-from tertium.metrics.embedding.embedding_metric import Centre
-from tertium.metrics.embedding.language_centering import LanguageCentering
-from tertium.metrics.embedding.optimal_transport import map_distances
-from tertium.metrics.embedding.smd import mean_distances
-from tertium.metrics.embedding.sss import SSS, sentence_cosines
-from tertium.metrics.embedding.wmd import WMD
+from tertium.metrics.embedding.embedding_metric import Centre, LanguageCentering
+from tertium.metrics.embedding.optimal_transport import WMD, map_distances, mean_distances
+from tertium.metrics.embedding.sentsim import SSS, sentence_cosines
 
 SETS = ("da/wmt15", "da/wmt16")
 COLUMNS = ("precision", "recall", "f1", "bertr", "wmd", "smd", "sss")

@@ -27,10 +27,13 @@ from tertium.data.rankings import RankingSet
 from tertium.data.train_test_overlap import drop_overlap
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.metrics.heads.config import HeadConfig
-from tertium.metrics.heads.encoder_states import LiveStates
-from tertium.metrics.heads.head_options import OURS
-from tertium.metrics.heads.head_training import HeadTraining, agreement_on_scores, all_scores
+from tertium.metrics.heads.config import OURS, HeadConfig
+from tertium.metrics.heads.head_training import (
+    HeadTraining,
+    LiveStates,
+    agreement_on_scores,
+    all_scores,
+)
 from tertium.metrics.heads.networks import PairNetwork, make_network
 from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
 from tertium.models.training_examples import (

@@ -11,7 +11,7 @@ import argparse
 
 from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.meta.correlation import pearson
+from tertium.meta.agreement import pearson
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import bundled_models_folder
 

@@ -13,7 +13,7 @@ import pytest
 
 from tertium.core.runtime import runtime
 from tertium.encoders.vector_cache import clear_memory
-from tertium.metrics.bundled import row_scorer, text_windows
+from tertium.metrics.bundled import input_rows, row_scorer
 
 MAX_PIECES, MAX_JOINT_PIECES = 32, 96
 
@@ -23,7 +23,7 @@ def short_windows() -> Iterator[None]:
     """Split texts into short windows, without caching: other tests use full windows."""
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
         patch.setattr(row_scorer.RowScorer, "window_size", MAX_PIECES)
-        for module in (row_scorer, text_windows):
+        for module in (row_scorer, input_rows):
             patch.setattr(module, "MAX_JOINT_PIECES", MAX_JOINT_PIECES)
         clear_memory()
         try:

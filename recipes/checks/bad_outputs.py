@@ -15,11 +15,10 @@ from papers.number_cells import number_cell
 from tertium.core.arrays import BoolArray
 from tertium.core.result import Cell, Table
 from tertium.decide.judged_rows import DEFAULT_SCORES, read_judged_rows
-from tertium.decide.margin_calibration import precision_bounds
-from tertium.decide.route import DEFAULT_CONDITIONS
+from tertium.decide.route import DEFAULT_CONDITIONS, precision_bounds
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
 from tertium.evaluation.judged import HumanInputs
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these

@@ -30,7 +30,7 @@ from recipes.flagship.ship import (
 from tertium.core.arrays import FloatArray
 from tertium.core.resampling import make_rng
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.meta.correlation import pearson
+from tertium.meta.agreement import pearson
 from tertium.metrics.bundled.scales import LengthPenalty
 from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder

@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE
-from tertium.metrics.bundled.late_interaction import CrossHead, LateInteraction, score_pooled
-from tertium.metrics.bundled.row_alignment import RowAlignment
+from tertium.metrics.bundled.row_alignment import (
+    CrossHead,
+    LateInteraction,
+    RowAlignment,
+    score_pooled,
+)
 
 IntArray = NDArray[np.int64]
 MAX_PIECES = 160

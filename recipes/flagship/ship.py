@@ -30,9 +30,8 @@ from tertium.encoders.model_settings import read_settings
 from tertium.encoders.weight_files import locate_weights
 from tertium.metrics.bundled.bundled_model import ENCODER, load_bundled_model
 from tertium.metrics.bundled.calibrated_metric import EnglishCalibratedMetric
-from tertium.metrics.bundled.surface_features import FEATURE_NAMES
 from tertium.metrics.bundled.tertium_base import TertiumBase
-from tertium.metrics.bundled.tertium_small import TertiumSmall
+from tertium.metrics.bundled.tertium_small import FEATURE_NAMES, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
 FloatArray = NDArray[np.float64]

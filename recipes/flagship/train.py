@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from recipes.flagship.corpus import CASE_ONLY_DAMAGE, ORIGINS, Corpus
 from recipes.flagship.damage import KINDS
 from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenized
-from tertium.metrics.bundled.surface_features import FEATURE_NAMES, surface_features
+from tertium.metrics.bundled.tertium_small import FEATURE_NAMES, surface_features
 
 FloatArray = NDArray[np.float64]
 LAYERS = {"minilm": (2, 4, 6), "mpnet": (4, 8, 12)}

@@ -20,9 +20,8 @@ import numpy as np
 
 from recipes.judge.local_server import MODEL, run_local_server
 from tertium.metrics.base.judge_run import JudgeConnection, judge_server
-from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.client import JudgeClient, Outcome, Question
-from tertium.metrics.judge.judge_answers import PROTOCOLS, ReasonAndScore
+from tertium.metrics.judge.judge_answers import PROTOCOLS, ReasonAndScore, StoredAnswer
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt
 
 INJECTIONS = Path("tests/metrics/judge/injections.jsonl")

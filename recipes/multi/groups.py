@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from recipes.multi import judgments, strings
 from tertium.metrics.bundled.input_rows import Row, distinct_texts
-from tertium.metrics.bundled.row_features import ROW_FEATURES, mean_fragmentation, row_features
+from tertium.metrics.bundled.row_scorer import ROW_FEATURES, mean_fragmentation, row_features
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 Floats = NDArray[np.float32]

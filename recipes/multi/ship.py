@@ -41,8 +41,7 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.bundled.bundled_model import dequantize
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
-from tertium.metrics.bundled.row_features import ROW_FEATURES
-from tertium.metrics.bundled.row_scorer import NETWORK, WORDS
+from tertium.metrics.bundled.row_scorer import NETWORK, ROW_FEATURES, WORDS
 from tertium.metrics.bundled.scales import ErrorPenalty
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import WEIGHTS, bundled_models_folder

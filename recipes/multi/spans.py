@@ -37,7 +37,8 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.meta.span_scores import match_spans, micro
 from tertium.metrics.bundled.input_rows import INPUT_MODES
-from tertium.metrics.bundled.marked_errors import (
+from tertium.metrics.bundled.row_scorer import piece_errors
+from tertium.metrics.bundled.scales import (
     LOGITS,
     MAJOR,
     OTHER_FAMILIES,
@@ -48,7 +49,6 @@ from tertium.metrics.bundled.marked_errors import (
     extract_spans,
     find_runs,
 )
-from tertium.metrics.bundled.row_scorer import piece_errors
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.input_columns import Against

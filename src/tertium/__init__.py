@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from tertium.evaluation.checking import check as check
     from tertium.evaluation.comparison import Comparison as Comparison
     from tertium.evaluation.comparison import compare as compare
+    from tertium.evaluation.error_marking import write_back as write_back
     from tertium.evaluation.explaining import explain as explain
     from tertium.evaluation.ranking import Ranking as Ranking
     from tertium.evaluation.ranking import rank as rank
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.system_scores import Evaluation as Evaluation
     from tertium.evaluation.training import train as train
-    from tertium.evaluation.writing_back import write_back as write_back
     from tertium.files.projects import Project as Project
     from tertium.files.projects import read_project as read_project
     from tertium.metrics.base.explanation import Explanation as Explanation
@@ -105,7 +105,7 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.evaluation.system_scores": "Evaluation",
     "tertium.evaluation.scoring": "score",
     "tertium.evaluation.training": "train",
-    "tertium.evaluation.writing_back": "write_back",
+    "tertium.evaluation.error_marking": "write_back",
     "tertium.core.runtime": "runtime",
     "tertium.files.projects": "Project read_project",
     "tertium.metrics.base.explanation": "Explanation",

@@ -23,7 +23,7 @@ from tertium.people.campaign import (
     Neighbor,
 )
 from tertium.people.server import make_server
-from tertium.people.session import AnnotationSession, bind_socket, make_link
+from tertium.people.state import AnnotationSession, bind_socket, make_link
 
 # an emoji of two UTF-16 units, one of several code points, and a combining accent
 EMOJI = "The dog 🐶 barks loud."

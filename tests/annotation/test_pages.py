@@ -32,7 +32,7 @@ from tests.output.chromium import Browser
 import tertium.people
 from tertium.people.annotation_store import MANAGER
 from tertium.people.campaign import PROTOCOLS, Campaign, write_campaign
-from tertium.people.session import AnnotationSession, bind_socket
+from tertium.people.state import AnnotationSession, bind_socket
 
 PAGE = Path(tertium.people.__file__).parent / "page"
 ENGLISH = json.loads((PAGE / "languages" / "en.json").read_text(encoding="utf-8"))

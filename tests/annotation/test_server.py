@@ -24,7 +24,7 @@ from tests.annotation.test_store import fill_disk
 from tertium.people.annotation_store import MANAGER
 from tertium.people.campaign import Assignment, Campaign, CampaignItem
 from tertium.people.server import AnnotationServer
-from tertium.people.session import MAX_BAD_TOKENS, AnnotationSession
+from tertium.people.state import MAX_BAD_TOKENS, AnnotationSession
 
 
 class Client:

@@ -35,9 +35,7 @@ NO_STATISTICS = (  # what these modules draw is no resample of data
     "data/rankings.py",  # a sample of comparisons to train on
     "data/ratings.py",  # the rater of each translation that is held out
     "text/perturbations.py",  # simulated errors
-    "people/assigning.py",  # campaigns
-    "people/planning.py",
-    "people/sampling.py",
+    "people/planning.py",  # campaigns
     "testing.py",  # weights that check a metric
 )
 MAX_PUBLIC_MEMBERS = 15  # of a metric; what only few metrics can do are protocols

@@ -11,16 +11,14 @@ from tertium.core.errors import DataError, UsageError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.people.power import (
+    COMPONENTS,
     Design,
+    VarianceComponents,
     compute_power,
     detectable_difference,
+    estimate_variance,
     plan_budget,
     plan_difference,
-)
-from tertium.people.variance import (
-    COMPONENTS,
-    VarianceComponents,
-    estimate_variance,
     stored_variance,
 )
 

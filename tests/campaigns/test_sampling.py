@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tertium.core.errors import UsageError
-from tertium.people.sampling import choose_segments, length_labels
+from tertium.people.planning import choose_segments, length_labels
 
 METHODS = ("random", "stratified", "documents")
 

@@ -9,8 +9,7 @@ from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.judgments import JudgmentSet
-from tertium.people.rater_quality import describe_raters, fit_drift
-from tertium.people.reliability import Ratings
+from tertium.people.reliability import Ratings, describe_raters, fit_drift
 from tertium.people.system_ratings import make_scorecards, score_systems
 
 

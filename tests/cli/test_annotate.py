@@ -17,7 +17,7 @@ from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
 from tertium.people.annotation_store import MANAGER, Event
 from tertium.people.campaign import write_campaign
-from tertium.people.session import (
+from tertium.people.state import (
     AnnotationSession,
     bind_socket,
     default_database,

@@ -15,8 +15,8 @@ from tertium.core.errors import MissingInputError
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import recommend_metric
+from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.evaluation.ranking import recommend_ranker
-from tertium.evaluation.significance_options import SignificanceTests
 from tertium.models import checkpoint
 
 pytest.importorskip("torch")

@@ -17,7 +17,7 @@ from tests.cli.conftest import Run
 
 import tertium
 from tertium.data.testset import TestSet
-from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.meta.tasks import STATISTICS
 
 SYSTEMS = ("A", "B", "C")

@@ -27,7 +27,7 @@ def test_setup_shows_what_is_installed_and_the_command_for_the_rest(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    monkeypatch.setattr("tertium.metrics.setup_commands.is_installed", lambda *_: False)
+    monkeypatch.setattr("tertium.metrics.list_commands.is_installed", lambda *_: False)
     rows = {record["name"]: record for record in run("setup -f json").json}
     places = {name: record["location, or command to install"] for name, record in rows.items()}
     assert Path(places["tertium"]).is_dir()

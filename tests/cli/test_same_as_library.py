@@ -12,7 +12,7 @@ from tests.builders import EXAMPLES, SYSTEMS, write_tsv
 from tests.cli.conftest import Run
 
 import tertium
-from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.paired_tests import SignificanceTests
 
 FILES = [str(EXAMPLES / f"system-{name}.en.txt") for name in SYSTEMS]
 REFERENCE = str(EXAMPLES / "reference-a.en.txt")

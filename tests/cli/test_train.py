@@ -107,7 +107,7 @@ def interrupt_in_epoch(number: int, patch: pytest.MonkeyPatch) -> None:
         if epoch.number == number:
             raise KeyboardInterrupt
 
-    patch.setattr("tertium.evaluation.train_command._report_epoch", interrupt)
+    patch.setattr("tertium.evaluation.training._report_epoch", interrupt)
 
 
 def test_interrupted_training_is_explained_and_continued(

@@ -42,7 +42,7 @@ REFERENCES = ["the cat sat on a mat", "a dog barked", "nobody came home"]
 # Modules of scoring, and modules of training that they must not import.
 SCORING_MODULES = (
     "tertium.metrics.heads.head_metric",
-    "tertium.metrics.heads.head_scoring",
+    "tertium.metrics.heads.networks",
     "tertium.metrics.pairwise.neural_ranker",
     "tertium.models.trained_model",
     "tertium.metrics.embedding.bertscore",

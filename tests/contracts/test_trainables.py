@@ -20,8 +20,8 @@ from tertium.data.train_test_overlap import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.trainable import Trainable
+from tertium.metrics.heads.config import HeadOptions
 from tertium.metrics.heads.head_metric import ESIM, BiLSTM, BiLSTMAttention
-from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.training_data import remove_leaks, sort_training_sets
 

@@ -23,7 +23,7 @@ from tertium.core.result import (
     count_column,
     percent_column,
 )
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 from tertium.people.power import PowerPlan
 
 

@@ -13,7 +13,7 @@ import tertium
 from tertium.core.errors import DataError
 from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 
 def write(path, text):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest, ks_2samp
 
 from tertium.core.resampling import make_rng
-from tertium.decide.margin_calibration import (
+from tertium.decide.route import (
     find_threshold,
     intraclass_correlation,
     measure_drift,

@@ -11,12 +11,10 @@ import pytest
 
 import tertium
 from tertium.core.errors import TertiumError, UsageError
-from tertium.decide.baselines import read_baseline
-from tertium.decide.gate import GateSet, gate_sets
+from tertium.decide.gate import GateSet, gate_sets, read_baseline
 from tertium.decide.gate_result import GateResult
-from tertium.decide.gate_rules import GateRules, resolve_margins
-from tertium.decide.margins import suggest_margins
-from tertium.evaluation.sliced_result import SlicedResult
+from tertium.decide.gate_rules import GateRules, resolve_margins, suggest_margins
+from tertium.evaluation.score_command import SlicedResult
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.output.html import render_page
 

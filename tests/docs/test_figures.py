@@ -14,7 +14,7 @@ from papers.table import PaperTable
 from tests.docs.pages import DOCS, ROOT
 
 from papers import OVERVIEWS, PAPERS, find_table, load_page, tables_of
-from tertium.output.markdown import escape_markdown
+from tertium.output.text import escape_markdown
 
 LEDGER = Ledger(DOCS / "results")
 PAGES = DOCS / "papers"

@@ -16,7 +16,7 @@ import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
-from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.output.html import render_page
 from tertium.studies.challenge import wilson
 from tertium.text.perturbations import (

@@ -19,7 +19,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 from tertium.studies.good_decisions import fit_difference_scales
 
 

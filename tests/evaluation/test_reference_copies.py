@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tertium
-from tertium.evaluation.reference_copies import find_reference_copies
+from tertium.evaluation.system_scores import find_reference_copies
 from tertium.output.html import render_page
 from tertium.output.page.report import report_results
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 

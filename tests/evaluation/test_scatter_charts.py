@@ -12,7 +12,7 @@ import tertium
 from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.draw import draw
-from tertium.studies.scatter_charts import make_scatter_charts
+from tertium.studies.meta_evaluation import make_scatter_charts
 
 
 def make_set(name, seed):

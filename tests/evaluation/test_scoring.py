@@ -15,7 +15,7 @@ from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
 from tertium.encoders.vector_cache import clear_memory
-from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.paired_tests import SignificanceTests
 
 
 @pytest.fixture(scope="module")

@@ -30,10 +30,10 @@ from tertium.encoders import load_encoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
-from tertium.metrics.bundled.late_interaction import CrossHead
+from tertium.metrics.bundled.row_alignment import CrossHead
 from tertium.metrics.bundled.tertium_base import TertiumBase
+from tertium.metrics.heads.config import HeadOptions
 from tertium.metrics.heads.head_metric import ESIM
-from tertium.metrics.heads.head_options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.trained_model import load_checkpoint

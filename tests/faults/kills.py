@@ -28,8 +28,8 @@ from tertium.data.testset import TestSet
 from tertium.encoders.vector_cache import FILE
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.heads.config import HeadOptions
 from tertium.metrics.heads.head_metric import ESIM
-from tertium.metrics.heads.head_options import HeadOptions
 from tertium.output.page.report import report_results
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()

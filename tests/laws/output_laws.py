@@ -26,7 +26,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.system_scores import Evaluation
 from tertium.output.html import read_asset
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 MAX_PAIRS = 30  # translations compared with one of another system
 TABLE_FORMATS = ("text", "tsv", "md", "latex")

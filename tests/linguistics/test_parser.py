@@ -11,14 +11,14 @@ import pytest
 from tertium.core.errors import ModelError
 from tertium.core.runtime import runtime
 from tertium.metrics.linguistics import dependency_parser as parser_module
-from tertium.metrics.linguistics.analysis import (
+from tertium.metrics.linguistics.dependency_graph import (
     Analysis,
     AnalysisStore,
     Token,
+    build_graph,
     deserialize_analysis,
     serialize_analysis,
 )
-from tertium.metrics.linguistics.dependency_graph import build_graph
 from tertium.metrics.linguistics.dependency_parser import (
     Parser,
     clean_text,

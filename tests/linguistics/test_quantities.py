@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.metrics.linguistics.number_words import parse_number_words
 from tertium.metrics.linguistics.quantity_matching import (
     find_quantities,
+    parse_number_words,
     quantities_agree,
 )
 

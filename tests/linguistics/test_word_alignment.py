@@ -11,7 +11,7 @@ import pytest
 from tertium.metrics.linguistics import word_alignment
 from tertium.metrics.linguistics.dependency_graph import ROOT
 from tertium.metrics.linguistics.dependency_parser import load_parser
-from tertium.metrics.linguistics.sentence import Sentence, build_sentence
+from tertium.metrics.linguistics.semantic_attributes import Sentence, build_sentence
 from tertium.metrics.linguistics.word_alignment import (
     EDGE_SCORES,
     UNALIGNED,

@@ -12,9 +12,8 @@ from tests.meta import slow_loops
 
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta import kendall_b, pearson, spearman
-from tertium.meta.correlation import ranks
-from tertium.meta.replicates import pearson_replicate
-from tertium.meta.significance import perm_both, williams
+from tertium.meta.agreement import ranks
+from tertium.meta.replicates import pearson_replicate, perm_both, williams
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 matrices = arrays(float, (3, 5, 7), elements=few_values)  # human scores and two metrics

@@ -12,7 +12,7 @@ from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
 from tertium.meta.accuracy import accuracy_pair_test
 from tertium.meta.agreement import make_layout
-from tertium.meta.permutation import (
+from tertium.meta.protocol import (
     average_tests,
     permute_accuracy,
     permute_soft_accuracy,

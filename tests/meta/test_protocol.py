@@ -11,8 +11,8 @@ from tertium.core.scores import ScoreMatrix
 from tertium.meta import AlignedScores, acc_eq, acc_eq_calibrated, pearson
 from tertium.meta.agreement_results import assign_ranks
 from tertium.meta.protocol import PROTOCOLS, run_protocol
-from tertium.meta.significance import williams
-from tertium.output.render import render_table
+from tertium.meta.replicates import williams
+from tertium.output.text import render_table
 
 # The expected values below are those of google-research/mt-metrics-eval: tau_optimization_test.py,
 # stats_test.py (KendallVariants 'acc23', KendallWithTiesOpt, Williams) and tasks_test.py.

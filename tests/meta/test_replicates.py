@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, spearman
 from tertium.meta.accuracy import accuracy_replicate
-from tertium.meta.correlation import pearson_values
+from tertium.meta.agreement import pearson_values
 from tertium.meta.replicates import (
     bootstrap,
     grouped_replicate,

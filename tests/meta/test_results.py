@@ -11,7 +11,7 @@ from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 
 def make_set(name, seed):

@@ -12,17 +12,16 @@ from scipy import stats
 from tertium.core.errors import DataError, UsageError
 from tertium.core.resampling import percentile_interval
 from tertium.meta import acc_eq, kendall_b, pearson
-from tertium.meta.accuracy import accuracy_pair_test, coin_p_values, count_wins
+from tertium.meta.accuracy import accuracy_pair_test, coin_p_values, count_wins, sign_flip_p_values
 from tertium.meta.agreement import make_layout
 from tertium.meta.agreement_results import assign_ranks
-from tertium.meta.significance import (
+from tertium.meta.replicates import (
     bootstrap_p_values,
     perm_both,
     perm_both_any,
     williams,
     williams_t,
 )
-from tertium.meta.systems import sign_flip_p_values
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.meta import slow_loops
 
 from tertium.core.errors import DataError, LengthError, UsageError
 from tertium.meta import soft_pairwise_accuracy, system_accuracy
-from tertium.meta.systems import permutation_p_values
+from tertium.meta.accuracy import permutation_p_values
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 vectors = arrays(float, (3, 6), elements=few_values)

@@ -15,8 +15,8 @@ from tertium.core.scores import ScoreMatrix
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.metrics.base.loading import load_metric
-from tertium.output.page.explained_segments import SegmentExplanation, render_explanation
 from tertium.output.page.report import report_results
+from tertium.output.page.segment_browser import SegmentExplanation, render_explanation
 
 
 @pytest.fixture(scope="module")

@@ -25,14 +25,14 @@ from tertium.core.result import Result
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.output.charts.axes import Scale, axis_limits, make_plot, ticks
-from tertium.output.charts.chart_statistics import (
+from tertium.output.charts.draw import (
     DENSITY_POINTS,
+    draw,
     estimate_density,
     pearson,
 )
-from tertium.output.charts.draw import draw
 from tertium.output.html import render_fragment
-from tertium.output.page.figures import chart_translations
+from tertium.output.page.report import chart_translations
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
 
 NAN = float("nan")

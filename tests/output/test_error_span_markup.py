@@ -28,10 +28,10 @@ from tertium.evaluation.error_marking import (
     human_marked_errors,
     mark_errors,
 )
-from tertium.evaluation.significance_options import SignificanceTests
+from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.metrics.base.explanation import Explanation, MarkedText
-from tertium.output.error_span_markup import mark_error_spans
 from tertium.output.html import render_page
+from tertium.output.markup_builder import mark_error_spans
 from tertium.output.page.report import report_results
 
 FIELDS = ("side", "severity", "category", "rater", "chance")

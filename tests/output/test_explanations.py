@@ -20,8 +20,8 @@ from tertium.metrics.base.explanation import (
     WordMatch,
 )
 from tertium.metrics.base.loading import load_metric
-from tertium.output.heat_map import MAX_TOKENS, render_heat_map
-from tertium.output.page.explained_segments import render_explanation
+from tertium.output.html import MAX_TOKENS, render_heat_map
+from tertium.output.page.segment_browser import render_explanation
 
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
 

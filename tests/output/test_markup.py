@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tertium.core.result import Cell, Table
-from tertium.output.html_table import render_table as render_html_table
+from tertium.output.html import render_table as render_html_table
 from tertium.output.markup_builder import Markup, element, escape, join
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]

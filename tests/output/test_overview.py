@@ -14,8 +14,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.output.heat_map import render_heat_map
-from tertium.output.html import render_page
+from tertium.output.html import render_heat_map, render_page
 
 
 @pytest.fixture(scope="module")

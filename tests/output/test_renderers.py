@@ -16,9 +16,9 @@ from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import explain
+from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.evaluation.significance_options import SignificanceTests
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.output.page.report import report, report_meta_evaluation, report_results

@@ -11,7 +11,7 @@ import pytest
 import tertium
 from tertium.checks.catalog import CHECKS
 from tertium.cli import main
-from tertium.output.sarif import file_uri, make_log
+from tertium.output.files import file_uri, make_log
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 LEVEL = {"enum": ["none", "note", "warning", "error"]}

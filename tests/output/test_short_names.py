@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tertium.output.short_names import shorten_names
+from tertium.output.charts.draw import shorten_names
 
 
 @pytest.mark.parametrize(

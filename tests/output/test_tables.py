@@ -13,8 +13,8 @@ from tertium.core.errors import UsageError
 from tertium.core.result import Cell, Column, Table
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.output.html_table import render_table as render_html_table
-from tertium.output.render import render_table
+from tertium.output.html import render_table as render_html_table
+from tertium.output.text import render_table
 
 TABLE = Table.from_cells(
     ["system", "BLEU ↑"],

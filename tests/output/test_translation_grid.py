@@ -16,8 +16,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.markup_builder import Markup
-from tertium.output.page.explained_segments import SegmentExplanation
-from tertium.output.page.segment_browser import encode_grid
+from tertium.output.page.segment_browser import SegmentExplanation, encode_grid
 from tertium.output.page.translation_grid import (
     TranslationGrid,
     grid_from_aligned_scores,

@@ -15,7 +15,7 @@ from papers.table_rendering import make_table, table_notes
 
 from tertium.core.errors import DataError, LengthError, MissingResourceError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.output.render import render_table
+from tertium.output.text import render_table
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pytest
 import torch
 from recipes.multi import evaluate, fine_tune, groups, sampling, strings
 
-from tertium.metrics.bundled.marked_errors import error_probabilities
 from tertium.metrics.bundled.row_scorer import piece_errors
+from tertium.metrics.bundled.scales import error_probabilities
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 

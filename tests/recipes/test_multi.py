@@ -22,13 +22,14 @@ from recipes.multi.spans import (
     count_all,
 )
 
-from tertium.metrics.bundled.marked_errors import (
+from tertium.metrics.bundled.row_scorer import RowScorer
+from tertium.metrics.bundled.scales import (
     ERROR_COLUMNS,
     MAJOR,
     WRONG,
+    ErrorPenalty,
+    NoErrorProbability,
 )
-from tertium.metrics.bundled.row_scorer import RowScorer
-from tertium.metrics.bundled.scales import ErrorPenalty, NoErrorProbability
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 

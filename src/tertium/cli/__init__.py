@@ -24,24 +24,24 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Evaluate": {
         "score": ("evaluation.score_command:score_files", "score translations"),
         "compare": (
-            "evaluation.compare_command:compare_files",
+            "evaluation.score_command:compare_files",
             "compare systems with significance tests",
         ),
-        "rank": ("evaluation.rank_commands:rank_files", "rank systems by pairwise comparison"),
+        "rank": ("evaluation.ranking:rank_files", "rank systems by pairwise comparison"),
         "rank candidates": (
-            "evaluation.rank_commands:rank_candidates",
+            "evaluation.ranking:rank_candidates",
             "rank lists of candidate translations",
         ),
         "check": (
-            "evaluation.check_command:check_files",
+            "evaluation.checking:check_files",
             "find errors without a model: placeholders, tags, numbers",
         ),
         "explain": (
-            "evaluation.explain_command:explain_texts",
+            "evaluation.explaining:explain_texts",
             "explain the score of a translation",
         ),
         "report": (
-            "output.page.report_command:report_files",
+            "output.page.report:report_files",
             "write an HTML report about systems and metrics",
         ),
         "corpus": (
@@ -51,71 +51,71 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Decide": {
         "gate": (
-            "decide.gate_commands:gate_files",
+            "decide.gate:gate_files",
             "decide if a system may replace another, for CI",
         ),
         "gate calibrate": (
-            "decide.gate_commands:calibrate_gate",
+            "decide.gate:calibrate_gate",
             "suggest margins from two runs of one system",
         ),
         "worst": (
-            "decide.worst_command:worst_of_files",
+            "decide.worst:worst_of_files",
             "list the translations most in need of attention",
         ),
         "route fit": (
-            "decide.route_commands:fit_route_to_files",
+            "decide.routing:fit_route_to_files",
             "fit thresholds with a promised precision",
         ),
         "route apply": (
-            "decide.route_commands:apply_route_to_files",
+            "decide.routing:apply_route_to_files",
             "decide what to publish, post-edit or translate again",
         ),
     },
     "Metrics": {
         "list": ("metrics.list_commands:list_metrics", "list metrics and rankers"),
-        "list models": ("metrics.setup_commands:list_models", "list encoders and dictionaries"),
+        "list models": ("metrics.list_commands:list_models", "list encoders and dictionaries"),
         "list data": ("data.datasets_command:list_datasets", "list sets of human judgments"),
-        "list checks": ("evaluation.check_command:list_checks", "list the checks of `check`"),
+        "list checks": ("evaluation.checking:list_checks", "list the checks of `check`"),
         "list citations": (
             "metrics.list_commands:list_citations",
             "print BibTeX entries of metrics",
         ),
         "train": (
-            "evaluation.train_command:train_on_files",
+            "evaluation.training:train_on_files",
             "train a metric on human judgments",
         ),
     },
     "Meta-evaluation": {
         "meta": (
-            "studies.meta_commands:evaluate_metrics",
+            "studies.meta_evaluation:evaluate_metrics",
             "measure how well metrics agree with human judgments",
         ),
         "meta diagnostics": (
-            "studies.meta_commands:diagnose_metrics",
+            "studies.meta_evaluation:diagnose_metrics",
             "run diagnostics: baselines, chance, bad outputs, length",
         ),
         "meta protocol": (
-            "studies.meta_commands:rank_by_protocol",
+            "studies.meta_evaluation:rank_by_protocol",
             "rank metrics by the rules of a shared task",
         ),
         "meta decisions": (
-            "studies.meta_commands:evaluate_metric_decisions",
+            "studies.meta_evaluation:evaluate_metric_decisions",
             "measure how well metrics find good translations",
         ),
         "meta thresholds": (
-            "studies.meta_commands:fit_metric_thresholds",
+            "studies.meta_evaluation:fit_metric_thresholds",
             "measure which score differences humans confirm",
         ),
         "meta spans": (
-            "studies.meta_commands:compare_metric_spans",
+            "studies.meta_evaluation:compare_metric_spans",
             "compare error spans with those of annotators",
         ),
         "meta disagreement": (
-            "studies.meta_commands:find_metric_disagreement",
+            "studies.meta_evaluation:find_metric_disagreement",
             "see where two metrics disagree on good translations",
         ),
         "meta challenge": (
-            "studies.challenge_command:challenge_metrics",
+            "studies.challenge:challenge_metrics",
             "test metrics on a challenge set",
         ),
     },
@@ -129,17 +129,17 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "convert a campaign to another tool",
         ),
         "annotate": (
-            "people.annotate_command:annotate_campaign",
+            "people.server:annotate_campaign",
             "judge translations in the browser, with several raters",
         ),
         "agree": (
-            "people.agree_command:agree_on_files",
+            "people.rater_agreement:agree_on_files",
             "measure agreement between raters, rank systems by them",
         ),
     },
     "Maintenance": {
-        "setup": ("metrics.setup_commands:show_setup", "show what is installed"),
-        "setup install": ("metrics.setup_commands:install_models", "install models"),
+        "setup": ("metrics.list_commands:show_setup", "show what is installed"),
+        "setup install": ("metrics.list_commands:install_models", "install models"),
         "setup cache": ("encoders.cache_commands:show_cache", "show the cache"),
         "setup cache clear": ("encoders.cache_commands:clear_cache", "clear the cache"),
         "setup cache limit": ("encoders.cache_commands:limit_cache", "shrink the cache"),

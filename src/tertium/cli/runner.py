@@ -23,7 +23,7 @@ from tertium.core.errors import UsageError
 from tertium.core.fields import type_hints
 from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Table, View
-from tertium.output.render import render_contents
+from tertium.output.text import render_contents
 from tertium.text.printable import replace_control_characters
 
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed to stderr

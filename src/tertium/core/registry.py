@@ -134,7 +134,7 @@ class NameTable(Mapping[str, str]):
 METRICS = NameTable(
     "tertium.metrics",
     {
-        "bertr": "tertium.metrics.embedding.bertr:BERTR",
+        "bertr": "tertium.metrics.embedding.bertscore:BERTR",
         "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
         "bilstm": "tertium.metrics.heads.head_metric:BiLSTM",
         "bilstm-attention": "tertium.metrics.heads.head_metric:BiLSTMAttention",
@@ -153,8 +153,8 @@ METRICS = NameTable(
         "nist-r": "tertium.metrics.regression.regression_metrics:NISTR",
         "rte-r": "tertium.metrics.regression.regression_metrics:RTER",
         "sentsim": "tertium.metrics.embedding.sentsim:SentSim",
-        "smd": "tertium.metrics.embedding.smd:SMD",
-        "sss": "tertium.metrics.embedding.sss:SSS",
+        "smd": "tertium.metrics.embedding.optimal_transport:SMD",
+        "sss": "tertium.metrics.embedding.sentsim:SSS",
         "svr": "tertium.metrics.regression.svr:SVR",
         "ter": "tertium.metrics.lexical.ter_metric:TER",
         "ter-r": "tertium.metrics.regression.regression_metrics:TERR",
@@ -162,8 +162,8 @@ METRICS = NameTable(
         "tertium-multi": "tertium.metrics.bundled.tertium_multi:TertiumMulti",
         "tertium-multi-adapted": "tertium.metrics.bundled.adapted_multi:AdaptedMulti",
         "tertium-small": "tertium.metrics.bundled.tertium_small:TertiumSmall",
-        "wmd": "tertium.metrics.embedding.wmd:WMD",
-        "wmdo": "tertium.metrics.embedding.wmdo:WMDO",
+        "wmd": "tertium.metrics.embedding.optimal_transport:WMD",
+        "wmdo": "tertium.metrics.embedding.optimal_transport:WMDO",
     },
 )
 

@@ -524,11 +524,11 @@ WRITERS: Mapping[str, Writer] = {
     ".csv": Writer("tertium.output.files:write_csv"),
     ".parquet": Writer("tertium.output.files:write_parquet", modules=("pandas", "pyarrow")),
     ".xlsx": Writer("tertium.output.files:write_xlsx", modules=("openpyxl",)),
-    ".md": Writer("tertium.output.markdown:write"),
-    ".tex": Writer("tertium.output.latex:write"),
+    ".md": Writer("tertium.output.text:write_markdown"),
+    ".tex": Writer("tertium.output.text:write_latex"),
     ".html": Writer("tertium.output.html:write"),
-    ".sarif": Writer("tertium.output.sarif:write", "findings"),
-    ".xml": Writer("tertium.output.junit:write", "suites"),
+    ".sarif": Writer("tertium.output.files:write_sarif", "findings"),
+    ".xml": Writer("tertium.output.files:write_junit", "suites"),
     ".svg": Writer("tertium.output.charts.draw:write", "charts"),
 }
 

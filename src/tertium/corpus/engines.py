@@ -28,8 +28,7 @@ from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
-from tertium.metrics.base.judge_run import current_run
-from tertium.metrics.base.shared_budget import share_budget
+from tertium.metrics.base.judge_run import current_run, share_budget
 
 AT_LEAST_ONE = "expected a whole number of at least 1"
 

@@ -45,10 +45,16 @@ from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
-from tertium.metrics.base.judge_run import BudgetError, JudgeConnection, Usage, judge_server
+from tertium.metrics.base.judge_run import (
+    BudgetAddress,
+    BudgetError,
+    JudgeConnection,
+    RemoteBudget,
+    Usage,
+    judge_server,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.shared_budget import BudgetAddress, RemoteBudget
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "

@@ -4,6 +4,11 @@ Every metric is tested on every set (`noninferiority`), and on every slice if re
 p-values of each claim ("worse by less than the margin", "worse by more", "better") are adjusted by
 Holm's method over all metrics, slices and language pairs, so the probability of one or more wrong
 claims is at most alpha. Conditions on checks and scores are exact.
+
+Baselines stored as JSON: segment scores that `tertium score -o FILE.json` wrote.
+
+They serve metrics whose score of a system is the mean of its segment scores. Others need the
+translations of the baseline.
 """
 
 from __future__ import annotations
@@ -11,19 +16,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
 
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import EMPTY
 from tertium.checks.check_settings import CheckSettings
 from tertium.core.arrays import in_open_unit_interval
-from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
+from tertium.core.fields import load_json
 from tertium.core.findings import Locate, locate_nothing
+from tertium.core.options import Compute, InFile, Option
 from tertium.core.resampling import holm
+from tertium.core.result import field_values
 from tertium.core.scores import Scores
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
-from tertium.decide.baselines import StoredBaseline
+from tertium.data.toml_tables import find_configuration
 from tertium.decide.gate_result import (
     MAX_MORE_SEGMENTS,
     Condition,
@@ -31,13 +42,36 @@ from tertium.decide.gate_result import (
     MetricTest,
     Verdict,
 )
-from tertium.decide.gate_rules import GateRules, resolve_margins
+from tertium.decide.gate_rules import (
+    RULES,
+    GateRules,
+    GateSettings,
+    PairFiles,
+    SuggestedMargins,
+    read_gate_settings,
+    resolve_margins,
+    split_rules,
+    suggest_margins,
+)
 from tertium.evaluation.checking import CheckReport, check
-from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
+from tertium.evaluation.metric_choice import (
+    MetricOptions,
+    default_metric,
+    load_metrics_for,
+    recommend_metric,
+    target_texts,
+)
 from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
-from tertium.evaluation.reference_copies import find_reference_copies
+from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import References, score
-from tertium.evaluation.system_scores import Evaluation, find_unfit_metrics
+from tertium.evaluation.system_scores import (
+    Evaluation,
+    MetricDict,
+    find_reference_copies,
+    find_unfit_metrics,
+)
+from tertium.files.text_inputs import InputFiles, column_names
+from tertium.metrics.base.judge_run import JudgeServer, current_run
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import flag_empty_translations
@@ -305,3 +339,232 @@ def _check_bounds(
             is_met=bound.allows(round(observed, SCORE_DIGITS), len(own.testset)),
             is_check=bound.is_check,
         )
+
+
+HOW_TO_STORE = "store it with `tertium score -o FILE.json`"
+
+
+@dataclass(frozen=True)
+class StoredBaseline:
+    """The results of one system by metric, read from a file."""
+
+    path: str
+    system: str
+    records: Mapping[str, Mapping[str, Any]]
+
+    def scores_like(self, scores: Scores, testset: TestSet) -> Scores:
+        """Return the stored scores of the metric and the segments of other scores.
+
+        Raises `UsageError` if the signature, the number of segments or the texts differ.
+        """
+        if scores.metric not in self.records:
+            names = ", ".join(self.records)
+            raise UsageError(f"{self.path} has no scores of {scores.metric} (it has: {names})")
+        record = self.records[scores.metric]
+        where, signature = f"{self.path}: {scores.metric}", record.get("signature")
+        if signature != scores.signature:
+            raise UsageError(
+                f"{where} has another signature than the candidate: {signature} (stored) and "
+                f"{scores.signature} (candidate); score the baseline again"
+            )
+        if record.get("inputs", testset.hash_inputs()) != testset.hash_inputs():
+            raise UsageError(
+                f"{where} was scored with other sources or references; score the baseline again"
+            )
+        if scores.statistics.shape[1] != 2 or not np.all(scores.statistics[:, 1] == 1):
+            raise UsageError(
+                f"{where}: its score is not a mean of segment scores, so stored scores are not "
+                "enough: give the translations of the baseline"
+            )
+        try:
+            segments = np.array(record["segments"], dtype=np.float64)  # null is NaN
+        except (KeyError, TypeError, ValueError):
+            raise DataError(f"{where}: no list of segment scores: {HOW_TO_STORE}") from None
+        if len(segments) != len(scores):
+            raise UsageError(
+                f"{where} has {len(segments)} segments, but the candidate has {len(scores)}"
+            )
+        statistics = np.column_stack([segments, np.ones(len(segments))])
+        return replace(scores, statistics=statistics, flags={}, verbose="", usage={})
+
+
+def read_baseline(path: str) -> StoredBaseline:
+    """Read the results of one system, as `tertium score` writes them."""
+    try:
+        content = load_json(Path(path))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except ModelError as error:
+        raise DataError(str(error)) from None
+    records = [content] if isinstance(content, dict) else content
+    try:
+        systems = list(dict.fromkeys(str(record["system"]) for record in records))
+        overall = {record["spec"]: record for record in records if "slice" not in record}
+    except (KeyError, TypeError):
+        raise DataError(f"{path}: not results of `tertium score`: {HOW_TO_STORE}") from None
+    if len(systems) != 1:
+        raise UsageError(f"{path}: results of {len(systems)} systems; store only the baseline")
+    return StoredBaseline(path, systems[0], MetricDict(overall))
+
+
+Rules = Annotated[tuple[str, ...], Option(metavar="NAME=X")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatePair:
+    """The systems to compare, and settings from a file.
+
+    Attributes
+    ----------
+    baseline
+        Output of the current system, or its stored scores (.json); with -t, its name.
+    candidate
+        Output of the new system; with -t, its name.
+    config
+        Settings in the table [gate] (default: tertium.toml or pyproject.toml).
+    alpha
+        Largest probability of a wrong pass, and of a wrong worse (default: 0.05).
+    """
+
+    group: ClassVar[str] = "Input"
+    baseline: InFile = ""
+    candidate: InFile = ""
+    config: InFile | None = None
+    alpha: Annotated[float | None, Option(group="Statistics")] = None
+
+    def settings(self) -> GateSettings:
+        """Return the settings of the file, with the alpha of the option."""
+        path = self.config or find_configuration("gate")
+        settings = read_gate_settings(path) if path else GateSettings()
+        return settings if self.alpha is None else replace(settings, alpha=self.alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """Rules of the gate, in addition to those of the settings.
+
+    Attributes
+    ----------
+    margin
+        How much worse the candidate may be, in units of the metric; human=5% is a difference that
+        humans confirm in at most 55% of system pairs.
+    max
+        Largest number or share of segments with a finding of a check: empty=0, truncated=1%; or the
+        largest score of a metric where lower is better.
+    min
+        Smallest score of the candidate.
+    by
+        Also test slices: document, length, language, domain or any field of the records; NAME=FILE
+        reads one label per segment.
+    undecided
+        Exit with 0 or 1 instead of 3 if the verdict is undecided.
+    """
+
+    group: ClassVar[str] = "Statistics"
+    margin: Rules = ()
+    max: Rules = ()
+    min: Rules = ()
+    by: Annotated[tuple[str, ...], Option(metavar="COLUMN", file="read")] = ()
+    undecided: Literal["pass", "fail"] | None = None
+
+
+def gate_files(
+    inputs: InputFiles,
+    pair: GatePair,
+    metrics: MetricOptions,
+    rules: GateOptions,
+    compute: Compute,
+    judge: JudgeServer,
+) -> GateResult:
+    """Decide whether a candidate is worse than a baseline by more than a margin.
+
+    Examples
+    --------
+    tertium gate --baseline main.txt --candidate new.txt -r ref.txt -m chrf --margin chrf=0.5
+    tertium gate --baseline main.txt --candidate new.txt -s src.txt -r ref.txt \\
+      --margin human=5% --max "empty=0" "wrong language=0" "truncated=1%" --min chrf=50
+    tertium gate -t systems.jsonl --baseline main --candidate new --margin human=5% --by domain
+    tertium gate -o gate.html junit.xml findings.sarif -f md >> $GITHUB_STEP_SUMMARY
+
+    Notes
+    -----
+    Without files, settings and language pairs are read from the table [gate] of tertium.toml (or
+    [tool.tertium.gate] of pyproject.toml).
+
+    Exit codes: 0 pass or better, 1 worse or a failed condition, 2 usage, 3 undecided or too few
+    valid answers of an LLM judge
+    """
+    settings = pair.settings()
+    sets = _read_sets(settings, inputs, pair, metrics, rules)
+    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    return replace(
+        gate_sets(sets, alpha=settings.alpha),
+        undecided=rules.undecided or settings.undecided,
+        lacks_answers=bool(current_run().usage.shortfalls()),
+    )
+
+
+def calibrate_gate(
+    inputs: InputFiles,
+    pair: GatePair,
+    metrics: MetricOptions,
+    compute: Compute,
+    judge: JudgeServer,
+) -> SuggestedMargins:
+    """Suggest margins from two runs of one system, such as two random seeds.
+
+    Examples
+    --------
+    tertium gate calibrate --baseline run1.txt --candidate run2.txt -r ref.txt -m chrf
+    """
+    settings = pair.settings()
+    sets = _read_sets(settings, inputs, pair, metrics, GateOptions())
+    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    evaluations = {own.name: score(own.testset, own.metrics) for own in sets}
+    return suggest_margins(evaluations, alpha=settings.alpha)
+
+
+def _read_sets(
+    settings: GateSettings,
+    inputs: InputFiles,
+    pair: GatePair,
+    metrics: MetricOptions,
+    rules: GateOptions,
+) -> list[GateSet]:
+    """Read the files of each language pair; options of the command line come first."""
+    shared = field_values(inputs)
+    for name in RULES:
+        shared[name] = split_rules(f"--{name}", getattr(rules, name))
+    options = PairFiles(
+        baseline=pair.baseline,
+        candidate=pair.candidate,
+        metrics=metrics.metrics,
+        by=rules.by,
+        **shared,
+    )
+    pairs = settings.merge_pairs(options)
+    return [_read_set(name, files, metrics) for name, files in pairs.items()]
+
+
+def _read_set(name: str, files: PairFiles, metrics: MetricOptions) -> GateSet:
+    is_stored = Path(files.baseline).suffix == ".json"
+    systems = (files.candidate,) if is_stored else (files.baseline, files.candidate)
+    texts = replace(files, translations=files.translations or systems).read(by=files.by)
+    testset = texts.testset
+    if files.translations:  # --baseline and --candidate are systems of -t
+        testset = testset.with_systems(systems)
+    names = [*testset.systems]
+    source, target = split_pair(name)
+    return GateSet(
+        testset=testset,
+        baseline=read_baseline(files.baseline) if is_stored else names[0],
+        candidate=names[-1],
+        metrics=replace(metrics, metrics=files.metrics).load(texts, default_metric),
+        rules=GateRules.from_values(files.margin, files.max, files.min, column_names(files.by)),
+        name=name,
+        checks=CheckSettings(
+            source_language=texts.source_language or source,
+            target_language=texts.target_language or target,
+        ),
+        locate=texts.locate(),
+    )

@@ -1,22 +1,52 @@
-"""Rules of a gate: margins of metrics, limits of checks and bounds of scores."""
+"""Rules of a gate, where they are written, and margins that two runs of a system suggest.
+
+Settings of `tertium gate`: the table `[gate]` of `tertium.toml`, one table per language pair.
+
+    [gate]
+    metrics = ["chrf"]
+    margin = {chrf = 0.5}
+    max = {empty = 0}
+
+    [gate.pairs.en-de]
+    baseline = "main.de.txt"
+    candidate = "new.de.txt"
+    references = ["reference.de.txt"]
+
+Files are relative to the folder of the settings.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from tertium.checks.check_settings import CHECK_IDS
-from tertium.core.errors import UnknownNameError, UsageError, short_repr
-from tertium.core.fields import check_unique_names
+from tertium.core.errors import ModelError, UnknownNameError, UsageError, short_repr
+from tertium.core.fields import check_unique_names, read_dataclass
+from tertium.core.result import Column, Result, Table, field_values, percent_column
 from tertium.data.testset import TestSet
-from tertium.evaluation.human_agreement import describe_scale_inputs, find_direction, find_scale
+from tertium.data.toml_tables import read_toml
+from tertium.evaluation.human_agreement import (
+    describe_scale_inputs,
+    find_direction,
+    find_scale,
+    find_scales,
+)
 from tertium.evaluation.metric_choice import target_texts
-from tertium.evaluation.system_scores import MetricDict
+from tertium.evaluation.noninferiority import (
+    MIN_SEGMENTS_TO_TEST,
+    measure_difference,
+    round_up,
+)
+from tertium.evaluation.system_scores import Evaluation, MetricDict
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.capabilities import find_inputs
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -207,3 +237,184 @@ def _parse_number(rule: str, name: str, value: Any) -> Fraction:
     except ValueError:
         pass
     raise UsageError(f"{rule} {name}={short_repr(value)}: expected a number")
+
+
+FILES = ("baseline", "candidate", "sources", "documents")
+RULES = ("margin", "max", "min")
+Files = TypeVar("Files", bound="PairFiles")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFiles(InputFiles):
+    """Files and rules of one language pair, or of all of them."""
+
+    baseline: str = ""
+    candidate: str = ""
+    metrics: tuple[str, ...] = ()
+    margin: Mapping[str, Any] = field(default_factory=dict)
+    max: Mapping[str, Any] = field(default_factory=dict)
+    min: Mapping[str, Any] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+
+    def merge(self, general: PairFiles) -> PairFiles:
+        """Fill fields that are not set from general settings; rules are combined by name."""
+        fields = {
+            name: value or getattr(general, name) for name, value in field_values(self).items()
+        }
+        rules = {name: {**getattr(general, name), **getattr(self, name)} for name in RULES}
+        return PairFiles(**{**fields, **rules})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSettings(PairFiles):
+    """The table `[gate]`."""
+
+    alpha: float = 0.05
+    undecided: Literal["", "pass", "fail"] = ""
+    pairs: Mapping[str, PairFiles] = field(default_factory=dict)
+
+    def merge_pairs(self, options: PairFiles) -> dict[str, PairFiles]:
+        """Return complete settings by language pair; those of the command line come first.
+
+        A single pair without a table of its own has an empty name.
+        """
+        pairs = {} if options.baseline or options.candidate else self.pairs
+        pairs = pairs or {"": PairFiles()}
+        merged = {name: options.merge(pair).merge(self) for name, pair in pairs.items()}
+        for name, pair in merged.items():
+            systems = {"--baseline": pair.baseline, "--candidate": pair.candidate}
+            missing = [option for option, file in systems.items() if not file]
+            if missing:
+                place = f" in gate.pairs.{name}" if name else ""
+                raise UsageError(
+                    f"{' and '.join(missing)} missing{place}: give files, or name them in the "
+                    "table [gate] of tertium.toml"
+                )
+        return merged
+
+
+def read_gate_settings(path: str | Path) -> GateSettings:
+    """Read the table `[gate]` of a TOML file; its files are relative to the folder of the file."""
+    table = read_toml(path).get("gate", {})
+    try:
+        settings = read_dataclass(GateSettings, table, str(path), "gate")
+    except ModelError as error:
+        raise UsageError(str(error)) from None
+    folder = Path(path).parent
+    pairs = {name: _resolve_files(pair, folder) for name, pair in settings.pairs.items()}
+    return replace(_resolve_files(settings, folder), pairs=pairs)
+
+
+def _resolve_files(settings: Files, folder: Path) -> Files:
+    files = {name: getattr(settings, name) for name in FILES}
+    changes: dict[str, Any] = {name: str(folder / file) for name, file in files.items() if file}
+    for name in ("translations", "references"):
+        changes[name] = tuple(str(folder / file) for file in getattr(settings, name))
+    labels = [column.partition("=") for column in settings.by]
+    changes["by"] = tuple(
+        f"{name}={folder / file}" if equals else name for name, equals, file in labels
+    )
+    return replace(settings, **changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestedMargin:
+    """The margin of a metric: how far apart two runs of one system can be.
+
+    `caution` says why there is no human agreement, if it was measured with other inputs.
+    """
+
+    spec: str
+    name: str
+    segments: int
+    difference: float
+    margin: float
+    human_agreement: float | None
+    decimals: int
+    caution: str = ""
+    pair: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestedMargins(Result):
+    """The margin of each metric, suggested by two runs."""
+
+    margins: tuple[SuggestedMargin, ...]
+    alpha: float
+
+    def tables(self) -> list[Table]:
+        """Return a table for each language pair, with one row per metric."""
+        pairs = dict.fromkeys(margin.pair for margin in self.margins)
+        return [self._pair_table(pair) for pair in pairs]
+
+    def _pair_table(self, pair: str) -> Table:
+        margins = [margin for margin in self.margins if margin.pair == pair]
+        columns = [
+            Column("metric", "name"),
+            Column("segments", decimals=0),
+            Column(
+                "difference",
+                decimals=attrgetter("decimals"),
+                text=lambda margin, decimals: f"{margin.difference:+z.{decimals}f}",
+            ),
+            Column("margin", decimals=0, text=lambda margin, _: f"{margin.margin:g}"),
+            percent_column("human agreement", "human_agreement"),
+        ]
+        notes = [
+            "margin: the smallest one under which these two runs pass in either direction "
+            f"(alpha = {self.alpha:g})",
+            "human agreement: share of system pairs with such a difference that human scores order "
+            "the same way",
+            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
+        ]
+        cautions = [margin.caution for margin in margins if margin.caution]
+        return Table(columns, margins, pair, notes, cautions)
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row per language pair and metric."""
+        names = SuggestedMargin.__dataclass_fields__
+        return Table([Column(name) for name in names], self.margins)
+
+
+def suggest_margins(
+    evaluations: Mapping[str, Evaluation], *, alpha: float = 0.05
+) -> SuggestedMargins:
+    """Return the smallest margins under which two runs pass in either direction.
+
+    A smaller margin would find changes in a system that did not change. p-values are adjusted for
+    the number of metrics. Margins are rounded up to two significant digits. `evaluations` are named
+    by language pair.
+    """
+    margins = [
+        margin
+        for pair, evaluation in evaluations.items()
+        for margin in _suggest(evaluation, pair, alpha)
+    ]
+    return SuggestedMargins(margins=tuple(margins), alpha=alpha)
+
+
+def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[SuggestedMargin]:
+    if len(evaluation.systems) != 2:
+        raise UsageError("margins are suggested from two runs of one system: give two systems")
+    first, second = evaluation.systems
+    scales, missing_scales = find_scales(evaluation)
+    for metric in evaluation.metrics:
+        scores = evaluation.scores[second][metric]
+        difference = measure_difference(scores, evaluation.scores[first][metric])
+        if not difference.is_testable:
+            raise UsageError(
+                f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
+            )
+        margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
+        scale = scales.get(metric)
+        yield SuggestedMargin(
+            spec=metric,
+            name=evaluation.names[metric],
+            segments=len(scores),
+            difference=difference.value,
+            margin=margin,
+            human_agreement=scale.find(margin).agree if scale and margin else None,
+            decimals=scores.decimals,
+            caution=missing_scales.get(metric, ""),
+            pair=pair,
+        )

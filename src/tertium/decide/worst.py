@@ -1,4 +1,4 @@
-"""The translations most in need of attention, over all systems and language pairs.
+"""The translations most in need of attention, over all systems and language pairs: `worst`.
 
 1. Outputs that are not a translation: empty, in the wrong language, copied, cut off.
 2. Translations with a critical finding of a check, such as a lost placeholder.
@@ -14,19 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import UsageError
+from tertium.core.options import Compute, InFiles, Option
 from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.decide.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.judged import Sources
-from tertium.evaluation.metric_choice import recommend_metric
+from tertium.evaluation.metric_choice import MetricOptions, default_metric, recommend_metric
 from tertium.evaluation.rows import (
     Row,
     RowScores,
@@ -38,8 +39,10 @@ from tertium.evaluation.rows import (
 )
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.evaluation.system_scores import distinct_labels
+from tertium.files.text_inputs import InputFiles
 from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.capabilities import can_mark_errors, predict_uncertainty
+from tertium.metrics.base.judge_run import JudgeServer
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 
@@ -375,3 +378,65 @@ def _mark_errors(
         for n, spans in zip(chosen, marked, strict=True):
             marks[n] += tuple(replace(span, rater=metric.label) for span in spans)
     return marks
+
+
+def parse_limit(text: str) -> tuple[str, int]:
+    """Parse a value of --per.
+
+    >>> parse_limit("language=20")
+    ('language', 20)
+    """
+    name, _, count = text.partition("=")
+    if name not in ("language", "document") or not count.isdecimal():
+        raise UsageError(f"{text}: expected language=N or document=N")
+    return name, int(count)
+
+
+Limit = Annotated[tuple[str, int], Option(metavar="NAME=N", type=parse_limit)]
+
+
+def worst_of_files(
+    inputs: InputFiles,
+    metrics: MetricOptions,
+    compute: Compute,
+    judge: JudgeServer,
+    *,
+    human: Annotated[InFiles, Option(group="Input")] = (),
+    count: Annotated[int, Option("-n", "--count", group="Output")] = 50,
+    per: Annotated[tuple[Limit, ...], Option(group="Output")] = (),
+) -> WorstSegments:
+    """List the translations most in need of attention, over systems and languages.
+
+    Parameters
+    ----------
+    human
+        Human scores of other translations, to fit the chance of a serious error.
+    count
+        Translations.
+    per
+        At most N translations of each language pair (language=20) or document (document=5).
+
+    Examples
+    --------
+    tertium worst -s source.txt -t a.txt b.txt -r reference.txt -o worst.xlsx
+    tertium worst -t systems.jsonl -m tertium-multi -n 100 --per language=20 -o worst.html
+    tertium worst -t systems.jsonl -m chrf --human ratings.jsonl -o worst.csv worst.jsonl
+
+    Notes
+    -----
+    Outputs that are not a translation come first: empty, in the wrong language, copied, cut off.
+    Then come critical findings of `tertium check`, then the highest chances of a serious error. A
+    column lp (en-de) gives each row its own language pair.
+    """
+    texts = inputs.read()
+    specs = metrics.metrics or default_metric(texts.testset, texts.target_language)
+    loaded = metrics.load_specs(specs)
+    judge.stop_dry_run((texts.testset, loaded))
+    return worst(
+        texts.testset,
+        [metric.spec for metric in loaded],
+        count=count,
+        per=dict(per),
+        lp=inputs.language_pair,
+        human=human or None,
+    )

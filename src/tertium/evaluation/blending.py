@@ -22,7 +22,7 @@ from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.part_scores import (
+from tertium.metrics.base.trainable import (
     collect_judgments,
     known_scores,
     number_documents,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import MissingInputError
-from tertium.core.result import Column, Result, Table
+from tertium.core.options import Compute, Display, InFile, Option
+from tertium.core.result import Column, Result, Table, View
 from tertium.core.scores import ScoreMatrix, format_warning_counts
 from tertium.core.segment import Segment
-from tertium.data.candidate_lists import CandidateList
+from tertium.data.candidate_lists import CandidateList, read_candidates
+from tertium.data.tables import missing_to_null
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import load_scorer, recommend_metric_for, target_texts
 from tertium.evaluation.scoring import References, Translations, as_testset
@@ -24,8 +27,10 @@ from tertium.evaluation.system_scores import (
     segment_fields,
     tokenizer_notes,
 )
+from tertium.files.text_inputs import InputFiles
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
+from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker, load_ranker
 from tertium.metrics.base.text_warnings import count_flags
 
 DECIMALS = 4  # of win probabilities
@@ -258,3 +263,91 @@ def rerank(
     if not_compared:
         warnings = {**warnings, NOT_COMPARED: not_compared}
     return RankedCandidates(lists=lists, rates=rates, warnings=warnings)
+
+
+RankerName = Annotated[
+    str | None, Option("-m", "--metrics", "--model", metavar="RANKER", group="Metrics")
+]
+
+
+def rank_files(
+    inputs: InputFiles,
+    compute: Compute,
+    judge: JudgeConnection,
+    *,
+    ranker: RankerName = None,
+    sentence_level: Annotated[bool, Option("-sl", "--sentence-level", group="Output")] = False,
+) -> View:
+    """Rank systems by their mean probability of winning against each other, segment by segment.
+
+    Parameters
+    ----------
+    ranker
+        Ranker or metric (default: pairwise for English references, otherwise tertium-multi).
+    sentence_level
+        Print a probability for each segment.
+
+    Examples
+    --------
+    tertium rank -t a.txt b.txt c.txt -r reference.txt
+    tertium rank -s source.txt -t a.txt b.txt
+    tertium rank -t a.txt b.txt -r reference.txt -m chrf -sl -f tsv
+    tertium rank candidates candidates.jsonl > reordered.jsonl
+
+    Notes
+    -----
+    RANKER is pairwise, pairwise:model=NAME (pairwise-minilm, a larger network; pairwise-published,
+    the network of the paper; a folder with your own), or any metric, whose better score wins.
+    """
+    if ranker:
+        load_ranker(ranker)  # fail before files are read
+    texts = inputs.read()
+    testset, source, target = texts.testset, texts.source_language, texts.target_language
+    first = testset.segments(next(iter(testset.systems)))
+    spec = ranker or recommend_ranker(first, target)
+    ranking = rank(testset, load_scorer(spec, source, target, target_texts(testset)))
+    table = ranking.segment_table() if sentence_level else ranking.tables()[0]
+    return View(
+        result=ranking,
+        printed=[table],
+        table=table,
+        json=ranking.records(segments=sentence_level),
+        warns_aside=sentence_level,
+    )
+
+
+def rank_candidates(
+    candidates: InFile,
+    /,
+    compute: Compute,
+    judge: JudgeConnection,
+    display: Display,
+    *,
+    ranker: RankerName = None,
+) -> Annotated[View, RankedCandidates]:
+    """Sort the candidates of each segment by their mean probability of winning.
+
+    Parameters
+    ----------
+    candidates
+        JSONL file of records with candidates, source and references.
+    ranker
+        Ranker or metric (default: pairwise for English references, otherwise tertium-multi).
+
+    Examples
+    --------
+    tertium rank candidates candidates.jsonl > reordered.jsonl
+    tertium rank candidates candidates.jsonl -m tertium-multi -o reordered.jsonl
+
+    Notes
+    -----
+    The output has the candidates from best to worst; other fields of the records stay.
+    """
+    chosen = load_ranker(ranker) if ranker else None  # fail before files are read
+    ranked = rerank(read_candidates(candidates), chosen)
+    lines = (json.dumps(missing_to_null(line), ensure_ascii=False) for line in ranked.lines())
+    return View(
+        result=ranked,
+        bare="".join(f"{line}\n" for line in lines) if display.format == "text" else None,
+        warns_aside=True,
+    )

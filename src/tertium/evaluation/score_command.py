@@ -1,23 +1,28 @@
-"""The command `score`: scores of files by segment, document and system."""
+"""The commands `score` and `compare`: scores and tests of systems, also by slices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from tertium.core.atomic import PathLike
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
-from tertium.core.result import Result, Table, View
-from tertium.evaluation.metric_choice import MetricOptions, default_metric
+from tertium.core.result import Result, Table, View, make_page
+from tertium.evaluation.metric_choice import MetricOptions, default_metric, default_metrics
+from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES, SignificanceTests, Test
 from tertium.evaluation.scoring import score
-from tertium.evaluation.significance_options import DEFAULT_RESAMPLES, SignificanceTests
-from tertium.evaluation.sliced_result import RESULT_FILES, SlicedResult
 from tertium.evaluation.system_scores import Evaluation
-from tertium.files.text_inputs import InputFiles, WriteBack
+from tertium.files.text_inputs import InputFiles, WriteBack, column_names
 from tertium.metrics.base.capabilities import can_mark_errors
-from tertium.metrics.base.judge_options import JudgeServer
+from tertium.metrics.base.judge_run import JudgeServer
 from tertium.metrics.base.metric import Metric
+
+if TYPE_CHECKING:
+    from tertium.evaluation.slice_scores import Slices
+
 
 SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
 SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")
@@ -110,8 +115,6 @@ def score_files(
                 "-b, -sl, -dl, --only-system, --confidence and --write-back are not available with "
                 "a paired test: omit them, or omit --paired-bs and --paired-ar"
             )
-        from tertium.evaluation.compare_command import compare_files
-
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
     if tests.by and not view.is_of_systems:
         raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
@@ -138,7 +141,7 @@ def score_files(
         seed=tests.seed,
     )
     if copies.write_back:
-        from tertium.evaluation.writing_back import write_back
+        from tertium.evaluation.error_marking import write_back
 
         write_back(texts.to_project(), evaluation, copies.write_back, metrics=loaded)
     results = SlicedResult(
@@ -186,3 +189,156 @@ def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKin
             "tertium-multi"
         )
     return kinds
+
+
+RESULT_FILES = (".json", ".md", ".tex", ".html")
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedResult(Result):
+    """An evaluation or comparison with its slices by several columns.
+
+    A page shows significance tests, and explanations of the metrics. `segments` tells whether
+    records have the scores of segments, and `is_stored` whether these also have a hash of sources
+    and references, which a later test with stored scores compares.
+    """
+
+    results: Evaluation
+    metrics: Sequence[Metric] = ()
+    tests: SignificanceTests = field(default_factory=SignificanceTests)
+    segments: bool = True
+    is_stored: bool = False
+
+    @cached_property
+    def slices(self) -> list[Slices]:
+        """The results by each column; slices are tested by randomization by default."""
+        if not self.tests.by:
+            return []
+        from tertium.evaluation.slice_scores import slice_results
+
+        test: Test = "bootstrap" if self.tests.paired_bs else "randomization"
+        return [
+            slice_results(self.results, column, test=test, resamples=self.tests.resamples)
+            for column in column_names(self.tests.by)
+        ]
+
+    def tables(self) -> list[Table]:
+        """Return the tables of the results and of each column."""
+        return [*self.results.tables(), *self.slice_tables()]
+
+    def slice_tables(self) -> list[Table]:
+        """Return the tables of each column."""
+        return [table for own in self.slices for table in own.tables()]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the table of the results without slices."""
+        return self.results.file_table(suffix)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of the results, then those of the slices."""
+        records = self.results.records(segments=self.segments)
+        if self.segments and self.is_stored:
+            inputs = self.results.testset.hash_inputs()
+            records = [{**record, "inputs": inputs} for record in records]
+        return records + [record for own in self.slices for record in own.records()]
+
+    def plain_records(self, *, segments: bool) -> Any:
+        """Return the records to print; a single one as an object, as sacrebleu does."""
+        records = self.results.records(segments=segments)
+        records += [record for own in self.slices for record in own.records()]
+        return records[0] if len(records) == 1 else records
+
+    def write(self, *paths: PathLike) -> None:
+        """Write files; a page compares the systems and explains scores."""
+        for path in paths:
+            if not str(path).endswith(".html"):
+                super().write(path)
+                continue
+            from tertium.evaluation.comparison import Comparison, add_significance
+
+            if isinstance(self.results, Comparison):
+                tested = self
+            else:
+                comparison = add_significance(self.results, seed=self.tests.seed)
+                tested = replace(self, results=comparison)
+            page = make_page("scores", tested.results, self.metrics, slices=tested.slices)
+            page.write(path)
+
+    def slice_table(self) -> Table:
+        """Return all slices as one table; of several columns, the first cells name them."""
+        tables = self.slice_tables()
+        if len(tables) == 1:
+            return tables[0]
+        joined: dict[str, list[Any]] = {}
+        for table in tables:
+            (by, names), *remaining = table.values().items()
+            joined.setdefault("by", []).extend([by] * len(names))
+            joined.setdefault("slice", []).extend(names)
+            for name, values in remaining:
+                joined.setdefault(name, []).extend(values)
+        return Table.from_values(joined)
+
+
+def compare_files(
+    inputs: InputFiles,
+    metrics: MetricOptions,
+    tests: SignificanceTests,
+    output: Output,
+    compute: Compute,
+    judge: JudgeServer,
+    display: Display,
+    *,
+    pairs: Annotated[bool, Option(group="Output")] = False,
+) -> View:
+    """Compare systems: the first is the baseline, and every pair is tested.
+
+    Parameters
+    ----------
+    pairs
+        Also show p-values of all pairs (in TSV only these).
+
+    Examples
+    --------
+    tertium compare -t baseline.txt ours.txt -r reference.txt
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
+    tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
+    tertium compare -t systems.jsonl -m chrf --by domain length
+
+    Notes
+    -----
+    The paired bootstrap (default) gives sacrebleu's p-values. On small test sets it reports false
+    differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
+    Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
+    """
+    from tertium.evaluation.comparison import Comparison, compare
+
+    if display.format in ("tsv", "csv") and pairs and tests.by:
+        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
+    suffixes = (*RESULT_FILES, ".tsv", ".csv", ".parquet")
+    files = output.split({"results": FileKind(Comparison, suffixes)})["results"]
+    texts = inputs.read(by=tests.by)
+    loaded = metrics.load(texts, default_metrics)
+    judge.stop_dry_run((texts.testset, loaded))
+    comparison = compare(
+        texts.testset,
+        loaded,
+        test=tests.test,
+        resamples=tests.resamples,
+        seed=tests.seed,
+        alpha=tests.alpha,
+    )
+    results = SlicedResult(comparison, loaded, tests)
+    table = file_table = comparison.comparison_table()
+    if tests.by:
+        file_table = results.slice_table()
+    elif pairs:
+        file_table = comparison.pair_list()
+    pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
+    return View(
+        result=comparison,
+        printed=[table, *pair_tables, *results.slice_tables()],
+        table=file_table,
+        json=results.plain_records(segments=False),
+        warnings=[*filter(None, [*comparison.warning_lines(), comparison.verdict])],
+        files=[(results, path) for path in files],
+    )

@@ -22,7 +22,7 @@ from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, compare_evaluation
-from tertium.evaluation.significance_options import Test
+from tertium.evaluation.paired_tests import Test
 from tertium.evaluation.system_scores import MIN_SEGMENTS, Evaluation, MetricDict
 from tertium.meta.agreement_results import Results, TaskResult
 from tertium.meta.aligned_scores import AlignedScores

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+import logging
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from tertium.core.atomic import PARTIAL_PATTERN, PathLike
-from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
-from tertium.core.fields import parse_fields, split_spec
+from tertium.core.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.fields import (
+    choices,
+    format_spec,
+    format_type,
+    format_value,
+    parse_fields,
+    parse_value,
+    split_spec,
+)
 from tertium.core.frames import is_frame
+from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
-from tertium.data.human_data_files import read_sets_with_texts
-from tertium.data.judgments import read_judgments
+from tertium.core.result import Column, Result, Table
+from tertium.data.human_data_files import read_judgment_sets, read_sets_with_texts
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.evaluation.judged import as_list
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
@@ -206,3 +222,278 @@ def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool 
     files = folder.iterdir() if folder.is_dir() and not (trained or interrupted) else ()
     if not all(any(map(file.match, incomplete)) for file in files):
         raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
+
+
+MAX_SEARCHED = 10  # settings of a search that are printed
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFiles:
+    """Files of human judgments.
+
+    Attributes
+    ----------
+    human
+        Translations with human scores, or human comparisons, to train on.
+    dev
+        Translations with human scores, or human comparisons, for model selection.
+    held_out
+        Test sets whose references must not be trained on.
+    gold
+        Human scores to use: a name in a folder (mqm) or a column of a file.
+    """
+
+    group: ClassVar[str] = "Input"
+    human: Annotated[InFiles, Option("--train", "--human")] = ()
+    dev: InFiles = ()
+    held_out: InFiles = ()
+    gold: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.human:
+            raise UsageError("no training data: give --train FILE...")
+
+    def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
+        """Read files if `gold` chooses among their scores; otherwise return their names."""
+        return files if self.gold is None else read_judgment_sets(files, self.gold)
+
+
+def choose_options(words: Sequence[str]) -> type[Any]:
+    """Return the training options of the metric that the words name; it alone is imported."""
+    cls: type[TrainedModel] | None = None
+    for word in words:  # the metric need not be the first word
+        with suppress(TertiumError):
+            cls = cls or find_trainable_class(word)
+    recipe = (str, "preset of settings and options: published or ours (default: ours)")
+    kinds: dict[str, tuple[Any, str]] = {"recipe": recipe}
+    help_text = ""
+    if cls is not None:
+        kinds["recipe"] = (str, _describe_recipes(cls))
+        for option in trainable_options(cls):
+            text = f"{option.description} ({_describe_defaults(cls, option.name)})"
+            kinds[option.name] = (_option_type(option), text)
+        help_text = _describe_class(cls)
+    attributes = "\n".join(f"{name}\n    {text}" for name, (_, text) in kinds.items())
+    return dataclasses.make_dataclass(
+        "TrainingChoice",
+        [(name, kind, None) for name, (kind, _) in kinds.items()],
+        kw_only=True,
+        namespace={
+            "group": "Training",
+            "__doc__": f"Training options.\n\nAttributes\n----------\n{attributes}\n\n{help_text}",
+        },
+    )
+
+
+def _option_type(option: TrainingOption) -> Any:
+    """Return the type of an option; without a value, the recipe decides."""
+    if option.kind is bool:
+        return Annotated[bool, Option(action=argparse.BooleanOptionalAction)]
+    if choices(option.kind):
+        return option.kind
+    metavar = "N+N" if "+" in format_type(option.kind) else "N"
+    parse = partial(parse_value, kind=option.kind, key=option.name)
+    return Annotated[str, Option(metavar=metavar, type=parse)]
+
+
+def _describe_defaults(cls: type[TrainedModel], name: str) -> str:
+    """Describe the default of an option in each recipe of a class."""
+    defaults = {
+        recipe: next(o.default for o in trainable_options(cls, recipe) if o.name == name)
+        for recipe in cls.recipes
+    }
+    if len(set(defaults.values())) == 1:
+        return f"default: {next(iter(defaults.values()))}"
+    return ", ".join(f"{recipe}: {value}" for recipe, value in defaults.items())
+
+
+def _describe_recipes(cls: type[TrainedModel]) -> str:
+    descriptions: list[str] = []
+    for name, recipe in cls.recipes.items():
+        settings = ",".join(f"{key}={format_value(v)}" for key, v in recipe.settings.items())
+        descriptions.append(f"{name}: {recipe.description}" + (f" ({settings})" * bool(settings)))
+    return "; ".join([*descriptions, "default: ours"])
+
+
+def _describe_class(cls: type[TrainedModel]) -> str:
+    """Return examples that train and use a class, and a note on the settings in its spec."""
+    use = f"tertium score -t ours.txt -r reference.txt -m models/{cls.name}"
+    if cls.kind == "ranker":
+        use = f"tertium rank -t ours.txt theirs.txt -r reference.txt -m models/{cls.name}"
+    examples = textwrap.dedent(cls.train_examples.format(name=cls.name)) + use
+    settings: Any = cls.settings or cls
+    fields = [field for field in dataclasses.fields(settings) if field.name != "model"]
+    values = ", ".join(f"{field.name}={format_value(field.default)}" for field in fields)
+    note = f"{cls.name} learns from {' and '.join(cls.accepted_data)}."
+    if values:
+        note += f" Settings in the spec, {cls.name}:FIELD=VALUE,...:\n{values}"
+    note = textwrap.fill(note, 100, break_on_hyphens=False)
+    return f"Examples\n--------\n{examples}\n\nNotes\n-----\n{note}\n"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Training(Result):
+    """A trained metric or ranker, the folder that holds it, and a study of it."""
+
+    trained: Any
+    folder: str
+    study: Sequence[Any] = ()
+
+    def contents(self) -> list[Any]:
+        """Return the settings of a search, the agreement in cross-validation, and the folder."""
+        training = self.trained.checkpoint.training
+        contents: list[Any] = [*_search_table(training.get("search", ()))]
+        if agreement := training.get("cross-validation"):  # of an adapted metric
+            before, after = agreement["tertium-multi"], agreement["adapted"]
+            contents.append(f"r on held-out sources: {after:.3f} (tertium-multi: {before:.3f})")
+        use = f"saved to {self.folder}; use it with -m {self.folder}"
+        return [*contents, *self.study, f"{self.trained.title}: {use}"]
+
+    def tables(self) -> list[Table]:
+        return [part for part in self.contents() if isinstance(part, Table)]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row with the metric and its folder."""
+        return Table([Column("metric", "trained.name"), Column("folder")], [self])
+
+
+def train_on_files(
+    metric: Annotated[str | None, Option(metavar="METRIC")] = None,
+    /,
+    *,
+    files: TrainingFiles,
+    options: Annotated[Any, LateOptions(choose_options)],
+    device: Device,
+    judge: JudgeConnection,
+    metrics: Annotated[Specs, Option("-m", "--metrics", group="Metrics")] = (),
+    output: Annotated[str, Option("-o", "--output", metavar="DIR", group="Output")],
+    overwrite: Annotated[bool, Option(group="Output")] = False,
+) -> Training:
+    """Train a metric on human judgments and save it to a folder.
+
+    Parameters
+    ----------
+    metric
+        Metric or ranker to train.
+    metrics
+        Metrics to combine, for blend.
+    output
+        Output folder.
+    overwrite
+        Replace a metric that was trained in DIR.
+
+    Examples
+    --------
+    tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
+    tertium train bleu-r --recipe published --train mine.tsv -o models/published
+    tertium train pairwise --train comparisons.tsv --dev dev.tsv -o models/ranker
+    tertium score -t ours.txt -r reference.txt -m models/esim
+
+    Notes
+    -----
+    METRIC is a name, with settings as in a spec (esim:encoder=mpnet). Each metric has its own
+    training options: `tertium train METRIC --help` shows them with their defaults. --train and
+    --dev are files with one translation and its human score per row (JSONL, TSV, CSV), or with one
+    comparison per row, with the texts in the row or in a .texts.jsonl file next to them. With both,
+    training starts with comparisons. Segments that share
+    a reference with --dev or --held-out are not used for training. Run the same command again to
+    continue an interrupted training.
+    """
+    if not metric:
+        raise UsageError("no METRIC: give it first; --train and other options take all next words")
+    spec = _add_metrics(metric, metrics) if metrics else metric
+    values = {name: value for name, value in vars(options).items() if value is not None}
+    recipe = values.pop("recipe", RECIPE)
+    plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
+    check_folder(output, plan.cls, overwrite=overwrite)
+    with _explain_interrupts(output):
+        is_blend = _combines_metrics(plan.cls)
+        data = _score_sets(files, plan) if is_blend else files.read_scores(files.human)
+        trained = train(
+            spec,
+            data,
+            dev=files.read_scores(files.dev),
+            held_out=files.held_out,
+            recipe=recipe,
+            folder=output,
+            overwrite=overwrite,
+            on_epoch=_report_epoch,
+            **values,
+        )
+    study = _study_blend(trained, data, plan) if is_blend else ()
+    return Training(trained=trained, folder=output, study=study)
+
+
+def _report_epoch(epoch: Epoch) -> None:
+    dev = "" if math.isnan(epoch.dev) else f", dev {epoch.dev:.4f}"
+    best = " (best)" if epoch.best else ""
+    place = f"{epoch.stage}, epoch {epoch.number}"
+    logger.warning("%s: loss %.4f%s, %.1f s%s", place, epoch.loss, dev, epoch.seconds, best)
+
+
+@contextmanager
+def _explain_interrupts(folder: str) -> Iterator[None]:
+    """Say what remains of a training that is interrupted by Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        message = f"nothing was saved to {folder}"
+        if (Path(folder) / SNAPSHOT).is_file():
+            message = f"{folder} holds the finished epochs: run the same command again to continue"
+        logger.error(message)
+        raise
+
+
+def _search_table(settings: Sequence[tuple[Mapping[str, float], float]]) -> list[Table]:
+    """Return a table of the best settings of a search, if it tried more than one."""
+    if len(settings) < 2:
+        return []
+    names = {"C": "c", "epsilon": "epsilon", "gamma": "gamma"}
+    best = settings[:MAX_SEARCHED]
+    values: dict[str, list[str]] = {
+        name: [f"{setting[key]:g}" for setting, _ in best] for name, key in names.items()
+    }
+    return [Table.from_values({**values, "R^2": [f"{value:.4f}" for _, value in best]})]
+
+
+def _combines_metrics(cls: type[TrainedModel]) -> bool:
+    """Return whether a class is trained on the scores of other metrics."""
+    return hasattr(cls.settings, "metrics")
+
+
+def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
+    """Return the spec of a metric to train with the metrics of -m."""
+    cls = find_trainable_class(spec)
+    if not _combines_metrics(cls):
+        raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
+    settings: Any = cls.settings
+    fields = parse_fields(settings, cls.name, split_spec(spec)[1])
+    if "metrics" in fields:
+        raise UsageError(f"{spec} and -m both name metrics: give them once")
+    return format_spec(cls.name, settings(**fields, metrics=tuple(metrics)))
+
+
+def _score_sets(files: TrainingFiles, plan: TrainingPlan) -> list[JudgmentSet]:
+    """Read the judgments of --train, and score them with the metrics of a blend."""
+    from tertium.evaluation.blending import attach_scores
+    from tertium.metrics.base.trainable import HOW_TO_CHOOSE
+
+    metrics = plan.settings.get("metrics")
+    if not metrics:
+        raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
+    return attach_scores(read_judgment_sets(files.human, files.gold or ""), metrics)
+
+
+def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
+    """Return the weights of a trained blend, and how it compares with its metrics."""
+    from tertium.evaluation.blending import cross_validate_blend, weight_table
+
+    weights = weight_table(metric.coefficients)
+    try:
+        study = cross_validate_blend(sets, **plan.settings, strengths=plan.options.strengths)
+    except DataError as error:
+        return [weights, f"not cross-validated: {error}"]
+    note = "The blend is cross-validated: trained on other documents, and if possible other systems"
+    return [weights, *study.tables(intervals=True, p_values=True), note]

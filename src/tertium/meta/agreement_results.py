@@ -26,7 +26,7 @@ from tertium.core.result import (
 from tertium.data.ratings import HUMAN_ROW_PREFIX
 from tertium.meta.agreement import Agreement
 from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, AlignedScores
-from tertium.meta.significance import bootstrap_p_values
+from tertium.meta.replicates import bootstrap_p_values
 from tertium.meta.tasks import Task
 
 BEST, NOT_WORSE = "** ", "* "

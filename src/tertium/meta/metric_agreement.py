@@ -24,6 +24,8 @@ from tertium.meta.accuracy import (
     accuracy_pair_test,
     accuracy_replicate,
     accuracy_values,
+    measure_accuracies,
+    measure_spa,
 )
 from tertium.meta.agreement import (
     Agreement,
@@ -32,14 +34,16 @@ from tertium.meta.agreement import (
     Measurement,
     TestFunction,
     make_layout,
+    pearson,
+    pearson_values,
     select_judged_columns,
+    spearman,
+    spearman_values,
 )
 from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.correlation import pearson, pearson_values, spearman, spearman_values
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
-from tertium.meta.significance import bootstrap_p_values, perm_both, perm_both_any, williams
-from tertium.meta.systems import measure_accuracies, measure_spa
+from tertium.meta.replicates import bootstrap_p_values, perm_both, perm_both_any, williams
 from tertium.meta.tasks import Task
 
 

@@ -31,8 +31,7 @@ from tertium.meta.agreement import (
     make_pooled_agreement,
     to_float_array,
 )
-from tertium.meta.replicates import sums_replicate
-from tertium.meta.significance import perm_both_any
+from tertium.meta.replicates import perm_both_any, sums_replicate
 
 CodeArray = NDArray[np.uint8]
 SignArray = NDArray[np.int8]

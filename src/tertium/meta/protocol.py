@@ -3,6 +3,16 @@
 Each language pair has two tasks: soft pairwise accuracy of systems and acc_eq* of segments. The
 weighted mean ranks the metrics; metrics that do not differ significantly share a rank. See
 docs/meta-evaluation for the definition of every step.
+
+Permutation tests between metrics that keep every draw, so that tests can be averaged.
+
+Draws of different tasks are independent, so their weighted sum is a draw of the average over tasks.
+mt-metrics-eval tests its final ranking this way.
+
+    soft pairwise accuracy    PERM-BOTH (Deutsch et al. 2021): both metrics are standardized, and
+                              each judged translation swaps them with probability 1/2
+    acc_eq                    each pair of translations that only one metric gets right goes to
+                              either metric with probability 1/2
 """
 
 from __future__ import annotations
@@ -13,16 +23,19 @@ import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tertium.core.arrays import FloatArray
-from tertium.core.errors import UnknownNameError, UsageError
-from tertium.core.resampling import check_resamples, make_rng
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block, make_rng
 from tertium.core.result import Cell, Column, Emphasis, Table, format_number
 from tertium.core.runtime import track_progress
-from tertium.meta.agreement import make_layout, select_judged_columns
+from tertium.meta.accuracy import count_wins
+from tertium.meta.agreement import Layout, make_layout, select_judged_columns
 from tertium.meta.agreement_results import (
     MetricEstimates,
     TaskResult,
@@ -32,12 +45,6 @@ from tertium.meta.agreement_results import (
 )
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
-from tertium.meta.permutation import (
-    PermutationTest,
-    average_tests,
-    permute_accuracy,
-    permute_soft_accuracy,
-)
 from tertium.meta.tasks import Task
 
 WORKERS = 4  # tasks in parallel; each has its own random generator
@@ -249,3 +256,193 @@ def _p_values(values: FloatArray, test: PermutationTest | None) -> FloatArray:
     p = nan_p_values(len(values)) if test is None else test.p_values
     p[np.isnan(values)] = p[:, np.isnan(values)] = np.nan
     return p
+
+
+BLOCK = 1 << 23  # array elements in memory at a time
+CACHE_BLOCK = 1 << 16  # array elements that fit the processor cache
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """Observed differences between metrics and their draws under the null hypothesis."""
+
+    observed: FloatArray
+    draws: Float32Array
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The share of draws with at least the observed difference, as in mt-metrics-eval."""
+        slack = 1e-6 * (1.0 + np.abs(self.observed))  # draws have single precision
+        share: FloatArray = np.mean(self.draws >= self.observed - slack, axis=0)
+        return np.where(np.isnan(self.observed), np.nan, share)
+
+
+def average_tests(tests: Sequence[PermutationTest], weights: Sequence[float]) -> PermutationTest:
+    """Return the test of a weighted mean over tasks."""
+    parts = list(zip(tests, weights, strict=True))
+    observed: FloatArray = np.sum([w * test.observed for test, w in parts], axis=0)
+    draws: Float32Array = np.sum([np.float32(w) * test.draws for test, w in parts], axis=0)
+    return PermutationTest(observed, draws)
+
+
+def permute_accuracy(
+    layout: Layout, epsilon: ArrayLike, *, resamples: int, rng: np.random.Generator
+) -> PermutationTest:
+    """Test acc_eq with one epsilon per metric; like `accuracy_pair_test`, but keeps the draws."""
+    wins, weights = count_wins(layout, epsilon)  # (weights, metrics, metrics), (weights,)
+    if not len(weights):
+        raise DataError("no pair to test: no group has two judged points")
+    size = (~np.isnan(layout.human)).sum(axis=-1)
+    weights = weights / (size > 1).sum()
+    metrics = wins.shape[1]
+    left, right = np.triu_indices(metrics, k=1)
+    decided = (wins + np.swapaxes(wins, 1, 2))[:, left, right].astype(np.int64)
+    draws = np.zeros((resamples, metrics, metrics), dtype=np.float32)
+    for n, weight in zip(decided, weights, strict=True):
+        flips = weight * (2.0 * draw_heads(n, resamples, rng) - n)
+        draws[:, left, right] += flips.astype(np.float32)
+    draws -= np.swapaxes(draws, 1, 2)
+    observed = np.tensordot(weights, wins - np.swapaxes(wins, 1, 2), axes=1)
+    absent = np.isnan(layout.metrics).all(axis=(1, 2))
+    observed[absent] = observed[:, absent] = np.nan
+    return PermutationTest(observed, draws)
+
+
+def permute_soft_accuracy(
+    human: ArrayLike, metrics: ArrayLike, *, resamples: int, rng: np.random.Generator
+) -> PermutationTest:
+    """Run PERM-BOTH for soft pairwise accuracy on the translations that all metrics scored.
+
+    A mixture of two metrics takes each translation's score from one or the other. Its soft accuracy
+    needs a p-value for every pair of systems: the share of sign flips with at least the summed
+    difference T. The flips have mean 0 and variance s^2, the sum of squared differences, so p is
+    the normal tail at T / s. T and the squares in s^2 are exact for each mixture. The products of
+    two systems' scores are replaced by their mean over mixtures, an error of p far below that of a
+    thousand flips. All pairs of metrics then need only the products of swaps with scores and
+    squares.
+    """
+    check_resamples(resamples)
+    layout = make_layout(human, metrics, "system")
+    count = len(layout.metrics)
+    at = np.flatnonzero(~np.isnan(layout.metrics).all(axis=(1, 2)))
+    errors = _mixture_errors(layout.human, layout.metrics[at], resamples, rng)
+    observed = np.full((count, count), np.nan)
+    draws = np.full((resamples, count, count), np.nan, dtype=np.float32)
+    own = np.diagonal(errors[0])
+    observed[np.ix_(at, at)] = own[None, :] - own[:, None]
+    draws[np.ix_(np.arange(resamples), at, at)] = np.swapaxes(errors, 1, 2) - errors
+    return PermutationTest(observed, draws)
+
+
+class _System:
+    """Standardized scores of one system (metrics, segments) on the segments of a mask."""
+
+    def __init__(self, place: int, mask: BoolArray, standardized: Float32Array) -> None:
+        self.place, self.mask = place, mask
+        scores = standardized[:, place, mask]
+        self.scores: FloatArray = scores.astype(np.float64)
+        self.squares: FloatArray = (self.scores * self.scores).sum(axis=1)
+        self.powers = np.concatenate([scores, scores * scores])  # (2 x metrics, segments)
+
+    def swapped_sums(self, signs: Float32Array) -> Float32Array:
+        """Return sums of scores and squares with signs (systems, draws, segments) by draw."""
+        own = signs[self.place]
+        sums: Float32Array = self.powers @ (own if self.mask.all() else own[:, self.mask]).T
+        return sums
+
+
+class _SystemPair:
+    """Two systems on their shared segments, prepared for mixtures of metrics.
+
+    `p` is the human p-value, NaN if all segments tie. `sums` and `power` (metrics,) are a metric's
+    summed and squared differences. `variance` (metrics, metrics) is the constant part of the
+    variance of a mixture.
+    """
+
+    def __init__(self, human_difference: FloatArray, x: _System, y: _System) -> None:
+        total, squares = human_difference.sum(), human_difference @ human_difference
+        self.p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
+        self.sums = x.scores.sum(axis=1) - y.scores.sum(axis=1)
+        self.power = ((x.scores - y.scores) ** 2).sum(axis=1)  # exactly 0 for equal scores
+        both_squares, cross = x.squares + y.squares, x.scores @ y.scores.T
+        own = np.diagonal(cross)
+        product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
+        self.variance = 0.5 * (both_squares[:, None] + both_squares) - 2.0 * product
+
+    def gaps(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
+        """Return the mean |p_human - p| of all mixtures over directions, (metrics, metrics, draws).
+
+        The directions differ only if there is nothing to flip: p is then 1 either way, and the mean
+        gap to p and to 1 - p is 1/2.
+        """
+        difference, variance = _spread(swapped), _spread(squares)
+        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
+        variance += self.variance.astype(np.float32)[..., None]
+        # a metric mixed with itself is unchanged
+        np.einsum("mmd->md", variance)[:] = self.power[:, None]
+        p = _tail(difference, variance)  # of "the first is better"; NaN if they tie throughout
+        gap: Float32Array = np.abs(p - self.p)
+        if np.isnan(gap).any():
+            gap[np.isnan(gap)] = 0.5
+            gap[np.isnan(p) & np.isnan(self.p)] = 0.0
+        return gap
+
+
+def _mixture_errors(
+    human: FloatArray, scores: FloatArray, resamples: int, rng: np.random.Generator
+) -> Float32Array:
+    """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
+    present = ~np.isnan(human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
+    z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
+    systems: dict[tuple[int, bytes], _System] = {}  # without missing scores, one for each place
+    pairs = []
+    for i, j in combinations(range(len(human)), 2):
+        both = present[i] & present[j]
+        if both.any():
+            first, second = keys = [(place, both.tobytes()) for place in (i, j)]
+            systems |= {key: _System(key[0], both, z) for key in keys if key not in systems}
+            pair = _SystemPair(human[i, both] - human[j, both], systems[first], systems[second])
+            pairs.append((first, second, pair))
+    if not pairs:
+        raise DataError("no two systems share a segment with human scores and all metric scores")
+    metrics, count, segments = z.shape
+    step = max(1, min(BLOCK // (count * segments), CACHE_BLOCK // metrics**2))
+    blocks = []
+    for start in range(0, resamples, step):
+        signs = draw_sign_block((count, min(step, resamples - start), segments), rng)
+        sums = {key: system.swapped_sums(signs) for key, system in systems.items()}
+        total = np.zeros((metrics, metrics, signs.shape[1]), dtype=np.float32)
+        for first, second, pair in pairs:
+            a, b = sums[first], sums[second]  # (2 x metrics, draws)
+            total += pair.gaps(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
+        blocks.append(total / np.float32(len(pairs)))
+    return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
+
+
+def _spread(swapped: Float32Array) -> Float32Array:
+    """Return what swaps add to sums of mixtures: (metrics, draws) -> (metrics, metrics, draws)."""
+    half = np.float32(0.5) * swapped
+    return half[:, None] - half
+
+
+def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
+    """Return P(flips sum to at least `total`), normal, by Abramowitz and Stegun 7.1.26."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = total / np.sqrt(np.float32(2) * np.maximum(variance, np.float32(0)))
+    t = 1 / (1 + np.float32(0.3275911) * np.abs(z))
+    p = np.zeros_like(t)
+    for coefficient in _HALF_ERFC:
+        p += np.float32(coefficient)
+        p *= t
+    p *= np.exp(-z * z)
+    return np.where(z < 0, 1 - p, p)
+
+
+_HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796)
+
+
+def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:
+    """Mean 0 and variance 1 over the present cells of each metric; a constant becomes 0."""
+    cells = scores[:, present]
+    mean, spread = cells.mean(axis=1)[:, None, None], cells.std(axis=1)[:, None, None]
+    return np.where(spread > 0, (scores - mean) / np.where(spread > 0, spread, 1.0), 0.0)

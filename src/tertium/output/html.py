@@ -18,12 +18,18 @@ from typing import Any
 
 from tertium.core.atomic import PathLike, write_text
 from tertium.core.charts import Chart, HeatMap
-from tertium.core.result import MarkedLine, Result, Section, Table
+from tertium.core.result import Cell, Column, MarkedLine, Result, Section, Table
 from tertium.output.charts.draw import draw
-from tertium.output.error_span_markup import render_line
-from tertium.output.heat_map import render_heat_map
-from tertium.output.html_table import render_table
-from tertium.output.markup_builder import Markup, collapsible, element, escape, isolate_names, join
+from tertium.output.markup_builder import (
+    Markup,
+    collapsible,
+    element,
+    escape,
+    isolate_names,
+    join,
+    render_line,
+    scrollable,
+)
 from tertium.version import __version__
 
 EARLY_SCRIPT = "theme"  # in the head: it runs before the first paint
@@ -114,7 +120,7 @@ def render_page(result: Result) -> str:
     early, script = _join_scripts([EARLY_SCRIPT]), _join_scripts(scripts)
     values = {
         "title": title,
-        "heading": join(isolate_names(title, _names(result))),
+        "heading": join(isolate_names(title, _row_names(result))),
         "subtitle": result.page_subtitle,
         "navigation": _render_navigation(navigation) if navigation[1:] else "",
         "contents": contents,
@@ -155,7 +161,7 @@ def _blocks(sections: Sequence[Any]) -> Iterator[Block]:
             yield part
 
 
-def _names(result: Result) -> set[str]:
+def _row_names(result: Result) -> set[str]:
     """Return the row headers of the tables, which may be names in the title."""
     names = set()
     for table in result.tables():
@@ -200,4 +206,147 @@ def _content_security_policy(*scripts: str) -> str:
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def render_table(table: Table, *, sortable: bool = False, max_rows: int | None = None) -> Markup:
+    """Return a table for a page or a notebook; the first column is the row header.
+
+    A sortable table has a button in each header, and may have filters. `script/tables.js` sorts its
+    rows by the full values, leaves the footer in place, and adds the fields of the filters.
+    """
+    visible = table.visible
+    rows = Table(visible, table.rows[:max_rows]).cells()
+    names = _names(rows, visible)
+    cautions = []
+    for line in table.headlines:
+        cautions.append(element("p", *isolate_names(line, names), class_="caution"))
+    notes = []
+    for line in table.notes:
+        notes.append(element("p", *isolate_names(line, names), class_="note"))
+    if len(rows) < len(table.rows):
+        cut = f"The first {len(rows):,} of {len(table.rows):,} rows; files have all."
+        notes.append(element("p", cut, class_="note"))
+    if not rows:
+        nothing = element("p", f"No {table.title.lower() or 'rows'}.") if visible else ""
+        return join([*cautions, nothing, *notes])
+    head = [_header_cell(column, sortable) for column in visible]
+    body = [_row(row, visible) for row in rows]
+    foot = [_row(row, visible) for row in table.footer]
+    filters = [str(n) for n, column in enumerate(visible) if column.name in table.filters]
+    grid = element(
+        "table",
+        element("caption", table.title) if table.title else "",
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        element("tfoot", *foot) if foot else "",
+        class_="sortable" if sortable else None,
+        data_filters=" ".join(filters) if sortable and filters else None,
+    )
+    return join([*cautions, scrollable(grid, table.title or "table"), *notes])
+
+
+def _names(rows: Sequence[Sequence[Cell]], columns: Sequence[Column]) -> set[str]:
+    """Return the texts of cells, which may be names in the notes."""
+    names = set()
+    for row in rows:
+        for cell, column in zip(row, columns, strict=True):
+            if column.is_text:
+                names |= {text for text in (cell.text, cell.value) if isinstance(text, str)}
+    return names
+
+
+def _header_cell(column: Column, sortable: bool) -> Markup:
+    name = element("bdi", column.name)
+    sorts = sortable and bool(column.name)
+    return element(
+        "th",
+        element("button", name, type="button") if sorts else name,
+        scope="col",
+        class_=None if column.is_text else "number",
+        aria_sort="none" if sorts else None,
+    )
+
+
+def _row(cells: Sequence[Cell], columns: Sequence[Column]) -> Markup:
+    """Return a row, whose first cell is its header."""
+    parts = []
+    for n, (cell, column) in enumerate(zip(cells, columns, strict=True)):
+        if isinstance(cell.value, list):
+            contents = join(map(render_line, cell.value))
+            style = "lines"
+        else:
+            contents = _text(cell, column)
+            style = "" if column.is_text else "number"
+        is_number = isinstance(cell.value, int | float)
+        part = element(
+            "td" if n else "th",
+            contents,
+            _bar(cell.bar),
+            scope=None if n else "row",
+            class_=f"{style} {cell.emphasis}".strip() or None,
+            data_value=repr(cell.value) if is_number else None,
+        )
+        parts.append(part)
+    return element("tr", *parts)
+
+
+def _text(cell: Cell, column: Column) -> Markup:
+    """Return the text of a cell; a narrow column has the range of a number below it."""
+    if column.is_text:
+        return element("bdi", cell.text)
+    parts = re.split(r" (?=[(\[])", cell.text, maxsplit=1)
+    if len(parts) == 1:
+        return escape(cell.text)
+    return join([element("span", part, class_="range") for part in parts], " ")
+
+
+def _bar(length: float | None) -> str:
+    """Return a bar to the right of the middle, or to the left if its length is negative."""
+    if length is None:
+        return ""
+    style = "bar gain" if length >= 0 else "bar cost"
+    return element("span", class_=style, style=f"--v:{abs(length):.3f}")
+
+
+MAX_TOKENS = 60  # of a text in a heat map
+SHADE_COUNT = 20  # of a heat map; `charts.css` has a class for each
+
+
+def render_heat_map(heat_map: HeatMap) -> Markup:
+    """Return a heat map as a table.
+
+    Texts are truncated after `MAX_TOKENS` tokens, which the caption states.
+    """
+    rows, columns = heat_map.rows[:MAX_TOKENS], heat_map.columns[:MAX_TOKENS]
+    is_truncated = max(heat_map.values.shape) > MAX_TOKENS
+    note = f" (first {MAX_TOKENS} tokens)" if is_truncated else ""
+    head = [element("th", element("span", name, dir="auto"), scope="col") for name in columns]
+    lines = []
+    for i, name in enumerate(rows):
+        shades = [_shade(heat_map, (i, j)) for j in range(len(columns))]
+        lines.append(element("tr", element("th", element("bdi", name), scope="row"), *shades))
+    table = element(
+        "table",
+        element("caption", heat_map.title + note),
+        element("thead", element("tr", element("td"), *head)),
+        element("tbody", *lines),
+        class_="heat",
+    )
+    return scrollable(table, heat_map.title)
+
+
+def _shade(heat_map: HeatMap, place: tuple[int, int]) -> Markup:
+    value = float(heat_map.values[place])
+    if value != value:
+        return element("td")
+    tooltip = heat_map.tooltips.get(place)
+    is_framed = heat_map.has_frames and tooltip is not None
+    step = round(SHADE_COUNT * min(max(value, 0.0), 1.0))
+    return element(
+        "td",
+        f"{value:.2f}".replace("0.", "."),
+        element("span", " best", class_="hidden") if is_framed else "",
+        class_=f"h{step} framed" if is_framed else f"h{step}",
+        title=tooltip,
     )

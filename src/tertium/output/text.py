@@ -1,11 +1,14 @@
-"""Tables as text in a grid, for a terminal of any width."""
+"""Results as text for a terminal of any width, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from tertium.core.atomic import PathLike, write_text
+from tertium.core.errors import UsageError
 from tertium.core.result import Cell, Emphasis, Result, Section, Table
 from tertium.text.printable import cell_width, replace_control_characters, wrap_line
 
@@ -16,10 +19,10 @@ RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 
 def render_result(result: Result) -> str:
     """Return the contents of a result as text."""
-    return render_contents(result.contents()).strip("\n")
+    return render_text_contents(result.contents()).strip("\n")
 
 
-def render_contents(
+def render_text_contents(
     contents: Sequence[Any], *, width: int | None = None, color: bool = False
 ) -> str:
     """Return texts, lists and tables, also of sections; marked lines and charts are left out."""
@@ -29,9 +32,9 @@ def render_contents(
             text += "\n"
         if isinstance(part, Section):
             title = [part.title] if part.title else []
-            text += render_contents([*title, *part.contents], width=width, color=color)
+            text += render_text_contents([*title, *part.contents], width=width, color=color)
         elif isinstance(part, Table):
-            text += render_table(part, width=width, color=color)
+            text += render_text_table(part, width=width, color=color)
         elif isinstance(part, str):
             text += replace_control_characters(part) + "\n"
         elif isinstance(part, list):
@@ -39,7 +42,7 @@ def render_contents(
     return text
 
 
-def render_table(table: Table, *, width: int | None = None, color: bool = False) -> str:
+def render_text_table(table: Table, *, width: int | None = None, color: bool = False) -> str:
     """Return a table as text that ends in a newline; None is an unlimited width."""
     table = table.shortened()
     header = [Cell(replace_control_characters(name), emphasis="best") for name in table.header]
@@ -163,3 +166,154 @@ def _fit_widths(widths: dict[int, int], minimum: Mapping[int, int], width: int) 
 
 def _line_width(widths: Collection[int]) -> int:
     return sum(widths) + 3 * len(widths) - 1
+
+
+def write_markdown(result: Result, path: PathLike) -> None:
+    """Write the tables of a result."""
+    write_text(path, "\n".join(map(render_markdown, result.tables())))
+
+
+def render_markdown(table: Table) -> str:
+    """Return a table as Markdown that ends in a newline."""
+    lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
+    for line in table.headlines:
+        lines += [escape_markdown(line), ""]
+    lines.append(_join_cells(map(escape_markdown, table.header)))
+    lines.append(_join_cells("---" if column.is_text else "---:" for column in table.visible))
+    for row in (*table.cells(), *table.footer):
+        texts = []
+        for cell in row:
+            text = escape_markdown(cell.text)
+            texts.append(f"**{text}**" if cell.emphasis == "best" else text)
+        lines.append(_join_cells(texts))
+    if table.notes:
+        lines.append("")
+    lines += [f"{escape_markdown(note)}  " for note in table.notes]
+    return replace_control_characters("\n".join(lines) + "\n", keep="\n\t")
+
+
+def _join_cells(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Escape special characters of Markdown; a line break becomes a space.
+
+    >>> print(escape_markdown("a|b*c"))
+    a\|b\*c
+    """
+    return "".join(f"\\{c}" if c in "\\|*_`<>[]" else c for c in text).replace("\n", " ")
+
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "≤": r"$\leq$",
+    "–": "--",
+    "−": "$-$",
+    "μ": r"$\mu$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "\n": " ",
+    "\r": " ",
+} | {character: f"\\{character}" for character in "&%$#_{}"}
+STARS = re.compile(r"(\*{1,2} )?(.*)", re.DOTALL)  # of significance, before a value
+
+
+def write_latex(result: Result, path: PathLike) -> None:
+    """Write the tables of a result."""
+    write_text(path, "\n".join(map(render_latex, result.tables())))
+
+
+def render_latex(table: Table) -> str:
+    """Return a `table` environment; notes are comments."""
+    alignment = "".join("l" if column.is_text else "r" for column in table.visible)
+    title = table.title or "Results"
+    label = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "results"
+    lines = [
+        *map(_comment, table.headlines),
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(title)}}}",
+        rf"\label{{tab:{label}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        " & ".join(map(escape_latex, table.header)) + r" \\",
+        r"\midrule",
+        *map(_row, table.cells()),
+    ]
+    if table.footer:
+        lines += [r"\midrule", *map(_row, table.footer)]
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}", *map(_comment, table.notes)]
+    return replace_control_characters("\n".join(lines) + "\n", keep="\n\t")
+
+
+def _comment(text: str) -> str:
+    return "% " + re.sub(r"[\t\r\n]", " ", text)
+
+
+def _row(row: Sequence[Cell]) -> str:
+    return " & ".join(map(_cell, row)) + r" \\"
+
+
+def _cell(cell: Cell) -> str:
+    """Return a cell with significance stars as a superscript; bold replaces the stars."""
+    stars, text = STARS.fullmatch(cell.text).groups()  # type: ignore[union-attr]
+    if cell.emphasis == "best":
+        return rf"\textbf{{{escape_latex(text)}}}"
+    return escape_latex(text) + (f"$^{{{stars.strip()}}}$" if stars else "")
+
+
+def escape_latex(text: str) -> str:
+    r"""Escape special characters of LaTeX and replace symbols that need math mode.
+
+    >>> print(escape_latex("50 % of a_b"))
+    50 \% of a\_b
+    """
+    return "".join(SPECIAL.get(character, character) for character in text)
+
+
+TableFormat = Literal["text", "md", "latex", "tsv"]
+
+
+def render_contents(
+    contents: Sequence[Any],
+    style: TableFormat = "text",
+    *,
+    width: int | None = None,
+    color: bool = False,
+) -> str:
+    """Return the contents of results in a format; other formats than text have tables only."""
+    if style == "text":
+        return render_text_contents(contents, width=width, color=color)
+    tables: list[str] = []
+    for part in contents:
+        if isinstance(part, Table):
+            tables.append(render_table(part, style))
+        elif isinstance(part, Section):
+            tables.append(render_contents(part.contents, style))
+    return ("\n" if style == "md" else "").join(filter(None, tables))
+
+
+def render_table(
+    table: Table, style: TableFormat = "text", *, width: int | None = None, color: bool = False
+) -> str:
+    """Return a table in a format; it ends in a newline."""
+    if style == "text":
+        return render_text_table(table, width=width, color=color)
+    if style == "md":
+        return render_markdown(table)
+    if style == "latex":
+        return render_latex(table)
+    if style == "tsv":
+        from tertium.data.tables import tsv_lines
+
+        lines = "".join(tsv_lines(table.values(), missing="nan"))
+        return replace_control_characters(lines, keep="\n\t")
+    raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")

@@ -16,9 +16,8 @@ from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.people.campaign import Campaign, GlossaryTerm, Protocol
 from tertium.people.pearmut import read_any_campaign, write_any_campaign
-from tertium.people.planning import plan_campaign
+from tertium.people.planning import Method, plan_campaign
 from tertium.people.power import PowerPlan, plan_power
-from tertium.people.sampling import Method
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
 FILES = {

@@ -3,18 +3,35 @@
 Attention checks repeat a chosen output with visible damage (the rules of `tertium meta challenge`).
 A rater passes if the damaged output gets a lower score than the original. Tutorials show a
 reference and a damaged reference, with an explanation.
+
+Distribute the items of a campaign to raters: blinded, shuffled, with a common part.
+
+Each translation is judged by `overlap` raters. Items of one document go to the same raters and
+stay together in document order. Systems are shown in an order of their own for each rater and
+item. All random choices follow from the seed.
+
+Choose the segments to judge, each with the same probability.
+
+Every method is systematic sampling: the segments are put into an order and taken at equal distances
+from a random start. The sample has the requested size, and means of its segments are unbiased.
+
+    random        random order
+    stratified    ordered by stratum: every stratum gets its share
+    documents     whole documents in random order
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tertium.core.errors import DataError, UnknownNameError
+from tertium.core.arrays import IntArray
+from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.fields import choices
 from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
 from tertium.data.challenge_sets import wrong_language_sentence
@@ -22,17 +39,19 @@ from tertium.data.records import ITEM_NAMES
 from tertium.data.testset import TestSet, check_testset
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.people.assigning import CHECK_STREAM, CampaignSettings, assign_items
 from tertium.people.campaign import (
     PROTOCOL_TEXTS,
     PROTOCOLS,
     PROTOCOLS_WITH_SPANS,
+    SIDE_BY_SIDE_PROTOCOLS,
+    Assignment,
     Campaign,
     CampaignItem,
     DisplayOptions,
+    GlossaryTerm,
     Neighbor,
+    Protocol,
 )
-from tertium.people.sampling import Method, choose_segments, length_labels
 from tertium.text.language_codes import LANGUAGE_NAMES
 from tertium.text.perturbations import PerturbationInput, perturb
 
@@ -67,7 +86,7 @@ def plan_campaign(
     suspicions
         A metric that marks errors, which raters see marked in advance.
     **settings
-        The fields of `tertium.people.assigning.CampaignSettings`: `raters` (names), `protocol`
+        The fields of `tertium.people.planning.CampaignSettings`: `raters` (names), `protocol`
         ("da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit"), `overlap` (raters of each
         segment), `common` (segments for all raters), `checks`, `tutorials`, `show_reference`,
         `context_size`, `instructions`, `glossary`, `name`, `source_language`, `target_language`,
@@ -272,3 +291,145 @@ def _make_tutorials(
         damage={system: kind},
     )
     return [replace(item, notes=TUTORIAL_CORRECT.format(correct=correct)), second]
+
+
+ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
+
+    raters: Sequence[str]
+    protocol: Protocol = "esa"
+    name: str = "campaign"
+    source_language: str = ""
+    target_language: str = ""
+    overlap: int = 1
+    common: int = 0
+    checks: int = 0
+    tutorials: bool = False
+    show_reference: bool = False
+    context_size: int = 0
+    instructions: str = ""
+    glossary: Sequence[GlossaryTerm] = ()
+    seed: int = 12345
+
+
+def assign_items(
+    items: Sequence[CampaignItem], settings: CampaignSettings
+) -> dict[str, tuple[Assignment, ...]]:
+    """Return the assignments of each rater; tutorials come first.
+
+    Checks are judged by the raters of their original, some time after it.
+    """
+    raters, overlap, protocol = settings.raters, settings.overlap, settings.protocol
+    if not 1 <= overlap <= len(raters):
+        raise UsageError(
+            f"{overlap} raters for each item, but {len(raters)} raters: expected 1 to {len(raters)}"
+        )
+    rng = make_rng(settings.seed, ASSIGNMENT_STREAM)
+    by_document: dict[str, list[CampaignItem]] = {}
+    checks: dict[str, list[CampaignItem]] = {}  # by original
+    tutorials = [item for item in items if item.kind == "tutorial"]
+    for item in items:
+        if item.kind == "item":
+            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
+        elif item.kind == "check":
+            checks.setdefault(item.original, []).append(item)
+    documents = [sorted(group, key=lambda item: item.position) for group in by_document.values()]
+    documents_of: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
+    loads = dict.fromkeys(raters, 0)
+    shared = 0
+    for number in rng.permutation(len(documents)):
+        document = documents[number]
+        is_common = shared < settings.common  # whole documents, until there are enough items
+        shared += len(document)
+        by_load = sorted(raters, key=lambda name: (loads[name], rng.random()))
+        for rater in by_load[: len(raters) if is_common else overlap]:
+            documents_of[rater].append(document)
+            loads[rater] += sum(len(item.outputs) for item in document)
+    assignments = {}
+    for number, rater in enumerate(raters):
+        rng = make_rng(settings.seed, ASSIGNMENT_STREAM, number)
+        turns: list[Assignment] = []
+        for place in rng.permutation(len(documents_of[rater])):
+            turns += _show(documents_of[rater][place], protocol, rng)
+        assigned = [item.id for document in documents_of[rater] for item in document]
+        for check in (check for name in assigned for check in checks.get(name, ())):
+            last = max(n for n, turn in enumerate(turns) if turn.item == check.original)
+            place = int(rng.integers(last + 1, len(turns) + 1))
+            turns[place:place] = _show([check], protocol, rng)
+        first: list[Assignment] = []
+        for item in tutorials:
+            first += _show([item], protocol, rng)
+        assignments[rater] = (*first, *turns)
+    return assignments
+
+
+def _show(
+    document: Sequence[CampaignItem], protocol: str, rng: np.random.Generator
+) -> list[Assignment]:
+    """Return the turns of one document: side by side, or one system after the other."""
+    if protocol in SIDE_BY_SIDE_PROTOCOLS:
+        return [
+            Assignment(item=item.id, systems=tuple(map(str, rng.permutation([*item.outputs]))))
+            for item in document
+        ]
+    systems = [*dict.fromkeys(system for item in document for system in item.outputs)]
+    return [
+        Assignment(item=item.id, systems=(str(system),))
+        for system in rng.permutation(systems)
+        for item in document
+        if system in item.outputs
+    ]
+
+
+Method = Literal["random", "stratified", "documents"]
+METHODS: tuple[Method, ...] = choices(Method)
+LENGTH_BINS = 4
+
+
+def choose_segments(
+    population: int,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    method: Method = "random",
+    documents: Sequence[str] = (),
+    strata: Sequence[tuple[str, ...]] = (),
+) -> IntArray:
+    """Return `count` of `population` segments in ascending order, by a method of this module.
+
+    `strata` has the labels of each segment; segments with the same labels are one stratum. With
+    `documents` the number of segments is that of whole documents, close to `count`.
+    """
+    if method not in METHODS:
+        raise UnknownNameError("way to choose segments", method, METHODS)
+    if not 1 <= count <= population:
+        raise UsageError(f"{count} segments cannot be chosen from {population}")
+    order: IntArray = rng.permutation(population)
+    if method == "documents":
+        if len(documents) != population:
+            raise UsageError("whole documents need the document of each segment (--documents FILE)")
+        names, numbers = np.unique(documents, return_inverse=True)
+        size = min(len(names), max(1, round(count / population * len(names))))
+        chosen = rng.permutation(len(names))[draw_systematic(len(names), size, rng)]
+        return np.flatnonzero(np.isin(numbers, chosen))
+    if method == "stratified":
+        groups = np.unique(["\t".join(labels) for labels in strata], return_inverse=True)[1]
+        order = order[np.argsort(groups[order], kind="stable")]
+    return np.sort(order[draw_systematic(population, count, rng)])
+
+
+def draw_systematic(population: int, count: int, rng: np.random.Generator) -> IntArray:
+    """Return `count` positions at equal distances, from a random start."""
+    positions = (rng.random() + np.arange(count)) * (population / count)
+    return positions.astype(np.int64)
+
+
+def length_labels(texts: Sequence[str]) -> list[str]:
+    """Return the quartile of each text's length, as labels of strata."""
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    edges = np.quantile(lengths, np.linspace(0, 1, LENGTH_BINS + 1)[1:-1])
+    return [str(number) for number in np.searchsorted(edges, lengths)]

@@ -8,26 +8,45 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tertium.core.arrays import FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.options import (
+    FileKind,
+    InFile,
+    LanguagePairs,
+    Names,
+    Option,
+    Output,
+    Significance,
+)
 from tertium.core.resampling import check_resamples, make_rng
-from tertium.core.result import Column, Result, Table, bound_columns, count_column, format_number
+from tertium.core.result import (
+    Column,
+    Result,
+    Table,
+    View,
+    bound_columns,
+    count_column,
+    field_values,
+    format_number,
+)
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.people.campaign import is_campaign_file, read_campaign
 from tertium.people.rater_answers import ScoredAnswers, read_answers
-from tertium.people.rater_quality import RaterQuality, describe_raters
 from tertium.people.reliability import (
     CEILING,
+    RaterQuality,
     Ratings,
     Statistic,
+    describe_raters,
     krippendorff_alpha,
     measure_agreement,
 )
-from tertium.people.session import AnnotationSession, default_database
+from tertium.people.state import AnnotationSession, default_database
 from tertium.people.system_ratings import (
     Scorecard,
     SystemScore,
@@ -345,3 +364,73 @@ def score_campaign(campaign: PathLike, answers: PathLike | None = None) -> Score
         return ScoredAnswers(content, read_answers(path))
     with closing(AnnotationSession(content, path)) as session:
         return ScoredAnswers(content, session.state.answers())
+
+
+FILES = {
+    "judgments": FileKind(RaterStudies, (".jsonl",)),
+    "results": FileKind.of(RaterStudies, ".jsonl"),
+}
+
+
+def agree_on_files(
+    human: Annotated[InFile, Option(metavar="HUMAN")],
+    /,
+    tests: Significance,
+    output: Output,
+    *,
+    answers: Annotated[InFile | None, Option(group="Input")] = None,
+    exclude: Annotated[Names, Option(metavar="RATER", group="Input")] = (),
+    lps: Annotated[LanguagePairs, Option(group="Input")] = (),
+    pass_mark: Annotated[float | None, Option(group="Statistics")] = None,
+) -> View:
+    """Measure how well raters agree, describe each rater, and rank systems by human scores.
+
+    Parameters
+    ----------
+    human
+        Judgments with raters, or a campaign.
+    answers
+        Answers to a campaign: the database of `tertium annotate` or .jsonl (default: the database
+        next to the campaign).
+    exclude
+        Raters to leave out.
+    lps
+        Only these language pairs (default: all).
+    pass_mark
+        MQM points per 1,000 words up to which a system passes (default: no result).
+
+    Examples
+    --------
+    tertium agree ratings.csv
+    tertium agree campaign.json
+    tertium agree campaign.json --answers answers.jsonl -o judgments.jsonl
+    tertium agree ratings.csv --exclude rater-3 -o agreement.json
+
+    Notes
+    -----
+    HUMAN is a campaign that raters answered in `tertium annotate`, or judgments with rater names:
+    TSV, CSV or JSONL, MQM, ESA, Appraise, Pearmut, Label Studio. -o FILE.jsonl writes the judgments
+    of a campaign, also while its server is running; meta, train, route and report read them.
+    """
+    files = output.split(FILES)
+    scored = score_campaign(human, answers) if is_campaign_file(human) else None
+    if files["judgments"] and scored is None:
+        raise UsageError(f"-o {files['judgments'][0]} holds judgments of a campaign: give one")
+    studies = agree(
+        human if scored is None else scored,
+        answers=None if scored else answers,
+        exclude=exclude,
+        lps=lps,
+        pass_mark=pass_mark,
+        **field_values(tests),
+    )
+    if scored is not None:
+        for path in files["judgments"]:
+            scored.write(path, exclude)
+    result = RaterStudies(tuple(studies))
+    records = result.records()
+    return View(
+        result=result,
+        json=records[0] if len(records) == 1 else records,
+        files=[(result, path) for path in files["results"]],
+    )

@@ -1,4 +1,4 @@
-"""The web server: pages, answers of raters, and the manager's view.
+"""The web server of the command `annotate`: pages, answers of raters, and the manager's view.
 
     GET  /, /manager, /static/NAME      pages and scripts; nothing secret
     GET  /api/tasks, /api/states        tasks and answers of the rater
@@ -8,17 +8,27 @@
 
 A token in the header `Authorization: Bearer TOKEN` names the person. There are no cookies, so that
 other sites cannot act for a user.
+
+The manager's view: progress, speed, attention checks and agreement of each rater.
+
+Names and scores of systems are left out until the campaign is unblinded.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import math
 import socket
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -28,8 +38,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tertium.core.errors import DataError, TertiumError, WriteError
+from tertium.core.atomic import OWNER_ONLY, write_text
+from tertium.core.errors import DataError, TertiumError, UsageError, WriteError
+from tertium.core.extras import require_modules
 from tertium.core.fields import read_dataclass
+from tertium.core.options import FileKind, InFile, Option, Output
+from tertium.core.result import Column, Result, Table, View
 from tertium.core.segment import check_surrogates
 from tertium.core.spans import Span
 from tertium.people.annotation_store import MANAGER, Event
@@ -40,18 +54,35 @@ from tertium.people.campaign import (
     Assignment,
     Campaign,
     Neighbor,
+    read_campaign,
     to_json,
 )
-from tertium.people.campaign_progress import describe_progress
-from tertium.people.events import (
+from tertium.people.rater_answers import ScoredAnswers
+from tertium.people.reliability import (
+    RaterQuality,
+    Ratings,
+    describe_raters,
+    krippendorff_alpha,
+    median,
+)
+from tertium.people.state import (
+    AnnotationSession,
+    CampaignState,
     ManagerEvent,
+    RateLimit,
+    RaterState,
+    bind_socket,
+    blind_names,
     check_rater_event,
+    default_database,
+    find_person,
+    is_loopback,
+    make_link,
+    open_session,
     parse_rater_event,
+    public_address,
     read_event_id,
 )
-from tertium.people.rater_answers import ScoredAnswers
-from tertium.people.session import AnnotationSession, RateLimit, find_person
-from tertium.people.state import CampaignState, blind_names
 
 MAX_BODY_BYTES = 4_000_000
 MAX_EVENTS = 200
@@ -361,3 +392,203 @@ def _text_settings(language: str) -> dict[str, str]:
     codes = {tag.lower(), tag.partition("-")[0].lower()}
     direction = "rtl" if codes & RIGHT_TO_LEFT else "ltr"
     return {"language": tag, "direction": direction if tag else "auto"}
+
+
+MIN_ANSWERS = 5  # before a rater is called suspicious
+MIN_OVERLAP = 5  # common answers for a correlation
+FAST_SHARE = 1 / 3  # of the median time of all raters
+MIN_SPREAD = 1.0  # standard deviation of scores
+MIN_CORRELATION = 0.1
+
+
+def describe_progress(state: CampaignState) -> dict[str, Any]:
+    """Return the progress of a campaign as JSON."""
+    campaign = state.campaign
+    with state.lock:
+        scored = ScoredAnswers(campaign, state.answers())
+        rows = {rater: _describe_rater(rater, own) for rater, own in state.raters.items()}
+    checks = scored.count_checks()
+    for rater, row in rows.items():
+        passed, total = checks.get(rater, (0, 0))
+        row["checks"] = {"passed": passed, "failed": total - passed}
+        if total > passed and total >= 2 * passed:
+            row["suspicions"].append(f"failed {total - passed} of {total} attention checks")
+    alpha = None
+    if scored.answers:
+        ratings = Ratings.from_judgments(scored.judgments(), seconds=scored.seconds())
+        usual = median(ratings.seconds)
+        for quality in describe_raters(ratings, min_shared=MIN_OVERLAP):
+            row = rows[quality.rater]
+            row["seconds"] = _rounded(quality.seconds, 1)
+            row["agreement"] = _rounded(quality.agreement, 3)
+            row["suspicions"] += _suspicions(row, quality, usual)
+        alpha = _rounded(krippendorff_alpha(ratings.matrix), 3)
+    return {
+        "name": campaign.name,
+        "protocol": campaign.protocol,
+        "is_stopped": state.is_stopped,
+        "is_unblinded": state.is_unblinded,
+        "raters": [*rows.values()],
+        "alpha": alpha,
+        "systems": _describe_systems(scored) if state.is_unblinded else None,
+    }
+
+
+def _describe_rater(rater: str, own: RaterState) -> dict[str, Any]:
+    has_started = not math.isnan(own.last_received)
+    return {
+        "rater": rater,
+        "tasks": len(own.tasks),
+        "done": own.count("done"),
+        "skipped": own.count("skipped"),
+        "open": own.count("open"),
+        "is_on_break": own.is_on_break,
+        "idle_seconds": max(0, round(time.time() - own.last_received)) if has_started else None,
+        "seconds": None,
+        "agreement": None,
+        "suspicions": [],
+    }
+
+
+def _rounded(value: float, decimals: int) -> float | None:
+    return round(value, decimals) if math.isfinite(value) else None
+
+
+def _describe_systems(scored: ScoredAnswers) -> list[dict[str, Any]]:
+    """Return the mean score of each system, best first."""
+    scores: dict[str, list[float]] = {system: [] for system in scored.campaign.systems}
+    for answer in scored.answers:
+        scores[answer.system].append(scored.scores[answer.key])
+    means = []
+    for system, values in scores.items():
+        mean = round(fmean(values), 2) if values else None
+        means.append({"system": system, "count": len(values), "mean": mean})
+    return sorted(means, key=lambda row: (row["count"] == 0, -(row["mean"] or 0.0)))
+
+
+def _suspicions(row: dict[str, Any], quality: RaterQuality, usual: float) -> list[str]:
+    """Return reasons to look at the answers of a rater."""
+    if row["done"] < MIN_ANSWERS:
+        return []
+    reasons = {
+        "much faster than the others": quality.seconds < FAST_SHARE * usual,
+        "almost always the same score": quality.judgments >= MIN_ANSWERS
+        and quality.deviation < MIN_SPREAD,
+        "does not agree with the others": quality.agreement < MIN_CORRELATION,
+        "skips most tasks": row["skipped"] > row["done"],
+    }
+    return [reason for reason, is_met in reasons.items() if is_met]
+
+
+DEFAULT_PORT, MAX_PORT = 8000, 65535
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Links(Result):
+    """New links by person. They are passwords, so that only their owner can read a file of them."""
+
+    links: Mapping[str, str]
+
+    def contents(self) -> list[str]:
+        """Return aligned lines, for terminals of any width."""
+        width = max(map(len, self.links), default=0)
+        return [f"{name:<{width}}  {link}" for name, link in self.links.items()]
+
+    def tables(self) -> list[Table]:
+        """Return one row per person."""
+        columns = [Column("name", lambda row: row[0]), Column("link", lambda row: row[1])]
+        return [Table(columns, [*self.links.items()])]
+
+
+def annotate_campaign(
+    campaign: InFile,
+    /,
+    output: Output,
+    *,
+    answers: Annotated[InFile | None, Option(group="Input")] = None,
+    new_links: Annotated[bool, Option(group="Output")] = False,
+    listen: Annotated[str, Option(group="Runtime", metavar="HOST:PORT")] = "127.0.0.1:8000",
+) -> View:
+    """Serve a campaign: raters judge translations in their browsers.
+
+    Parameters
+    ----------
+    campaign
+        Campaign file of `tertium plan`.
+    answers
+        Database of the answers (default: the campaign file, ending in .answers.db).
+    new_links
+        Replace all links; the old ones stop working.
+    listen
+        Address and port to listen on; 127.0.0.1 is this machine only, port 0 a free one.
+
+    Examples
+    --------
+    tertium annotate campaign.json
+    tertium annotate campaign.json --listen 0.0.0.0:8000 -o links.tsv
+
+    Notes
+    -----
+    The first start prints a link for each rater and one for the manager, and -o FILE.tsv writes
+    them. The links stay valid after a restart; --new-links replaces them. Every action is on disk
+    before the page says "Saved". `tertium agree CAMPAIGN -o judgments.jsonl` writes the judgments
+    so far, also while the server is running.
+    """
+    files = output.split({"results": FileKind(Links, (".tsv",))})["results"]
+    content = read_campaign(campaign)
+    host, port = parse_address(listen)
+    require_modules("starlette", "uvicorn", purpose="`tertium annotate`")
+    path = answers or default_database(campaign)
+    with ExitStack() as opened:
+        listener = opened.enter_context(bind_socket(host, port))
+        session = opened.enter_context(open_session(content, path))
+        port = int(listener.getsockname()[1])
+        tokens, address = session.new_tokens(replace=new_links), public_address(host)
+        links = Links(
+            {
+                person or "manager": make_link(address, port, person, token)
+                for person, token in tokens.items()
+            }
+        )
+        resources = opened.pop_all()
+    for file in files if tokens else ():  # a restart without new links keeps the files
+        text = "".join(f"{name}\t{link}\n" for name, link in links.links.items())
+        write_text(file, text, private=True)
+        Path(file).chmod(OWNER_ONLY)  # also of a file that existed
+    lines = []
+    if len(tokens) <= len(content.raters):
+        lines.append(
+            f"serving on port {port}; links printed earlier stay valid (--new-links replaces them)"
+        )
+    if not is_loopback(host):
+        lines.append(
+            "warning: other machines can connect, without encryption: use a trusted network or a "
+            "proxy with TLS"
+        )
+
+    def run_server() -> None:
+        with resources:
+            serve(session, listener)
+            count = len(session.state.answers())
+        logger.warning("stopped; %d answers in %s", count, path)
+
+    return View(
+        result=links,
+        warnings=[*lines, "press Ctrl+C to stop"],
+        warns_aside=True,
+        then=run_server,
+    )
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Split the value of --listen into a host and a port.
+
+    >>> parse_address("0.0.0.0:80"), parse_address("0.0.0.0")
+    (('0.0.0.0', 80), ('0.0.0.0', 8000))
+    """
+    host, _, port = (text if ":" in text else f"{text}:{DEFAULT_PORT}").rpartition(":")
+    if not host or not port.isdecimal() or int(port) > MAX_PORT:
+        raise UsageError(f"--listen {text}: expected HOST:PORT with a port from 0 to {MAX_PORT}")
+    return host, int(port)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,15 @@ from numpy.typing import ArrayLike
 from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.atomic import PathLike
 from tertium.core.charts import DotChart
-from tertium.core.errors import UnknownNameError
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.fields import choices
+from tertium.core.options import (
+    Compute,
+    InFiles,
+    LanguagePairs,
+    Names,
+    Option,
+)
 from tertium.core.result import (
     Cell,
     Column,
@@ -31,12 +38,15 @@ from tertium.core.result import (
 )
 from tertium.core.runtime import track_progress
 from tertium.core.scores import format_warning_counts
-from tertium.data.challenge_sets import ChallengeSet, read_challenge
+from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
+from tertium.evaluation.metric_choice import default_metric
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.evaluation.system_scores import distinct_labels
+from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding
 from tertium.metrics.base.text_warnings import count_flags
+from tertium.studies.meta_evaluation import JudgedMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -269,3 +279,51 @@ def wilson(successes: ArrayLike, totals: ArrayLike) -> FloatArray:
     low, high = np.minimum(middle - half, share), np.maximum(middle + half, share)
     bounds: FloatArray = np.clip(np.stack([low, high], axis=-1), 0.0, 1.0)
     return bounds
+
+
+def challenge_metrics(
+    sets: Annotated[InFiles, Option(metavar="SET")] = (),
+    /,
+    *,
+    metrics: JudgedMetrics,
+    compute: Compute,
+    judge: JudgeConnection,
+    select: Annotated[Names, Option(group="Input")] = (),
+    lps: Annotated[LanguagePairs, Option(group="Input")] = (),
+    rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
+) -> ChallengeStudy:
+    """Count how often a metric prefers the better of two translations, by phenomenon.
+
+    Parameters
+    ----------
+    sets
+        Damage, or files of pairs.
+    select
+        Only these phenomena (default: all).
+    lps
+        Only these language pairs (default: all).
+    rows
+        Rows of the table.
+
+    Examples
+    --------
+    tertium meta challenge damage -m chrf bleu
+    tertium meta challenge damage -m tertium-multi --select number negation --lps en-de de-en
+    tertium meta challenge aces.tsv -m chrf -o accuracy.svg
+
+    Notes
+    -----
+    SET is `damage`, our own set (ten sentences in six languages with rule-based errors), or a file
+    in the format of ACES (TSV or JSONL) or DEMETR (JSON). The default metric is tertium-small for
+    English references, otherwise tertium-multi.
+    """
+    if not sets:
+        raise UsageError(
+            "no SET: give `damage` or files of pairs before -m, --select and --lps, which take "
+            "all following words"
+        )
+    pairs = join_challenges([read_challenge(file) for file in sets])
+    if not metrics.metrics:
+        specs = default_metric(pairs.testset(), metrics.target_language or "")
+        metrics = replace(metrics, metrics=tuple(specs))
+    return challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)

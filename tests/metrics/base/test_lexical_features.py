@@ -9,22 +9,22 @@ import pytest
 
 from tertium.core.errors import UsageError
 from tertium.core.segment import Segment
-from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import (
     COSTS,
     NAMES,
     LexicalFeatures,
+    split_references,
 )
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.nist_metric import NIST
-from tertium.metrics.regression import parallel_extraction
+from tertium.metrics.regression import linear_metric
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
 )
-from tertium.metrics.regression.metric_features import (
+from tertium.metrics.regression.linear_metric import WORKER_CHUNK, extract_features
+from tertium.metrics.regression.regression_metrics import (
     EmbeddingFeatures,
 )
-from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
 from tertium.text.ter_edits import Costs
 
 PAIRS = [
@@ -122,12 +122,12 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("forked")
 
-    monkeypatch.setattr(parallel_extraction, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(parallel_extraction, "usable_cores", lambda: 2)
+    monkeypatch.setattr(linear_metric, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(linear_metric, "usable_cores", lambda: 2)
     extractor = EntailmentFeatures(groups=("alignment",), vectors="toy")
     segments = [
         Segment(f"cat {n % 8}", None, (f"a {n}",))
-        for n in range(parallel_extraction.MIN_PARALLEL_SEGMENTS)
+        for n in range(linear_metric.MIN_PARALLEL_SEGMENTS)
     ]
     rows = extract_features(extractor, segments)
     np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))

@@ -14,7 +14,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.scorer import flag_empty
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
-from tertium.output.page.explained_segments import render_explanation
+from tertium.output.page.segment_browser import render_explanation
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
 
 SOURCE = "Der Zug nach Hamburg fährt um sieben Uhr ab."

@@ -13,8 +13,7 @@ from tertium.core.errors import DataError, MissingResourceError, UsageError
 from tertium.core.segment import Segment
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics import load_metric
-from tertium.metrics.embedding.bertr import BERTR
-from tertium.metrics.embedding.bertscore import BERTScore, DocumentFrequencies
+from tertium.metrics.embedding.bertscore import BERTR, BERTScore, DocumentFrequencies
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "embedding_metrics.json").read_text(encoding="utf-8")

@@ -12,10 +12,10 @@ from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.segment import Segment
 from tertium.metrics import load_metric
 from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.embedding.bertr import BERTR
+from tertium.metrics.embedding.bertscore import BERTR
 from tertium.metrics.embedding.embedding_metric import EmbeddingMetric
-from tertium.metrics.embedding.sss import SSS
-from tertium.metrics.embedding.wmd import WMD
+from tertium.metrics.embedding.optimal_transport import WMD
+from tertium.metrics.embedding.sentsim import SSS
 
 NAMES = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 BOTH = Segment("a b c", "a b", ("c d",))

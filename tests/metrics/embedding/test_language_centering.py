@@ -12,12 +12,12 @@ from tertium.core.segment import Segment
 from tertium.encoders import Encoder, iter_chunks, load_encoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.embedding.language_centering import (
+from tertium.metrics.embedding.embedding_metric import (
     LanguageCentering,
     LanguageMeans,
     TranslationDirections,
 )
-from tertium.metrics.embedding.sss import SSS
+from tertium.metrics.embedding.sentsim import SSS
 
 GERMAN, ENGLISH = "Das ist ein gutes Haus am See", "This is a good house by the lake"
 

@@ -16,10 +16,8 @@ from tertium.core.segment import Segment
 from tertium.encoders.weight_files import find_installed_weights
 from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.sentsim import SentSim
-from tertium.metrics.embedding.smd import SMD
-from tertium.metrics.embedding.sss import SSS
-from tertium.metrics.embedding.wmd import WMD
+from tertium.metrics.embedding.optimal_transport import SMD, WMD
+from tertium.metrics.embedding.sentsim import SSS, SentSim
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "golden" / "embedding_metrics.json").read_text(encoding="utf-8")

@@ -8,9 +8,7 @@ import pytest
 
 from tertium.core.segment import Segment
 from tertium.encoders import load_encoder
-from tertium.metrics.embedding.smd import SMD
-from tertium.metrics.embedding.wmd import WMD
-from tertium.metrics.embedding.wmdo import WMDO, fragmentation
+from tertium.metrics.embedding.optimal_transport import SMD, WMD, WMDO, fragmentation
 
 TEXTS = [
     ("the cat sat on the mat", "the cat sat on a mat"),

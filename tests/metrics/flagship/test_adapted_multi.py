@@ -16,7 +16,7 @@ from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.core.segment import Judgment, Segment
 from tertium.evaluation.training import train
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.bundled import head_adaptation as adaptation
+from tertium.metrics.bundled import adapted_multi as adaptation
 from tertium.metrics.bundled.adapted_multi import AdaptedMulti
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertium.core.spans import Span
-from tertium.metrics.bundled.marked_errors import (
+from tertium.metrics.bundled.scales import (
     CATEGORY,
     ERROR_COLUMNS,
     MAJOR,

@@ -11,8 +11,7 @@ from torch import Tensor
 from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.transformer_layer import consecutive_slices
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE
-from tertium.metrics.bundled.late_interaction import LateInteraction
-from tertium.metrics.bundled.row_alignment import RowAlignment
+from tertium.metrics.bundled.row_alignment import LateInteraction, RowAlignment
 
 CPU = torch.device("cpu")
 

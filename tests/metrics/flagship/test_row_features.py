@@ -12,7 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
-from tertium.metrics.bundled.row_features import (
+from tertium.metrics.bundled.row_scorer import (
     NEUTRAL_CHRF,
     ROW_FEATURES,
     row_features,

@@ -46,7 +46,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     from safetensors.torch import save_file
     from transformers import AutoModel
 
-    from tertium.metrics.bundled.late_interaction import CrossHead
+    from tertium.metrics.bundled.row_alignment import CrossHead
 
     torch.manual_seed(5)
     encoder = tiny_model("mpnet")

@@ -20,8 +20,7 @@ from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.input_rows import INPUT_MODES
-from tertium.metrics.bundled.row_features import row_features
-from tertium.metrics.bundled.row_scorer import MultiSettings, RowScorer, piece_errors
+from tertium.metrics.bundled.row_scorer import MultiSettings, RowScorer, piece_errors, row_features
 from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
 from tertium.metrics.bundled.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tertium.metrics.bundled.text_windows import align_windows
+from tertium.metrics.bundled.input_rows import align_windows
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 MAX_PIECES = 510

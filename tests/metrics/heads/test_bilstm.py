@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences
+from tertium.metrics.heads.networks import BidirectionalLSTM, PaddedSequences
 
 
 @pytest.mark.parametrize("lengths", [[5, 3, 1, 3], [1], [7, 7]])

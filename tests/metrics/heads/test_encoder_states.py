@@ -11,7 +11,7 @@ import torch
 from tertium.core.errors import DataError, UsageError
 from tertium.encoders import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.metrics.heads.encoder_states import DiskStates, LiveStates
+from tertium.metrics.heads.head_training import DiskStates, LiveStates
 
 TEXTS = ["the cat sat on the mat", "a dog", "", "he went home and slept for a long time"]
 

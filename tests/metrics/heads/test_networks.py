@@ -13,10 +13,11 @@ from torch.overrides import TorchFunctionMode
 
 from tertium.encoders.network_building import SkipInit
 from tertium.encoders.transformer_layer import TransformerLayer
-from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences
 from tertium.metrics.heads.config import HeadConfig
 from tertium.metrics.heads.networks import (
     NETWORKS,
+    BidirectionalLSTM,
+    PaddedSequences,
     PairNetwork,
     SequenceDropout,
     cross_attention,

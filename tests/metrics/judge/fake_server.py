@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tertium.metrics.judge import answer_store
+from tertium.metrics.judge import judge_answers
 
 PROMPT_TOKENS, COMPLETION_TOKENS = 400, 20
 Payload = Mapping[str, Any]
@@ -25,8 +25,8 @@ Payload = Mapping[str, Any]
 
 def forget_answers() -> None:
     """Forget answers in memory, as in another process; the cache on disk is unchanged."""
-    answer_store.answers_in_memory.clear()
-    answer_store.failures.clear()
+    judge_answers.answers_in_memory.clear()
+    judge_answers.failures.clear()
 
 
 def texts_of(payload: Payload) -> dict[str, Any]:

@@ -21,8 +21,14 @@ from tests.metrics.judge.fake_server import (
 
 import tertium
 from tertium.core.errors import TertiumError
-from tertium.metrics.base.judge_run import Budget, BudgetError, JudgeConnection, judge_server
-from tertium.metrics.base.shared_budget import RemoteBudget, share_budget
+from tertium.metrics.base.judge_run import (
+    Budget,
+    BudgetError,
+    JudgeConnection,
+    RemoteBudget,
+    judge_server,
+    share_budget,
+)
 
 WORKERS = 2
 COST_OF_ONE = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1e6  # with prices of 1 and 1

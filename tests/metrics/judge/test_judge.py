@@ -27,12 +27,12 @@ from tertium.core.runtime import runtime
 from tertium.core.segment import Segment, attach_context
 from tertium.core.spans import Span
 from tertium.evaluation.scoring import score
-from tertium.metrics.base.judge_options import RequestPlans
 from tertium.metrics.base.judge_run import (
     BudgetError,
     CoverageError,
     JudgeConnection,
     JudgeServerError,
+    RequestPlans,
     Usage,
     current_run,
     judge_server,
@@ -40,10 +40,10 @@ from tertium.metrics.base.judge_run import (
 )
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
-from tertium.metrics.judge import answer_store, client
+from tertium.metrics.judge import client, judge_answers
 from tertium.metrics.judge.client import server_url
 from tertium.metrics.judge.judge_metric import Judge
-from tertium.output.page.explained_segments import render_explanation
+from tertium.output.page.segment_browser import render_explanation
 from tertium.testing import check_metric
 
 pytest.importorskip("httpx2")
@@ -597,17 +597,17 @@ def test_a_judge_works_inside_a_running_event_loop(server: FakeServer, usage: Us
 
 
 def test_an_interrupt_loses_no_answer(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(key: str, answer: answer_store.StoredAnswer) -> None:
+    def interrupt(key: str, answer: judge_answers.StoredAnswer) -> None:
         put(key, answer)
         if server.completions.total() >= 5:
             raise KeyboardInterrupt
 
-    put = answer_store.put_answer
-    monkeypatch.setattr(answer_store, "put_answer", interrupt)
+    put = judge_answers.put_answer
+    monkeypatch.setattr(judge_answers, "put_answer", interrupt)
     with judge_server(JudgeConnection(judge_url=server.url, concurrency=1)) as run:
         with pytest.raises(KeyboardInterrupt):
             JUDGE.score(SEGMENTS)
-        monkeypatch.setattr(answer_store, "put_answer", put)
+        monkeypatch.setattr(judge_answers, "put_answer", put)
         forget_answers()
         assert JUDGE.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
     assert run.usage.cached_answers == 5
@@ -617,10 +617,10 @@ def test_an_interrupt_loses_no_answer(server: FakeServer, monkeypatch: pytest.Mo
 def test_damaged_answers_in_the_cache_are_requested_again(server: FakeServer, usage: Usage) -> None:
     JUDGE.score(SEGMENTS)
     (question,) = JUDGE._questions(SEGMENTS[0])
-    answer_store.open_answers().write("answers", {question.key: b"damaged"})
+    judge_answers.open_answers().write("answers", {question.key: b"damaged"})
     (other,) = JUDGE._questions(SEGMENTS[1])
-    broken = answer_store.StoredAnswer('{"score": 500}', "tiny", 1, 1)
-    answer_store.put_answer(other.key, broken)
+    broken = judge_answers.StoredAnswer('{"score": 500}', "tiny", 1, 1)
+    judge_answers.put_answer(other.key, broken)
     forget_answers()
     assert JUDGE.score(SEGMENTS).segments.tolist() == expected_scores(SEGMENTS)
     assert len(server.requests) == len(SEGMENTS) + 2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.metrics.judge.judge_answers import ReportedError
-from tertium.metrics.judge.span_placement import find_quote, place_errors
+from tertium.metrics.judge.judge_answers import ReportedError, find_quote, place_errors
 
 
 def reported(quote: str, before: str = "", side: str = "translation") -> ReportedError:

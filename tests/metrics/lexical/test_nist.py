@@ -14,7 +14,7 @@ from nltk.translate.nist_score import corpus_nist, sentence_nist
 
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.segment import Segment
-from tertium.metrics.base.brevity import nist_brevity_penalty
+from tertium.metrics.base.word_tokenizers import nist_brevity_penalty
 from tertium.metrics.lexical.nist_metric import (
     MAX_ORDER,
     NIST,

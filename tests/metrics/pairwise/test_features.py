@@ -14,7 +14,7 @@ from tertium.core.registry import METRICS, resolve
 from tertium.core.segment import Judgment, Segment
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.metrics.base.feature_extractor import split_references
+from tertium.metrics.base.lexical_features import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_model_ids

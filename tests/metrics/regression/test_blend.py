@@ -26,7 +26,7 @@ from tertium.models.blend_model import _ranks, fit_blend
 from tertium.models.checkpoint import write_checkpoint
 from tertium.models.ridge_regression import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
-from tertium.output.page.explained_segments import render_explanation
+from tertium.output.page.segment_browser import render_explanation
 from tertium.testing import check_metric
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home".split()

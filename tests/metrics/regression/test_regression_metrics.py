@@ -251,8 +251,8 @@ def test_weights_have_the_expected_sign(name: str) -> None:
 
 @pytest.mark.slow
 def test_claims_of_the_paper_hold_on_wmt17(human_data: Path) -> None:
-    from tertium.meta.correlation import pearson
-    from tertium.meta.significance import williams
+    from tertium.meta.agreement import pearson
+    from tertium.meta.replicates import williams
 
     datasets = DatasetFolder.open(human_data)
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")

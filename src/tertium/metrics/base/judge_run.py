@@ -2,23 +2,36 @@
 
 Scores do not depend on these settings, so they are a context (`judge_server`), not fields of a
 metric. Commands enter it with `JudgeConnection.applied`.
+
+One budget for several processes: the parent keeps it, and its workers borrow over a connection.
+
+A worker borrows for each request and returns the rest afterwards. If it is killed, its loans count
+as spent.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import math
+import secrets
+import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import itemgetter
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Annotated, Any, ClassVar
 
 from tertium.core.errors import TertiumError, UsageError, short_repr
-from tertium.core.options import Option
+from tertium.core.options import EarlyResult, Option
+from tertium.core.result import Column, Result, Table
+from tertium.data.testset import TestSet
+from tertium.metrics.base.metric import Metric
 from tertium.text.printable import replace_control_characters
 
 Price = tuple[float, float]  # of a million input and output tokens
@@ -261,7 +274,7 @@ class JudgeConnection:
 class JudgeRun:
     """The server of the requests inside a block, what they used, and what they may still cost.
 
-    `budget` is the one of this process, or a stand-in for that of another (`shared_budget`).
+    `budget` is the one of this process, or a stand-in for that of another (`RemoteBudget`).
     """
 
     server: JudgeConnection
@@ -321,3 +334,148 @@ def format_cost(cost: float) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+CHARACTERS_PER_TOKEN = 4  # of ASCII text; other characters count as one token each
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeServer(JudgeConnection):
+    """The server of the metric judge, for commands that can preview its requests.
+
+    Attributes
+    ----------
+    dry_run
+        Only print how many requests the metric judge would send, and what they may cost.
+    """
+
+    dry_run: bool = False
+
+    def stop_dry_run(self, *sets: tuple[TestSet, Sequence[Metric]]) -> None:
+        """End the command with the requests that it would send, if this is a dry run."""
+        if self.dry_run:
+            plans = [plan for testset, metrics in sets for plan in self._plan(testset, metrics)]
+            raise EarlyResult(RequestPlans(plans, self.price))
+
+    def _plan(self, testset: TestSet, metrics: Sequence[Metric]) -> Iterator[dict[str, Any]]:
+        members: list[Any] = [member for m in metrics for member in getattr(m, "parts", (m,))]
+        judges = [metric for metric in members if hasattr(metric, "plan")]
+        if not judges:
+            raise UsageError(
+                "--dry-run is for the metric judge: give -m judge:model=NAME, or omit it"
+            )
+        segments = [segment for system in testset.systems for segment in testset.segments(system)]
+        for judge in judges:
+            yield judge.plan(segments)
+
+
+@dataclass(frozen=True)
+class RequestPlans(Result):
+    """The requests that judges would send, with estimated tokens; cached answers cost nothing."""
+
+    plans: Sequence[Mapping[str, Any]]
+    price: Price | None = None
+
+    def tables(self) -> list[Table]:
+        """Return one row per judge, with its cost if prices are known."""
+        name, *counts = self.plans[0]
+        columns = [Column(name, itemgetter(name))]
+        columns += [Column(count, itemgetter(count), 0) for count in counts]
+        if self.price is not None:
+            columns.append(Column("cost", self._cost, 4))
+        notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
+        return [Table(columns, self.plans, notes=notes)]
+
+    def _cost(self, plan: Mapping[str, Any]) -> float:
+        return token_cost(plan["input tokens"], plan["output tokens"], self.price)
+
+    def records(self) -> Any:
+        """Return the requests of each judge; of a single one as a dictionary."""
+        names = {"input tokens": "prompt_tokens", "output tokens": "completion_tokens"}
+        rows = self.tables()[0].records()
+        records = [{names.get(key, key): row[key] for key in row} for row in rows]
+        return records[0] if len(records) == 1 else records
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the number of tokens of a text.
+
+    >>> estimate_tokens("a short text"), estimate_tokens("短文")
+    (3, 2)
+    """
+    other = sum(not character.isascii() for character in text)
+    return math.ceil((len(text) - other) / CHARACTERS_PER_TOKEN) + other
+
+
+BudgetAddress = tuple[str, int, str]  # host, port and a secret
+
+
+class _BudgetServer(ThreadingTCPServer):
+    """Accepts workers that know the secret."""
+
+    daemon_threads = True
+    budget: Budget
+    secret: str
+
+
+class _Lender(StreamRequestHandler):
+    """Lends to one worker until it ends."""
+
+    server: _BudgetServer
+
+    def handle(self) -> None:
+        loans: set[int] = set()
+        with suppress(OSError):  # the worker was killed
+            for line in self.rfile:
+                secret, number, amount = json.loads(line)
+                if secret != self.server.secret:
+                    break
+                reply: int | str | None = None
+                if number is not None:
+                    self.server.budget.settle(number, amount)
+                    loans.remove(number)
+                else:
+                    try:
+                        reply = self.server.budget.borrow(amount)
+                    except BudgetError as error:
+                        reply = str(error)
+                if isinstance(reply, int):
+                    loans.add(reply)
+                self.wfile.write(json.dumps(reply).encode() + b"\n")
+        for number in loans:
+            self.server.budget.settle(number)
+
+
+@contextmanager
+def share_budget(budget: Budget, host: str = "127.0.0.1") -> Iterator[BudgetAddress]:
+    """Lend a budget to other processes inside the block; yield the address for them."""
+    with _BudgetServer((host, 0), _Lender) as server:
+        server.budget, server.secret = budget, secrets.token_hex()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield host, server.server_address[1], server.secret
+        finally:
+            server.shutdown()
+
+
+class RemoteBudget:
+    """The budget of another process."""
+
+    def __init__(self, address: BudgetAddress) -> None:
+        host, port, self._secret = address
+        self._stream = socket.create_connection((host, port)).makefile("rw")
+
+    def borrow(self, amount: float) -> int | None:
+        """Return the number of a loan, or None while requests in progress may free enough."""
+        reply: int | str | None = self._send(None, amount)
+        if isinstance(reply, str):
+            raise BudgetError(reply)
+        return reply
+
+    def settle(self, number: int, cost: float | None = None) -> None:
+        """End a loan; if the cost is unknown, all of the loan is spent."""
+        self._send(number, cost)
+
+    def _send(self, number: int | None, amount: float | None) -> Any:
+        print(json.dumps([self._secret, number, amount]), file=self._stream, flush=True)
+        return json.loads(self._stream.readline())

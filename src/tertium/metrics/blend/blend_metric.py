@@ -32,17 +32,17 @@ from tertium.metrics.base.explanation import (
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
-from tertium.metrics.base.part_scores import (
+from tertium.metrics.base.scorer import flag_empty
+from tertium.metrics.base.text_warnings import Flags, merge_flags
+from tertium.metrics.base.trainable import (
     HOW_TO_CHOOSE,
+    Trainable,
     collect_judgments,
     known_scores,
     number_documents,
     orientation,
     score_parts,
 )
-from tertium.metrics.base.scorer import flag_empty
-from tertium.metrics.base.text_warnings import Flags, merge_flags
-from tertium.metrics.base.trainable import Trainable
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.blend_model import QUANTILES, STRENGTHS, BlendModel, Normalization, fit_blend
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config

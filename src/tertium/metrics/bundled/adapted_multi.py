@@ -1,4 +1,14 @@
-"""tertium-multi adapted to own human scores: its last layer is fitted again."""
+"""tertium-multi adapted to own human scores: its last layer is fitted again, by ridge regression.
+
+Adapt the last layer of tertium-multi to own human scores: ridge regression and its guard.
+
+The score of tertium-multi is y = w . x + b with the values x of its head. An adapted score is
+
+    mean + deviation (a y + c + d . (x - mean of x))
+
+a and c are fitted by least squares to standardized human scores, d by ridge regression to what they
+leave over. The strength of the penalty of d is chosen by cross-validation over sources.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +19,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
-from tertium.core.errors import ModelError
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
+from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.core.fields import Rule, Sha256
+from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.runtime import Precision
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
@@ -26,7 +37,9 @@ from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import Checkpoint, parse_config
 from tertium.models.input_columns import REQUIRED_INPUTS
+from tertium.models.ridge import fit_ridge_weights
 from tertium.models.training_data import TrainingSets, check_targets
+from tertium.models.training_examples import pearson
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
 
@@ -200,8 +213,6 @@ class AdaptedMulti(Trainable):
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
         """Fit what the options say, if cross-validation over sources shows that it helps."""
-        from tertium.metrics.bundled import head_adaptation as adaptation
-
         settings, options = job.settings, job.options
         if job.dev.all:
             logger.warning("%s uses cross-validation: dev data are not used", cls.name)
@@ -213,7 +224,7 @@ class AdaptedMulti(Trainable):
         owners, rows = build_rows(segments, mode)
         targets = check_targets(np.array([j.score for j in judgments], dtype=np.float64))
         weights, bias = base.reader.last_layer(INPUT_MODES.index(mode))
-        data = adaptation.JudgedValues(
+        data = JudgedValues(
             values=np.array(base.reader.head_values(rows), dtype=np.float64),
             targets=targets[owners],
             sources=number_shared_texts(segments)[owners],
@@ -221,17 +232,17 @@ class AdaptedMulti(Trainable):
         )
         training: dict[str, Any] = {"data": job.data.sizes, "options": asdict(options)}
         if options.adapt == "scale":
-            result = adaptation.scale_only(data)
+            result = scale_only(data)
             residuals = data.targets - result.predict(data.values)
         else:
-            study = adaptation.cross_validate(data, options.strengths)
-            [result], residuals = adaptation.adapt_head(data, [study.best]), study.residuals
+            study = cross_validate(data, options.strengths)
+            [result], residuals = adapt_head(data, [study.best]), study.residuals
             training["cross-validation"] = {
                 "tertium-multi": round(float(study.shipped.mean()), 4),
                 "adapted": round(float(study.unbiased.mean()), 4),
                 "strength": study.best,
             }
-            adaptation.check_gain(study, len(judgments))
+            check_gain(study, len(judgments))
         return Checkpoint(
             name=cls.name,
             config={
@@ -246,4 +257,143 @@ class AdaptedMulti(Trainable):
                 "bias": np.array(result.bias, dtype=np.float32),
             },
             training=training,
+        )
+
+
+MIN_ROWS, MIN_SOURCES = 30, 10  # to adapt the head
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptation:
+    """Weights of the head values, (values,), and bias, on the scale of human scores."""
+
+    weights: FloatArray
+    bias: float
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        return values @ self.weights + self.bias
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedValues:
+    """Head values of rows, (rows, values), with human scores and numbers of sources, (rows,) each.
+
+    `shipped` are weights and bias of the last layer of tertium-multi.
+    """
+
+    values: FloatArray
+    targets: FloatArray
+    sources: IntArray
+    shipped: tuple[FloatArray, float]
+
+    def take(self, rows: BoolArray | IntArray) -> JudgedValues:
+        """Return the values of these rows."""
+        return JudgedValues(
+            values=self.values[rows],
+            targets=self.targets[rows],
+            sources=self.sources[rows],
+            shipped=self.shipped,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation:
+    """Pearson's r on held-out folds, (folds,): as shipped, and adapted with each strength."""
+
+    shipped: FloatArray
+    adapted: FloatArray  # (folds, strengths)
+    residuals: FloatArray  # (rows,): human score minus held-out prediction, of the best strength
+    strengths: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        """The strength with the best mean r."""
+        return self.strengths[int(self.adapted.mean(0).argmax())]
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The r of each fold, (folds,), with the strength that is best on the other folds."""
+        chosen: IntArray = (self.adapted.sum(0) - self.adapted).argmax(1)
+        return self.adapted[np.arange(len(self.adapted)), chosen]
+
+
+def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
+    """Return factor and offset that map raw scores to human scores by least squares."""
+    factor, offset = np.polyfit(raw, targets, 1)
+    return float(factor), float(offset)
+
+
+def adapt_head(data: JudgedValues, strengths: Sequence[float]) -> list[Adaptation]:
+    """Return the adapted head for each strength, relative to the mean squared length of a row."""
+    (weights, bias), targets = data.shipped, data.targets
+    raw = data.values @ weights + bias
+    mean, deviation = float(targets.mean()), float(targets.std())
+    z = (targets - mean) / deviation
+    factor, offset = fit_scale(raw, z)
+    center = data.values.mean(0)
+    values, rest = data.values - center, z - factor * raw - offset
+    unit = float((values**2).sum()) / len(values) ** 2
+    adaptations = []
+    for difference in fit_ridge_weights(values, rest, [unit * strength for strength in strengths]):
+        shift = factor * bias + offset - float(difference @ center)
+        adaptation = Adaptation(
+            weights=deviation * (factor * weights + difference), bias=mean + deviation * shift
+        )
+        adaptations.append(adaptation)
+    return adaptations
+
+
+def scale_only(data: JudgedValues) -> Adaptation:
+    """Map shipped scores to the human scale without changing their order."""
+    weights, bias = data.shipped
+    factor, offset = fit_scale(data.values @ weights + bias, data.targets)
+    if factor <= 0:
+        raise UsageError(
+            "these human scores fall where those of tertium-multi rise: check that higher human "
+            "scores are better, and that texts and scores belong together"
+        )
+    return Adaptation(weights=factor * weights, bias=factor * bias + offset)
+
+
+def cross_validate(data: JudgedValues, strengths: Sequence[float]) -> CrossValidation:
+    """Measure adapted heads on held-out sources; translations of one source are in one fold."""
+    sources = len(np.unique(data.sources))
+    if len(data.sources) < MIN_ROWS or sources < MIN_SOURCES:
+        raise DataError(
+            f"{len(data.sources)} translations of {sources} sources are too few to adapt the head: "
+            f"give at least {MIN_ROWS} of {MIN_SOURCES}, or adapt only the scale (--adapt scale)"
+        )
+    folds, (weights, bias) = number_folds(data.sources, FOLDS), data.shipped
+    shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
+    predictions = np.zeros((len(folds), len(strengths)))
+    for fold in range(FOLDS):
+        held_out = folds == fold
+        values, targets = data.values[held_out], data.targets[held_out]
+        shipped_r[fold] = pearson(values @ weights + bias, targets)
+        for n, adaptation in enumerate(adapt_head(data.take(~held_out), strengths)):
+            predictions[held_out, n] = predicted = adaptation.predict(values)
+            adapted_r[fold, n] = pearson(predicted, targets)
+    best = int(adapted_r.mean(0).argmax())
+    return CrossValidation(
+        shipped=shipped_r,
+        adapted=adapted_r,
+        residuals=data.targets - predictions[:, best],
+        strengths=tuple(strengths),
+    )
+
+
+def check_gain(study: CrossValidation, rows: int) -> None:
+    """Raise an error if adapted scores do not clearly agree better with held-out human scores.
+
+    The gain in r must exceed its standard error over the folds.
+    """
+    gains = study.unbiased - study.shipped
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
+    if gains.mean() <= error:
+        before, after = study.shipped.mean(), study.unbiased.mean()
+        raise DataError(
+            f"an adapted head does not clearly agree better with these {rows} human scores than "
+            f"tertium-multi (r {after:.3f} against {before:.3f} on held-out sources, standard "
+            f"error of the gain {error:.3f}): use tertium-multi, give more judgments, or adapt "
+            "only the scale (--adapt scale)"
         )

@@ -40,11 +40,12 @@ from tertium.metrics.bundled.input_rows import (
     HYPOTHESIS,
     REFERENCE,
     SOURCE,
+    Pieces,
     Row,
+    RowNetwork,
     build_rows,
     row_key,
 )
-from tertium.metrics.bundled.row_network import Pieces, RowNetwork
 from tertium.metrics.bundled.scales import HumanScale, MqmScale
 from tertium.models.input_columns import Against
 from tertium.models.trained_model import EqualByWeights

@@ -4,8 +4,8 @@ The source or the reference may be missing. Every text is `<s> pieces </s>` with
 and a role embedding. Lower layers read each text separately, so a source or reference shared by
 many systems is encoded once. Upper layers read all texts of a row jointly. On top of them: a mix of
 layers, means, a soft alignment of the hypothesis with each other text in both directions (as in
-`late_interaction`), greedy matches at three layers, and two heads, one for the row and one for each
-piece of the hypothesis. The head of the row also reads surface features (`row_features`). Features
+`LateInteraction`), greedy matches at three layers, and two heads, one for the row and one for each
+piece of the hypothesis. The head of the row also reads surface features (`row_scorer`). Features
 of a missing text are zeros with a flag.
 
 On a CPU, texts and rows are concatenated without padding; comparisons run row by row

@@ -4,21 +4,32 @@ The `config.json` of a model stores, for each scale, a monotone map from raw sco
 spread of human scores around it, and percentiles of WMT system outputs. DA raters grade a text as a
 whole. MQM annotators add up errors, so of two texts of equal quality the longer one loses more. The
 MQM scale therefore maps an error sum, computed from raw scores and lengths.
+
+Error spans from the piece-level logits of tertium-multi.
+
+Each piece has logits for three annotation schemes: MQM and ESA (no error, minor, major) and
+post-editing word tags (good, bad). Further logits predict coarse error categories. Annotators mark
+very different amounts under each scheme, and so do annotators of different languages. Thresholds
+are chosen for each scheme, input mode and family of the target language (`config.json`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from math import log
-from typing import Annotated
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray, FloatArray
+from tertium.core.arrays import BoolArray, Float32Array, FloatArray
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule
+from tertium.core.spans import Severity, Span
+from tertium.encoders.tokenizer import TokenOffsets
 from tertium.metrics.bundled.input_rows import INPUT_MODES
+from tertium.text.scripts import UNSPACED_SCRIPTS, script_share
 
 Increasing = Annotated[
     tuple[float, ...],
@@ -163,3 +174,164 @@ class NoErrorProbability:
         """Map the output of `ErrorPenalty`, (n,), to probabilities."""
         probabilities: FloatArray = 1 / (1 + (-negative_sums / self.half) ** self.slope)
         return probabilities
+
+
+AnnotationScheme = Literal["mqm", "esa", "words"]
+LOGITS: Mapping[AnnotationScheme, slice] = {
+    "mqm": slice(0, 3),
+    "esa": slice(3, 6),
+    "words": slice(6, 8),
+}
+CATEGORIES = ("accuracy", "omission", "fluency", "terminology", "style", "other")
+CATEGORY_LOGITS = slice(9, 9 + len(CATEGORIES))  # logit 8, no category, is untrained
+TAGS = CATEGORY_LOGITS.stop
+# Columns of the probabilities of a piece: error probability by scheme, share of major errors in it
+# for schemes with severities, and the category (0 for no category).
+WRONG: Mapping[AnnotationScheme, int] = {"mqm": 0, "esa": 1, "words": 2}
+MAJOR: Mapping[AnnotationScheme, int] = {"mqm": 3, "esa": 4}
+CATEGORY = 5
+Values = TypeVar("Values", BoolArray, Float32Array)
+ERROR_COLUMNS = 6
+MIN_CATEGORY_PROBABILITY = 0.5
+PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanThresholds:
+    """Minimum error probability of a wrong piece, and minimum share of major errors in it.
+
+    With `wrong`, spans have the best F1. With `precise`, annotators confirm at least half of what
+    is marked; it is None if no threshold reaches that, or if it was not measured.
+    """
+
+    wrong: Annotated[float, PROBABILITY]
+    major: Annotated[float, PROBABILITY] = 0.5
+    precise: Annotated[float, PROBABILITY] | None = None
+
+    def for_display(self) -> SpanThresholds | None:
+        """Return the thresholds of spans that are shown by default, or None if none are."""
+        return None if self.precise is None else replace(self, wrong=self.precise)
+
+
+OTHER_FAMILIES = "other"
+FamilyThresholds = Annotated[
+    Mapping[str, SpanThresholds],
+    Rule(lambda families: OTHER_FAMILIES in families, f"with the key {OTHER_FAMILIES}"),
+]
+
+
+ModeThresholds = Annotated[Mapping[str, FamilyThresholds], ALL_MODES]
+# Thresholds by annotation scheme, input mode and family of the target language, chosen on held-out
+# annotations.
+Thresholds = Annotated[
+    Mapping[str, ModeThresholds],
+    Rule(lambda schemes: set(schemes) == {*LOGITS}, f"the keys {', '.join(LOGITS)}"),
+]
+
+
+def error_probabilities(logits: Float32Array) -> Float32Array:
+    """Convert logits to error probabilities, (pieces, TAGS) -> (pieces, ERROR_COLUMNS)."""
+    errors = np.zeros((len(logits), ERROR_COLUMNS), dtype=np.float32)
+    for scheme, part in LOGITS.items():
+        probabilities = _softmax(logits[:, part])
+        errors[:, WRONG[scheme]] = 1 - probabilities[:, 0]
+        if scheme in MAJOR:
+            minor, major = probabilities[:, 1], probabilities[:, 2]
+            errors[:, MAJOR[scheme]] = major / (minor + major)
+    categories = _softmax(logits[:, CATEGORY_LOGITS])
+    is_certain = categories.max(axis=1) >= MIN_CATEGORY_PROBABILITY
+    errors[:, CATEGORY] = np.where(is_certain, 1 + categories.argmax(axis=1), 0)
+    return errors
+
+
+def extract_spans(
+    text: str,
+    places: TokenOffsets,
+    errors: Float32Array,
+    scheme: AnnotationScheme,
+    thresholds: SpanThresholds,
+) -> tuple[Span, ...]:
+    """Return the error spans of a text: runs of words with a wrong piece.
+
+    A span is major if one of its wrong pieces is. `places` are the offsets of the pieces; pieces
+    beyond the rows of `errors` were not read and are not marked.
+    """
+    wrong = errors[:, WRONG[scheme]] >= thresholds.wrong
+    return tuple(
+        Span(
+            start,
+            end,
+            severity=_severity(own, scheme, thresholds),
+            category=_category(own),
+            chance=min(1.0, round(float(own[:, WRONG[scheme]].max()), 4)),
+        )
+        for start, end, run in find_runs(text, places, extend_to_words(text, places, wrong))
+        for own in [errors[run][wrong[run]]]  # without pieces that only complete a word
+    )
+
+
+def extend_to_words(text: str, places: TokenOffsets, values: Values) -> Values:
+    """Give all pieces of each word its highest value, since annotators mark words.
+
+    Values are flags of wrong pieces, or their probabilities. Texts in unspaced scripts are returned
+    unchanged.
+
+    >>> places, wrong = [(0, 2), (2, 6), (6, 7), (7, 11)], np.array([0, 0, 1, 0]) > 0
+    >>> extend_to_words("we cats sat", places, wrong)
+    array([False,  True,  True, False])
+    """
+    if not values.any() or script_share(text, UNSPACED_SCRIPTS) > 0.5:
+        return values
+    words, count = [0], 0  # word number of each character, shifted by one; 0 between words
+    for letter in text:
+        is_in_word = unicodedata.category(letter)[0] in "LMN"
+        count += is_in_word and not words[-1]
+        words.append(count if is_in_word else 0)
+    pieces = places[: len(values)]
+    owners = np.array(
+        [next(filter(None, words[start + 1 : end + 1]), 0) for start, end in pieces], dtype=np.int64
+    )
+    highest = np.zeros(count + 1, dtype=values.dtype)
+    np.maximum.at(highest, owners, values)
+    return np.where(owners > 0, highest[owners], values)
+
+
+def find_runs(text: str, places: TokenOffsets, bad: BoolArray) -> Iterator[tuple[int, int, slice]]:
+    """Yield runs of adjacent wrong pieces: start and end in the text, and the pieces."""
+    steps = np.flatnonzero(np.diff(bad.astype(np.int8), prepend=0, append=0))
+    for first, last in steps.reshape(-1, 2):
+        start, end = trim_span(text, places[first][0], places[last - 1][1])
+        if start < end:
+            yield start, end, slice(first, last)
+
+
+def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Strip blanks at both ends of a span and include combining marks of its last letter.
+
+    Pieces come from composed letters, so a piece may end before a separate accent.
+
+    >>> trim_span("a cat sat", 1, 6), trim_span("a cafe\\u0301.", 1, 6)
+    ((2, 5), (2, 7))
+    """
+    marks = takewhile(lambda letter: unicodedata.category(letter)[0] == "M", text[end:])
+    end += sum(1 for _ in marks)
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+
+
+def _severity(errors: Float32Array, scheme: AnnotationScheme, limits: SpanThresholds) -> Severity:
+    if scheme not in MAJOR:
+        return "bad"
+    return "major" if (errors[:, MAJOR[scheme]] >= limits.major).any() else "minor"
+
+
+def _category(errors: Float32Array) -> str:
+    counts = np.bincount(errors[:, CATEGORY].astype(np.int64), minlength=1 + len(CATEGORIES))
+    counts[0] = 0
+    return CATEGORIES[int(counts.argmax()) - 1] if counts.any() else ""
+
+
+def _softmax(logits: Float32Array) -> Float32Array:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-1e9))
+    shares: Float32Array = powers / powers.sum(axis=1, keepdims=True)
+    return shares

@@ -35,14 +35,20 @@ from tertium.metrics.bundled.calibrated_metric import (
     EnglishModelSettings,
     settings_suffix,
 )
-from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, Row
-from tertium.metrics.bundled.row_network import Pieces, RowNetwork, collect_scores
+from tertium.metrics.bundled.input_rows import (
+    HYPOTHESIS,
+    REFERENCE,
+    Pieces,
+    Row,
+    RowNetwork,
+    collect_scores,
+)
 from tertium.models.array_checks import check_names
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tertium.metrics.bundled.late_interaction import CrossHead
+    from tertium.metrics.bundled.row_alignment import CrossHead
 
 MODEL = "tertium-base"
 HEAD_PREFIX = "head."
@@ -154,7 +160,7 @@ class PairScorer(RowNetwork):
 
     @cached_property
     def _head(self) -> CrossHead:
-        from tertium.metrics.bundled.late_interaction import CrossHead
+        from tertium.metrics.bundled.row_alignment import CrossHead
 
         hidden = self._encoder_settings.hidden
         head = self._model.restore_network(lambda: CrossHead(hidden, dropout=0.0), HEAD_PREFIX)
@@ -173,7 +179,7 @@ class PairScorer(RowNetwork):
         """Compute the raw score of each row, (rows, 1)."""
         import torch
 
-        from tertium.metrics.bundled.late_interaction import score_pooled
+        from tertium.metrics.bundled.row_alignment import score_pooled
 
         inputs = [self._join_ids(row)[0] for row in rows]
         lengths = np.array([len(ids) for ids in inputs], dtype=np.int64)

@@ -25,19 +25,20 @@ from tertium.metrics.bundled.calibrated_metric import (
     settings_suffix,
 )
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
-from tertium.metrics.bundled.marked_errors import (
-    OTHER_FAMILIES,
-    AnnotationScheme,
-    SpanThresholds,
-    extract_spans,
-)
 from tertium.metrics.bundled.row_scorer import (
     MultiSettings,
     RowScorer,
     load_row_scorer,
     piece_errors,
 )
-from tertium.metrics.bundled.scales import HumanScale, MqmScale
+from tertium.metrics.bundled.scales import (
+    OTHER_FAMILIES,
+    AnnotationScheme,
+    HumanScale,
+    MqmScale,
+    SpanThresholds,
+    extract_spans,
+)
 from tertium.models.input_columns import REQUIRED_INPUTS, Against
 from tertium.text.language_codes import language_family, parse_language_pair
 from tertium.text.language_identification import (

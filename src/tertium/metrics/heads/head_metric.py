@@ -25,7 +25,7 @@ from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import lazy_attribute
 
 if TYPE_CHECKING:
-    from tertium.metrics.heads.head_scoring import HeadScorer
+    from tertium.metrics.heads.networks import HeadScorer
     from tertium.models.training_data import TrainingSets
     from tertium.models.training_job import TrainingJob
 
@@ -53,8 +53,8 @@ class PairHead(FrozenEncoderMetric):
 
     citation: ClassVar[str] = CITATION
     settings: ClassVar[type[Any] | None] = HeadConfig
-    options = lazy_attribute("tertium.metrics.heads.head_options:HeadOptions")
-    recipes = lazy_attribute("tertium.metrics.heads.head_options:RECIPES")
+    options = lazy_attribute("tertium.metrics.heads.config:HeadOptions")
+    recipes = lazy_attribute("tertium.metrics.heads.config:RECIPES")
     resumable: ClassVar[bool] = True
     train_examples: ClassVar[str] = """\
   tertium train {name} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{name}
@@ -139,8 +139,7 @@ def load_scorer(metric: PairHead) -> HeadScorer:
 
 @cache_by_checkpoint
 def _scorer(checkpoint: Checkpoint, device: str, encoder: Encoder, location: str) -> HeadScorer:
-    from tertium.metrics.heads.head_scoring import HeadScorer
-    from tertium.metrics.heads.networks import restore_network
+    from tertium.metrics.heads.networks import HeadScorer, restore_network
 
     return HeadScorer(restore_network(checkpoint, encoder, location).to(device))
 
@@ -184,4 +183,4 @@ class ESIM(PairHead):
 
     name: ClassVar[str] = "esim"
     title: ClassVar[str] = "ESIM"
-    recipes = lazy_attribute("tertium.metrics.heads.head_options:ESIM_RECIPES")
+    recipes = lazy_attribute("tertium.metrics.heads.config:ESIM_RECIPES")

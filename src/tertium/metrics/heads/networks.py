@@ -10,21 +10,33 @@ learn a distance; with `absolute` it is |l-r|. `encode` reads a text once, howev
 it is part of; `represent` compares two texts; `score` regresses on one comparison (reference or
 source) or two (both). d is the encoder's width, h the hidden size, 2h the output of a BiLSTM.
 
-Texts of different length share one padded tensor (`bilstm.PaddedSequences`); pooling and attention
-ignore padding. `scoring` runs a trained network.
+Texts of different length share one padded tensor (`PaddedSequences`); pooling and attention
+ignore padding. `HeadScorer` runs a trained network.
+
+Score with a trained head: encode each text once, then compare pairs.
+
+Layers are mixed on flat vectors. Texts and pairs run in batches of similar length, on a CPU with
+one thread per batch.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function
 
+from tertium.core.arrays import IntArray
 from tertium.encoders import Encoder
+from tertium.encoders.batching import plan_batches
+from tertium.encoders.cached_encoding import Chunk
+from tertium.encoders.encoder import expand_ranges
 from tertium.encoders.network_building import build_network
-from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences, initialize_weights
+from tertium.encoders.parallel import map_on_threads
 from tertium.metrics.heads.config import HeadConfig
 from tertium.models.checkpoint import Checkpoint, parse_config
 
@@ -313,3 +325,139 @@ def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> Pai
     config = parse_config(HeadConfig, checkpoint, where)
     tensors = {name: torch.from_numpy(array) for name, array in checkpoint.arrays.items()}
     return build_network(lambda: make_network(checkpoint.name, config, encoder), tensors, where)
+
+
+class PaddedSequences(NamedTuple):
+    """Texts as rows of tokens, padded to the longest.
+
+    `values` (texts, tokens, ...) has arbitrary values in the padding; `lengths` (texts,) is on the
+    CPU, as recurrent networks require. A text may be empty.
+    """
+
+    values: Tensor
+    lengths: Tensor
+
+    @property
+    def mask(self) -> Tensor:
+        """Mask of tokens that are not padding, (texts, tokens)."""
+        places = torch.arange(self.values.shape[1], device=self.values.device)
+        return places < self.lengths.to(self.values.device)[:, None]
+
+    def take(self, rows: Tensor) -> PaddedSequences:
+        """Select texts by indices on the CPU, which may repeat; trims the padding."""
+        lengths = self.lengths[rows]
+        width = max(1, int(lengths.max())) if len(lengths) else 1
+        return PaddedSequences(self.values[rows.to(self.values.device), :width], lengths)
+
+
+def initialize_weights(weights: Tensor, draw: Callable[[Tensor], Tensor]) -> None:
+    """Initialize weights, unless a torch function mode skips initialization."""
+    if has_torch_function((weights,)):
+        handle_torch_function(draw, (weights,), weights)
+    else:
+        draw(weights)
+
+
+class BidirectionalLSTM(nn.Module):
+    """A bidirectional LSTM over padded sequences: (texts, tokens, d) -> (texts, tokens, 2 hidden).
+
+    Input weights are initialized uniformly (Glorot), recurrent weights orthogonally, and biases
+    with 0, except 1 for the forget gate.
+    """
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
+        for name, weights in self.lstm.named_parameters():
+            if name.startswith("weight_ih"):
+                initialize_weights(weights, nn.init.xavier_uniform_)
+            elif name.startswith("weight_hh"):
+                initialize_weights(weights, nn.init.orthogonal_)
+            else:
+                nn.init.zeros_(weights)
+            if name.startswith("bias_hh"):
+                weights.data[hidden : 2 * hidden] = 1.0
+
+    def forward(self, texts: PaddedSequences) -> PaddedSequences:
+        width = texts.values.shape[1]
+        packed = nn.utils.rnn.pack_padded_sequence(
+            texts.values.float(), texts.lengths.clamp(min=1), batch_first=True, enforce_sorted=False
+        )
+        device = texts.values.device.type
+        with (
+            torch.autocast(device, enabled=False),
+            torch.backends.cudnn.flags(enabled=True, allow_tf32=False),  # TF32 is not exact enough
+        ):
+            states, _ = self.lstm(packed)
+        padded, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=width)
+        return PaddedSequences(padded, texts.lengths)
+
+
+# Tokens per batch, and the overhead of a batch in tokens.
+TOKEN_BUDGET, BATCH_OVERHEAD = 4096, 256
+
+
+class HeadScorer:
+    """A network on its device, ready to score; its weights must not change afterwards."""
+
+    def __init__(self, network: PairNetwork) -> None:
+        self.network, self.device = network, network.mix.gamma.device
+
+    def scores(self, representations: Tensor) -> Tensor:
+        """Apply the regressor to comparisons, (m, width) -> (m,)."""
+        result: Tensor = self.network.regressor(representations)
+        return result
+
+    def representations(self, chunk: Chunk) -> Tensor:
+        """Represent each comparison of a chunk for the regressor, (m, width)."""
+        states, texts = self.encode_texts(chunk), chunk.embeddings
+        longest = np.maximum(texts.lengths[chunk.left], texts.lengths[chunk.right])
+        result = torch.zeros(len(chunk), self.network.width, device=self.device)
+
+        def run(rows: IntArray) -> None:
+            indices = torch.from_numpy(rows).to(self.device)
+            left, right = (
+                gather(states, texts.offsets, side[rows]) for side in (chunk.left, chunk.right)
+            )
+            result[indices] = self.network.represent(left, right)
+
+        self._process(run, longest)
+        return result
+
+    def encode_texts(self, chunk: Chunk) -> Tensor:
+        """Encode all texts of a chunk, flat, (total tokens, width)."""
+        texts, network = chunk.embeddings, self.network
+        vectors = torch.from_numpy(texts.vectors).to(self.device)
+        mixed = network.mix(split_layers(vectors, network.layers))  # (total tokens, d)
+        states = torch.zeros(len(mixed), network.encoded_width, device=self.device)
+
+        def run(rows: IntArray) -> None:
+            read = network.encode_mixed(gather(mixed, texts.offsets, rows))
+            places = expand_ranges(texts.offsets[rows], texts.offsets[rows + 1])
+            states[torch.from_numpy(places).to(self.device)] = read.values[read.mask]
+
+        self._process(run, texts.lengths)
+        return states
+
+    def _process(self, run: Callable[[IntArray], None], lengths: IntArray) -> None:
+        """Run batches of items of these lengths, on a CPU several at once."""
+        batches = plan_batches(lengths, budget=TOKEN_BUDGET, overhead=BATCH_OVERHEAD)
+
+        def work(rows: IntArray) -> None:
+            with torch.inference_mode():
+                run(rows)
+
+        for _ in (map_on_threads if self.device.type == "cpu" else map)(work, batches):
+            pass
+
+
+def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> PaddedSequences:
+    """Select texts of a flat tensor (total tokens, d) as padded sequences."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    width = max(1, int(lengths.max(initial=0)))
+    places = np.minimum(offsets[rows][:, None] + np.arange(width), max(0, len(flat) - 1))
+    if not len(flat):
+        values = flat.new_zeros(len(rows), width, flat.shape[1])
+    else:
+        values = flat[torch.from_numpy(places).to(flat.device)]
+    return PaddedSequences(values, torch.from_numpy(lengths))

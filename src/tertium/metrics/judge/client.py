@@ -29,8 +29,7 @@ from urllib.parse import urlsplit
 
 from tertium.core.errors import UsageError
 from tertium.metrics.base.judge_run import JudgeConnection, JudgeRun, JudgeServerError, token_cost
-from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.judge_answers import InvalidAnswerError, JudgeProtocol
+from tertium.metrics.judge.judge_answers import InvalidAnswerError, JudgeProtocol, StoredAnswer
 from tertium.metrics.judge.prompts import escape_control_tokens
 
 if TYPE_CHECKING:

@@ -4,19 +4,38 @@ Thoughts of a reasoning model before the object and a code fence around it are r
 other text around it, an answer is not valid, because the object may be quoted from the texts to
 judge. Nothing is repaired: a missing or repeated key, a score as text or an unknown severity is
 invalid.
+
+Answers of judges, in memory and in the cache on disk, stored one by one as they arrive.
+
+The key of an answer is everything that was sent except the API key and the address of the server:
+model, messages, pass and parameters. Failures are remembered in memory only, so that a later run
+asks again.
+
+Place quotes of a judge in the text: from a quote and the words before it to a `Span`.
+
+A quote is searched without differences of case, white space and typographic quotes, which models
+often change; exact occurrences win. A quote that is not in the text is not placed.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
+from tertium.core.cached_files import ANSWERS
 from tertium.core.errors import ModelError
 from tertium.core.fields import Rule, json_schema, read_dataclass, reject_duplicate_keys
+from tertium.core.runtime import current_runtime
+from tertium.core.spans import Side, Span, score_spans
+from tertium.core.store import Store, open_store
 
 ProtocolName = Literal["esa", "da", "mqm"]
 MAX_ERRORS = 200  # per answer; a model that repeats itself lists thousands
@@ -140,3 +159,218 @@ PROTOCOLS: Mapping[ProtocolName, JudgeProtocol] = {
         best_score=0.0,
     ),
 }
+
+
+_SIMPLE_CHARACTERS = str.maketrans("‘’‚‛“”„‟«»‐‑–—", '\'\'\'\'""""""----')
+CONTEXT_LENGTH = 40  # characters before an occurrence that are compared
+
+
+def place_errors(
+    errors: Iterable[ReportedError], hypothesis: str, source: str | None
+) -> tuple[list[tuple[Span, ReportedError]], int]:
+    """Return the errors that can be placed, and the number of others.
+
+    An error that repeats another one at the same place counts as not placed.
+
+    >>> error = ReportedError("the", "on", "translation", "minor", "style", "")
+    >>> [(span, _)], dropped = place_errors([error], "The cat sat on the mat.", None)
+    >>> span.start, span.end, dropped
+    (15, 18, 0)
+    """
+    placed: list[tuple[Span, ReportedError]] = []
+    dropped = 0
+    for error in errors:
+        side: Side = "source" if error.side == "source" else "hypothesis"
+        text = hypothesis if side == "hypothesis" else source or ""
+        occupied = [(span.start, span.end) for span, _ in placed if span.side == side]
+        place = find_quote(text, error.quote, error.before, occupied)
+        if place is None:
+            dropped += 1
+        else:
+            category, reason = (" ".join(text.split()) for text in (error.category, error.reason))
+            span = Span(*place, side, error.severity, category, message=reason)
+            placed.append((span, error))
+    return placed, dropped
+
+
+def find_quote(
+    text: str, quote: str, before: str = "", occupied: Collection[tuple[int, int]] = ()
+) -> tuple[int, int] | None:
+    """Return start and end of a quote that is not occupied, best after the words `before`.
+
+    >>> find_quote("a cat, a cat", "cat"), find_quote("a cat, a cat", "cat", "cat, a")
+    ((2, 5), (9, 12))
+    >>> find_quote("He said “No”.", 'said "no"'), find_quote("He said no.", "yes")
+    ((3, 12), None)
+    """
+    similar = list(_find_similar(text, quote))
+    exact = [place for place in similar if text[slice(*place)] == quote.strip()]
+    free = [place for place in exact or similar if place not in occupied]
+    words = _simplify(before)[0].strip()
+    for start, end in free:
+        text_before = _simplify(text[max(0, start - CONTEXT_LENGTH) : start])[0]
+        if words and text_before.rstrip().endswith(words):
+            return start, end
+    return free[0] if free else None
+
+
+def _find_similar(text: str, quote: str) -> Iterator[tuple[int, int]]:
+    """Yield places of a quote, ignoring case, white space and kinds of quotes and dashes."""
+    characters, offsets = _simplify(text)
+    pattern = _simplify(quote)[0].strip()
+    start = characters.find(pattern) if pattern else -1
+    while start >= 0:
+        yield offsets[start], offsets[start + len(pattern) - 1] + 1
+        start = characters.find(pattern, start + 1)
+
+
+def _simplify(text: str) -> tuple[str, list[int]]:
+    """Return a text in simple characters, and the offset of each one in the original."""
+    characters: list[str] = []
+    offsets: list[int] = []
+    for offset, character in enumerate(text.translate(_SIMPLE_CHARACTERS)):
+        simple = " " if character.isspace() else character.casefold()
+        if simple == " " and characters[-1:] == [" "]:
+            continue
+        characters += simple
+        offsets += [offset] * len(simple)
+    return "".join(characters), offsets
+
+
+FORMAT_VERSION = 2
+MAX_STORED_BYTES = 16 << 30
+MAX_ANSWERS_IN_MEMORY = 200_000
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """A valid answer: its text, the model that the server named, and tokens of all attempts."""
+
+    content: str
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+answers_in_memory: dict[str, StoredAnswer] = {}
+failures: dict[str, str] = {}  # why a question has no valid answer
+
+
+def get_answers(keys: Iterable[str]) -> dict[str, StoredAnswer]:
+    """Return the answers of keys that are in memory or in the cache."""
+    wanted = dict.fromkeys(keys)
+    answers = {key: answers_in_memory[key] for key in wanted if key in answers_in_memory}
+    missing = [key for key in wanted if key not in answers]
+    if missing and current_runtime().cache:
+        for key, row in open_answers().read(ANSWERS.name, missing).items():
+            try:
+                answers[key] = read_dataclass(StoredAnswer, json.loads(row), "cached answer")
+            except (ValueError, ModelError) as error:
+                logger.info("a cached answer is damaged (%s): it is requested again", error)
+            else:
+                _remember(key, answers[key])
+    return answers
+
+
+def put_answer(key: str, answer: StoredAnswer) -> None:
+    """Store an answer in memory and, unless the cache is off, on disk."""
+    _remember(key, answer)
+    failures.pop(key, None)
+    row = json.dumps(asdict(answer), ensure_ascii=False).encode()
+    if current_runtime().cache:
+        open_answers().write(ANSWERS.name, {key: row})
+
+
+def open_answers() -> Store:
+    """Return the cache on disk, which warns if it cannot be used."""
+    return open_store(ANSWERS.path(str(FORMAT_VERSION)), MAX_STORED_BYTES)
+
+
+def _remember(key: str, answer: StoredAnswer) -> None:
+    answers_in_memory[key] = answer
+    if len(answers_in_memory) > MAX_ANSWERS_IN_MEMORY:
+        del answers_in_memory[next(iter(answers_in_memory))]
+
+
+NO_REQUEST = StoredAnswer("", "", 0, 0)
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """The answer of one pass: score, placed errors, and the number of quotes without a place."""
+
+    score: float
+    answer: StoredAnswer = NO_REQUEST
+    errors: Sequence[tuple[Span, ReportedError]] = ()
+    unplaced: int = 0
+    reason: str = ""
+
+
+def read_pass(
+    stored: StoredAnswer, answer: Answer, hypothesis: str, source: str | None, worst_score: float
+) -> PassResult:
+    """Place the errors of an answer in the texts, and compute its score."""
+    reported = getattr(answer, "errors", ())
+    errors, unplaced = place_errors(reported, hypothesis, source)
+    score = getattr(answer, "score", None)
+    if score is None:
+        score = max(score_spans(span for span, _ in errors), worst_score)
+    return PassResult(score, stored, errors, unplaced, getattr(answer, "reason", ""))
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """The answers of all passes for a segment, and the reasons of those without one.
+
+    `key` identifies the first question; it is empty if none is asked.
+    """
+
+    key: str
+    passes: Sequence[PassResult]
+    failures: Sequence[str] = ()
+
+    @property
+    def score(self) -> float:
+        """The mean score of the passes, NaN without a valid answer."""
+        return float(np.mean([p.score for p in self.passes])) if self.passes else np.nan
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the scores of the passes, 0 for one pass."""
+        scores = [p.score for p in self.passes]
+        return float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
+
+    def reasons(self) -> tuple[str, ...]:
+        """Return the distinct reasons of the judge as sentences, each error with its quote."""
+        lines = []
+        for p in self.passes:
+            if p.reason:
+                lines.append(p.reason)
+            for span, error in p.errors:
+                quote = error.quote.strip()
+                lines.append(f"{span.severity}, {span.category}, {quote!r}: {error.reason}")
+        return tuple(dict.fromkeys(lines))
+
+    def spans(self) -> tuple[Span, ...]:
+        """Merge the spans of all passes; with several, `chance` is the share that agrees.
+
+        A span gets the severity and category that most passes give it, the first one in a tie, and
+        the message of the first pass that marks it.
+        """
+        votes: dict[tuple[str, int, int], list[Span]] = {}
+        for p in self.passes:
+            for span, _ in p.errors:
+                votes.setdefault((span.side, span.start, span.end), []).append(span)
+        spans = []
+        for marked in votes.values():
+            kinds = Counter((span.severity, span.category) for span in marked)
+            severity, category = kinds.most_common(1)[0][0]
+            span = replace(marked[0], severity=severity, category=category)
+            if len(self.passes) > 1:
+                span = replace(span, chance=round(len(marked) / len(self.passes), 4))
+            spans.append(span)
+        return tuple(
+            sorted(spans, key=lambda span: (span.side != "hypothesis", span.start, span.end))
+        )

@@ -25,18 +25,17 @@ from tertium.core.scores import Scores
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.judge_options import estimate_tokens
 from tertium.metrics.base.judge_run import (
     JudgeRun,
     current_run,
+    estimate_tokens,
     has_enough_answers,
     token_cost,
 )
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, distinct_segments
 from tertium.metrics.base.scorer import check_same_inputs, flag_empty
 from tertium.metrics.base.text_warnings import Flags
-from tertium.metrics.judge import answer_store
-from tertium.metrics.judge.answer_store import StoredAnswer
+from tertium.metrics.judge import judge_answers
 from tertium.metrics.judge.client import (
     MAX_MODEL_NAME,
     Failure,
@@ -51,9 +50,12 @@ from tertium.metrics.judge.judge_answers import (
     Answer,
     InvalidAnswerError,
     JudgeProtocol,
+    PassResult,
     ProtocolName,
+    SegmentResult,
+    StoredAnswer,
+    read_pass,
 )
-from tertium.metrics.judge.judge_results import PassResult, SegmentResult, read_pass
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
 from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import parse_language_pair
@@ -352,7 +354,7 @@ class Judge(Metric):
         segment_questions = [self._questions(segment) for segment in segments]
         questions = {question.key: question for own in segment_questions for question in own}
         answers = self._stored_answers(questions)
-        run, failures = current_run(), answer_store.failures
+        run, failures = current_run(), judge_answers.failures
         if ask == "all":
             run.usage.cached_answers += len(answers)
             failures = {}
@@ -375,9 +377,9 @@ class Judge(Metric):
 
             def store(question: Question, outcome: Outcome) -> None:
                 if isinstance(outcome, Failure):
-                    answer_store.failures[question.key] = outcome.kind
+                    judge_answers.failures[question.key] = outcome.kind
                 else:
-                    answer_store.put_answer(question.key, outcome)
+                    judge_answers.put_answer(question.key, outcome)
                 advance(1)
 
             client.ask(questions, store)
@@ -385,7 +387,7 @@ class Judge(Metric):
     def _stored_answers(self, keys: Iterable[str]) -> dict[str, tuple[StoredAnswer, Answer]]:
         """Return the valid answers that are cached."""
         answers = {}
-        for key, stored in answer_store.get_answers(keys).items():
+        for key, stored in judge_answers.get_answers(keys).items():
             with suppress(InvalidAnswerError):  # the cache is damaged
                 answers[key] = (stored, self._protocol.parse(stored.content))
         return answers
@@ -405,8 +407,8 @@ class Judge(Metric):
         for key in keys:
             if key in answers:
                 passes.append(read_pass(*answers[key], segment.hypothesis, source, worst))
-            elif key in answer_store.failures:
-                kinds.append(answer_store.failures[key])
+            elif key in judge_answers.failures:
+                kinds.append(judge_answers.failures[key])
         return SegmentResult(keys[0], passes, kinds)
 
 

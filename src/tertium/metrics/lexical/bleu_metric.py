@@ -19,10 +19,9 @@ from tertium.core.errors import UnknownNameError
 from tertium.core.fields import Range
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Segment
-from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
-from tertium.metrics.base.word_tokenizers import adjust_flags
+from tertium.metrics.base.word_tokenizers import adjust_flags, bleu_brevity_penalty, exact_exp
 from tertium.metrics.lexical.sacrebleu_adapter import (
     MAX_NGRAM_ORDER,
     load_sacrebleu_bleu,

@@ -12,10 +12,9 @@ from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import UnknownNameError
 from tertium.core.fields import Range
 from tertium.core.segment import Segment
-from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
-from tertium.metrics.base.word_tokenizers import adjust_flags
+from tertium.metrics.base.word_tokenizers import adjust_flags, nist_brevity_penalty
 from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_signature
 from tertium.text.ngram_index import NgramIndex, NgramPositions, clipped_matches
 

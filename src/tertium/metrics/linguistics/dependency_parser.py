@@ -25,7 +25,7 @@ from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import install_command
 from tertium.core.runtime import current_runtime, progress_task
 from tertium.metrics.base.wordnet import load_wordnet
-from tertium.metrics.linguistics.analysis import (
+from tertium.metrics.linguistics.dependency_graph import (
     Analysis,
     AnalysisStore,
     Token,

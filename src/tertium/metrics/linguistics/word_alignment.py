@@ -23,7 +23,7 @@ from operator import itemgetter
 from tertium.core.arrays import exact_dot_products
 from tertium.metrics.linguistics.dependency_graph import ROOT, Node
 from tertium.metrics.linguistics.quantity_matching import quantities_agree
-from tertium.metrics.linguistics.sentence import Sentence
+from tertium.metrics.linguistics.semantic_attributes import Sentence
 from tertium.metrics.linguistics.word_similarity import (
     INVERSE_RELATIONS,
     MIN_COSINE,
@@ -76,7 +76,7 @@ def align_both_directions(left: Sentence, right: Sentence) -> tuple[WordAlignmen
     """Align left with right and right with left; each pair of words is compared once.
 
     >>> from tertium.metrics.linguistics.dependency_parser import load_parser
-    >>> from tertium.metrics.linguistics.sentence import build_sentence
+    >>> from tertium.metrics.linguistics.semantic_attributes import build_sentence
     >>> texts = ["India acquires arms.", "India buys 1,000 tanks."]
     >>> h, p = map(build_sentence, load_parser().analyze(texts))
     >>> a, _ = align_both_directions(h, p)

@@ -27,13 +27,17 @@ from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import Chunk, compare_pairs
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.metrics.base.brevity import bleu_brevity_penalty
-from tertium.metrics.base.feature_extractor import only_reference
 from tertium.metrics.base.greedy_matching import cosine, find_best_matches
-from tertium.metrics.base.lexical_features import NgramInformation, nist_components, tokenize_13a
+from tertium.metrics.base.lexical_features import (
+    NgramInformation,
+    nist_components,
+    only_reference,
+    tokenize_13a,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import format_signature
+from tertium.metrics.base.word_tokenizers import bleu_brevity_penalty
 from tertium.metrics.pairwise.sentence_vectors import SOURCE, sentence_vectors
 from tertium.version import __version__
 

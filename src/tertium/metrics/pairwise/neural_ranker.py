@@ -17,8 +17,7 @@ from tertium.core.errors import ModelError, UsageError
 from tertium.core.fields import Range
 from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.metrics.base.feature_extractor import split_references
-from tertium.metrics.base.lexical_features import NgramInformation
+from tertium.metrics.base.lexical_features import NgramInformation, split_references
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.base.text_warnings import (
     LANGUAGE_UNKNOWN,
@@ -29,8 +28,13 @@ from tertium.metrics.base.text_warnings import (
     merge_flags,
 )
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
-from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, restore_model
-from tertium.metrics.pairwise.ranking_network import Rows, Scaling
+from tertium.metrics.pairwise.ranking_network import (
+    InputNumbers,
+    PairwiseModel,
+    Rows,
+    Scaling,
+    restore_model,
+)
 from tertium.metrics.pairwise.sentence_vectors import (
     SYNTAX,
     VectorName,

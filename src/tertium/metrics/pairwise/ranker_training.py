@@ -28,15 +28,16 @@ from tertium.core.resampling import make_rng
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Preference, Segment
 from tertium.data.rankings import sample_comparisons
-from tertium.metrics.base.feature_extractor import split_references
-from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
-from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, as_checkpoint
+from tertium.metrics.base.lexical_features import NgramInformation, split_references, tokenize_13a
 from tertium.metrics.pairwise.ranking_network import (
     Array,
+    InputNumbers,
+    PairwiseModel,
     PairwiseNetwork,
     Rows,
     Scaler,
     Weights,
+    as_checkpoint,
     groups,
 )
 from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os.path
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.atomic import PathLike
 from tertium.core.charts import (
+    Axis,
     Chart,
     DotChart,
     IntervalChart,
@@ -22,25 +25,19 @@ from tertium.core.charts import (
     describe_direction,
 )
 from tertium.core.result import Result
-from tertium.meta.correlation import describe_correlation
+from tertium.meta.agreement import correlate, describe_correlation
 from tertium.output.charts.axes import (
     COLOR_COUNT,
     LETTER_WIDTH,
+    MAX_POINTS_WITH_FULL_RANGE,
     Plot,
     Scale,
     axis_limits,
     format_place,
     make_plot,
+    write_svg,
 )
-from tertium.output.charts.chart_statistics import (
-    MAX_DOTS,
-    count_cells,
-    estimate_density,
-    finite_points,
-)
-from tertium.output.charts.svg_file import write_svg
 from tertium.output.markup_builder import Markup, element, format_coordinate
-from tertium.output.short_names import shorten_names
 from tertium.text.printable import cell_width
 
 ROW_CHART_WIDTH = 360.0  # pixels
@@ -329,3 +326,110 @@ def write(result: Result, path: PathLike) -> None:
     """Write the charts of a result with their captions, row by row."""
     rows = groupby(result.charts(), key=attrgetter("row"))
     write_svg(path, [[(chart.caption, draw(chart)) for chart in row] for _, row in rows])
+
+
+MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
+CELLS = 34  # of the density map, per axis
+DENSITY_POINTS = 80
+
+
+def both_finite(x: Axis, y: Axis) -> BoolArray:
+    """Mask the rows in which both values are finite."""
+    mask: BoolArray = np.isfinite(x.values) & np.isfinite(y.values)
+    return mask
+
+
+def finite_points(x: Axis, y: Axis) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the rows in which both values are finite, with these values."""
+    rows = np.flatnonzero(both_finite(x, y))
+    return rows, x.values[rows], y.values[rows]
+
+
+def pearson(x: Axis, y: Axis) -> float:
+    """Return Pearson's r over pairs of finite values; NaN if undefined.
+
+    >>> x = Axis(name="x", values=np.array([1.0, 2, np.nan]))
+    >>> pearson(x, Axis(name="y", values=np.array([2.0, 4, 5])))
+    1.0
+    """
+    return float(correlate(x.values, y.values, both_finite(x, y)))
+
+
+def count_cells(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count points per cell; those beyond the axes count in the border cells."""
+    x_limits = axis_limits(x)
+    y_limits = axis_limits(y)
+    x_inside = np.clip(x, *x_limits)
+    y_inside = np.clip(y, *y_limits)
+    return np.histogram2d(x_inside, y_inside, bins=CELLS, range=(x_limits, y_limits))
+
+
+def estimate_density(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Return a Gaussian kernel density (Silverman's bandwidth), (DENSITY_POINTS,), of mean 1."""
+    if not values.size:
+        return np.zeros(DENSITY_POINTS)
+    inside = np.clip(values, low, high)
+    counts, _ = np.histogram(inside, bins=DENSITY_POINTS, range=(low, high))
+    first, third = np.percentile(values, [25, 75])
+    deviation = values.std()
+    spread = min(deviation, (third - first) / 1.34) or deviation
+    step = (high - low) / DENSITY_POINTS
+    width = max(1.06 * spread * values.size**-0.2 / step, 1.5)
+    offsets = np.arange(-DENSITY_POINTS, DENSITY_POINTS + 1)
+    kernel = np.exp(-0.5 * (offsets / width) ** 2)
+    smooth = np.convolve(counts, kernel / kernel.sum())
+    middle = smooth[DENSITY_POINTS : 2 * DENSITY_POINTS]
+    density: FloatArray = middle / middle.mean()
+    return density
+
+
+ELLIPSIS = "…"
+_LAST_WORD = re.compile(r"[^\s_.,:;/|+@#-]+\Z")
+
+
+def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
+    """Shorten names to at most `max_length` characters; names that fit are unchanged.
+
+    Removes the common prefix and suffix first, then the middle of names that are still too long.
+
+    >>> shorten_names(["newstest2017-de-en", "newstest2017-zh-en"], 12)
+    ['…de-en', '…zh-en']
+    >>> shorten_names(["a", "one-system-of-a-very-long-name"], 12)
+    ['a', 'one-s…g-name']
+    """
+    shortened = list(names)
+    for direction in (1, -1):  # the suffix is the prefix of the reversed names
+        if len(set(shortened)) > 1 and max(map(cell_width, shortened)) > max_length:
+            cut = _without_prefix([name[::direction] for name in shortened])
+            shortened = [name[::direction] for name in cut]
+    middle = [_without_middle(name, max_length) for name in shortened]
+    if len(set(middle)) == len(set(names)):
+        return middle
+    number = {name: f"{n} " for n, name in enumerate(dict.fromkeys(names), start=1)}
+    return [
+        number[name] + _without_middle(cut, max_length - len(number[name]))
+        for name, cut in zip(names, shortened, strict=True)
+    ]
+
+
+def _without_prefix(names: list[str]) -> list[str]:
+    """Remove the words that all names start with, unless a name would be empty."""
+    start = len(_LAST_WORD.sub("", os.path.commonprefix(names)))  # noqa: RUF071 (of characters)
+    if start < 2 or start in map(len, names):
+        return names
+    return [ELLIPSIS + name[start:] for name in names]
+
+
+def _without_middle(name: str, max_length: int) -> str:
+    if cell_width(name) <= max_length:
+        return name
+    head = (max_length - 1) // 2
+    start = _prefix_of_width(name, head)
+    end = _prefix_of_width(name[::-1], max_length - 1 - head)[::-1]
+    return start + ELLIPSIS + end
+
+
+def _prefix_of_width(text: str, width: int) -> str:
+    """Return the longest prefix of a text that is at most `width` columns wide."""
+    total_widths = accumulate(map(cell_width, text))
+    return text[: sum(total <= width for total in total_widths)]

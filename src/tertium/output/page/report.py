@@ -5,44 +5,57 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import combinations, compress
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.core.atomic import PathLike
-from tertium.core.errors import UsageError
-from tertium.core.result import Result, Section, Table
+from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
+from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.options import Compute, FileKind, InFile, Option, Output
+from tertium.core.result import Result, Section, Table, View
 from tertium.core.scores import ScoreMatrix
+from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
+from tertium.evaluation.checking import CheckOptions, check
 from tertium.evaluation.comparison import Comparison, add_significance
 from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
-from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
+from tertium.evaluation.metric_choice import (
+    MetricOptions,
+    default_metrics,
+    load_metrics_for,
+    target_texts,
+)
+from tertium.evaluation.paired_tests import SignificanceTests
+from tertium.evaluation.rows import find_scorable
+from tertium.evaluation.score_command import SlicedResult
 from tertium.evaluation.scoring import References, Translations, as_testset, score
-from tertium.evaluation.significance_options import SignificanceTests
 from tertium.evaluation.slice_scores import Slices
-from tertium.evaluation.sliced_result import SlicedResult
 from tertium.evaluation.system_scores import Evaluation
+from tertium.files.text_inputs import InputFiles
+from tertium.meta.agreement import describe_correlation
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
+from tertium.metrics.base.judge_run import JudgeServer
 from tertium.metrics.base.metric import Metric
-from tertium.output.page.explained_segments import (
+from tertium.output.charts.draw import both_finite, pearson
+from tertium.output.page.segment_browser import (
     SegmentExplanation,
+    browse_segments,
     check_explainer,
     explain_items,
 )
-from tertium.output.page.figures import chart_systems, chart_translations
-from tertium.output.page.segment_browser import browse_segments
 from tertium.output.page.translation_grid import (
     TranslationGrid,
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.studies.meta_evaluation import AgreementStudy
-
-logger = logging.getLogger(__name__)
+from tertium.studies.challenge import ChallengeStudy, challenge
+from tertium.studies.meta_evaluation import AgreementStudy, make_scatter_charts
 
 AGREEMENT_RESAMPLES = 1000
 DEFAULT_EXPLAINED_SEGMENTS = 8
@@ -300,3 +313,202 @@ def report_meta_evaluation(study: AgreementStudy) -> Report:
         title=study.page_title,
         system_charts=chart_systems(study.sets, negated),
     )
+
+
+MAX_METRIC_PAIRS = 9
+MAX_SYSTEM_CHARTS = 24
+MIN_JUDGED_SYSTEMS = 3  # of a scatter plot of systems
+MAX_SYSTEMS = 25  # of a distribution chart
+MIN_SEGMENTS = 5  # of a distribution
+
+
+def chart_translations(grid: TranslationGrid) -> list[Section]:
+    """Return a section for each kind of chart that there is data for."""
+    if not len(grid):
+        return []
+    sections = [
+        _chart_distributions(grid),
+        _chart_human_scores(grid),
+        _chart_metric_pairs(grid),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def chart_systems(sets: Sequence[AlignedScores], negated: frozenset[str]) -> list[Section]:
+    """Return scatter plots of system-level metric scores against human scores, if any."""
+    charts = make_scatter_charts(sets, level="system", negated=negated)
+    charts = [c for c in charts if both_finite(c.x, c.y).sum() >= MIN_JUDGED_SYSTEMS]
+    title = "System level: metrics against human scores"
+    contents = ["Each dot is a system.", *charts[:MAX_SYSTEM_CHARTS]]
+    return [Section(title, contents)] if charts else []
+
+
+def _chart_distributions(grid: TranslationGrid) -> Section | None:
+    """Return the distribution of segment scores by system and metric."""
+    counts = np.bincount(grid.system_indices, minlength=len(grid.systems))
+    largest = sorted(np.argsort(-counts, kind="stable")[:MAX_SYSTEMS])
+    charts = []
+    for column in grid.columns:
+        samples = {}
+        for system in largest:
+            values = column.values[grid.system_indices == system]
+            if np.isfinite(values).sum() >= MIN_SEGMENTS:
+                samples[grid.systems[system]] = values
+        if samples:
+            chart = RidgeChart(
+                title=f"Distribution of {column.name}",
+                caption=column.name,
+                names=list(samples),
+                samples=list(samples.values()),
+                higher_is_better=column.higher_is_better,
+            )
+            charts.append(chart)
+    note = (
+        "The dot is the median, the line the interquartile range. "
+        "Peaks more than twice as high as the median peak are cut off."
+    )
+    if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
+        note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
+    return Section("Distributions", [note, *charts]) if charts else None
+
+
+def _chart_human_scores(grid: TranslationGrid) -> Section | None:
+    """Return scatter plots of each metric against human scores."""
+    if grid.human is None or not np.isfinite(grid.human).any():
+        return None
+    human = Axis(name="human score", values=grid.human)
+    note = "Each dot is a translation. The line is the least-squares fit."
+    charts = [
+        _correlation_chart(grid, human, own, own.name, has_trend=True) for own in grid.columns
+    ]
+    return Section("Metrics against human scores", [note, *charts])
+
+
+def _chart_metric_pairs(grid: TranslationGrid) -> Section | None:
+    """Return the correlations of all metric pairs and charts of the least correlated ones."""
+    columns = grid.columns
+    if len(columns) < 2:
+        return None
+    names = [column.name for column in columns]
+    table = np.array([[abs(pearson(a, b)) for b in columns] for a in columns])
+    title = "Correlation of segment scores, |r|"
+    contents: list[Any] = [HeatMap(title=title, rows=names, columns=names, values=table)]
+    all_pairs = combinations(range(len(columns)), 2)
+    pairs = sorted(all_pairs, key=lambda pair: table[pair])
+    if len(pairs) > MAX_METRIC_PAIRS:
+        note = f"The {MAX_METRIC_PAIRS} least correlated of {len(pairs)} pairs are shown."
+        contents.append(note)
+    for i, j in pairs[:MAX_METRIC_PAIRS]:
+        name = f"{names[i]}, {names[j]}"
+        contents.append(_correlation_chart(grid, columns[i], columns[j], name))
+    return Section("Metrics against each other", contents)
+
+
+def _correlation_chart(
+    grid: TranslationGrid, x: Axis, y: Axis, name: str, *, has_trend: bool = False
+) -> ScatterChart:
+    caption = f"{name}: {describe_correlation(x.values, y.values)}"
+    return ScatterChart(x=x, y=y, caption=caption, has_trend=has_trend, label=grid.label)
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """What a page shows besides scores and segments.
+
+    Attributes
+    ----------
+    human
+        Human scores or comparisons of segments.
+    challenge
+        Also evaluate the metrics on a challenge set: damage, or files.
+    checks
+        Also show errors that can be found without a model, as `tertium check` does.
+    title
+        Title of the page (default: the names of the systems).
+    count
+        Segments to explain.
+    explain_with
+        Explain them with this metric, such as a judge (default: all metrics that can).
+    """
+
+    group: ClassVar[str] = "Output"
+    human: Annotated[InFile | None, Option(group="Input")] = None
+    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = ()
+    checks: Annotated[bool, Option(group="Metrics")] = False
+    title: Annotated[str, Option(metavar="TEXT")] = ""
+    count: Annotated[int, Option("-n", "--count")] = 8
+    explain_with: Annotated[str | None, Option(metavar="METRIC")] = None
+
+
+def report_files(
+    inputs: InputFiles,
+    metrics: MetricOptions,
+    tests: SignificanceTests,
+    output: Output,
+    compute: Compute,
+    judge: JudgeServer,
+    page: PageOptions,
+) -> View:
+    """Write a self-contained HTML page that shows how systems and metrics differ.
+
+    Examples
+    --------
+    tertium report -t a.txt b.txt -r reference.txt -o report.html
+    tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
+    tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --count 20
+    tertium report -t systems.jsonl -m bleu chrf --by domain --challenge damage
+
+    Notes
+    -----
+    The page works offline (default: report.html). It shows scores with intervals and clusters,
+    charts, and every segment with two systems side by side. Metrics that can explain a score
+    (rte-r, tertium-small, bertscore, wmd and others) explain the segments where metrics, raters or
+    systems differ most. `tertium score`, `compare` and `meta` write the same page with
+    -o FILE.html.
+    """
+    files = output.split({"results": FileKind(Report, (".html",))})["results"]
+    texts = inputs.read(by=tests.by)
+    loaded = metrics.load(texts, default_metrics)
+    judge.stop_dry_run((texts.testset, loaded))
+    explainer = None
+    if page.explain_with is not None:
+        explainer = replace(metrics, metrics=(page.explain_with,)).load(texts, default_metrics)[0]
+    more: list[Result] = []
+    if page.checks:
+        more.append(check(texts.testset, settings=CheckOptions().settings(texts)))
+    if page.challenge:
+        challenge_sets = [read_challenge(source) for source in page.challenge]
+        more.append(_run_challenge(join_challenges(challenge_sets), loaded))
+    result = report(
+        texts.testset,
+        loaded,
+        tests=tests,
+        human=page.human,
+        explain=page.count,
+        explain_with=explainer,
+        title=page.title,
+        more=more,
+    )
+    return View(result=result, bare="", files=[(result, path) for path in files or ["report.html"]])
+
+
+def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
+    """Evaluate the metrics that can score the pairs of a challenge set."""
+    segments = []
+    for contrast in pairs.contrasts:
+        segments += [contrast.better, contrast.worse]
+    usable: list[Metric] = []
+    for metric in metrics:
+        scorable = [*compress(segments, find_scorable(segments, metric))]
+        try:
+            metric.check(scorable or segments)
+        except MissingInputError as error:
+            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
+            continue
+        usable.append(metric)
+    if not usable:
+        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
+    return challenge(pairs, usable)

@@ -20,8 +20,8 @@ from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
 from tertium.data.slices import LengthUnit, detect_length_unit
 from tertium.evaluation.system_scores import Evaluation
+from tertium.meta.agreement import ranks
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.correlation import ranks
 
 MAX_EXPLAINED_SYSTEMS = 3  # per item
 

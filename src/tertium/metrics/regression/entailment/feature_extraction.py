@@ -12,10 +12,10 @@ from tertium.core.arrays import Float32Array, FloatArray
 from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import embed_texts
 from tertium.encoders.encoder import EncoderName, load_encoder
-from tertium.metrics.base.feature_extractor import only_reference
+from tertium.metrics.base.lexical_features import only_reference
 from tertium.metrics.linguistics.dependency_graph import Graph, Node
 from tertium.metrics.linguistics.dependency_parser import load_parser
-from tertium.metrics.linguistics.sentence import Sentence, build_sentence
+from tertium.metrics.linguistics.semantic_attributes import Sentence, build_sentence
 from tertium.metrics.regression.entailment import FEATURES, GROUPS
 from tertium.metrics.regression.entailment.feature_types import (
     BACKWARD,

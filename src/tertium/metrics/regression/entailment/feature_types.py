@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tertium.metrics.linguistics.dependency_graph import NOMINAL_KINDS
-from tertium.metrics.linguistics.sentence import Sentence
+from tertium.metrics.linguistics.semantic_attributes import Sentence
 from tertium.metrics.linguistics.word_alignment import (
     UNALIGNED,
     WordAlignment,
