@@ -13,7 +13,8 @@ test notices runs once more in a new process if its place is also reached when t
 
 `compare` first runs the test that noticed the mutant before. Only if some of these tests are gone
 or pass, it runs all tests once to see which of them reach the places, and continues with these.
-Mutants that no test noticed before run again with `--survivors`.
+Mutants that no test noticed before run again with `--survivors`. `--reach COMMIT` runs the tests
+that reached the places in a commit that was measured before: faster, but without new tests.
 
 Tests of `tests/architecture` do not count: they compare style and sizes. The copy and the results
 are in `--scratch`; an interrupted command continues there. It measures commits, not working trees.
@@ -37,6 +38,7 @@ from tests.mutants.places import KINDS, PLACES, choose_places, insert_switches, 
 
 ROOT = Path(__file__).parents[2]
 BASELINE = Path(__file__).parent / "baseline.tsv"
+MAX_SECONDS = 60.0  # CPU time of a test that noticed a mutant before
 IGNORED_TESTS = ("tests/architecture", "tests/mutants")
 Jobs = list[tuple[int, list[tuple[str, float]]]]
 
@@ -44,16 +46,14 @@ Jobs = list[tuple[int, list[tuple[str, float]]]]
 class Measurement:
     """The mutants of one commit, in a folder with the copy and all results."""
 
-    def __init__(self, commit: str, scratch: Path, workers: int) -> None:
-        self.workers = workers
-        command = ["git", "rev-parse", "--short", commit]
-        self.commit = subprocess.check_output(command, cwd=ROOT, text=True).strip()
-        self.folder = scratch / self.commit
+    def __init__(self, commit: str, scratch: Path, workers: int, reach: str = "") -> None:
+        self.workers, self.folder = workers, scratch / find_commit(commit)
+        self.reach = scratch / find_commit(reach or commit) / "reach"
         self.copy, numbers = self.folder / "copy", self.folder / "places.json"
         if not numbers.exists():
             shutil.rmtree(self.folder, ignore_errors=True)
             run_git("clone", "-q", "--shared", str(ROOT), str(self.copy))
-            run_git("-C", str(self.copy), "checkout", "-q", self.commit)
+            run_git("-C", str(self.copy), "checkout", "-q", self.folder.name)
             shutil.copytree(Path(__file__).parent, self.copy / "tests/mutants", dirs_exist_ok=True)
             again = insert_switches(self.copy / "src/tertium", read_places())
             numbers.write_text(json.dumps(sorted(again)), "utf-8")
@@ -61,17 +61,19 @@ class Measurement:
 
     def run_before(self, killers: dict[int, str]) -> dict[int, str]:
         """Run the tests that noticed mutants before; return the places with their test, or ''."""
-        jobs: Jobs = [(place, [(killers[place], 60.0)]) for place in self.places if killers[place]]
+        tests = {place: test for place, test in killers.items() if test and place in self.places}
+        jobs: Jobs = [(place, [(test, MAX_SECONDS)]) for place, test in tests.items()]
         return self.run("before", jobs)
 
     def run_reaching(self, places: Iterable[int], budget: float) -> dict[int, str]:
         """Run the tests that reach each place; return the places with their test, or ''."""
         places_of, seconds = self.read_reach()
         jobs: Jobs = [(place, choose_tests(place, places_of, seconds, budget)) for place in places]
-        killers = self.run(f"reaching-{budget:g}", jobs)
+        name = f"{self.reach.parent.name}-{budget:g}"
+        killers = self.run(name, jobs)
         for place, tests in jobs:
             if place in places_of[""] and tests and not killers[place]:
-                killers |= self.run(f"alone-{budget:g}", [(place, tests)], is_alone=True)
+                killers |= self.run(f"{name}-alone", [(place, tests)], is_alone=True)
         return killers
 
     def read_reach(self) -> tuple[dict[str, set[int]], dict[str, float]]:
@@ -79,15 +81,13 @@ class Measurement:
 
         The test "" stands for the collection of tests. All tests run once, if they did not yet.
         """
-        folder = self.folder / "reach"
-        if not (folder / "reach.tsv").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        if not (self.reach / "reach.tsv").exists():
             self.run("reach", None)
-            (folder / "recorded.tsv").rename(folder / "reach.tsv")
+            (self.reach / "recorded.tsv").rename(self.reach / "reach.tsv")
         places_of = defaultdict(set)
-        for place, test in set(read_table(folder / "reach.tsv")):
+        for place, test in set(read_table(self.reach / "reach.tsv")):
             places_of[test].add(int(place))
-        rows = read_table(folder / "tests.tsv")
+        rows = read_table(self.reach / "tests.tsv")
         return places_of, {test: float(time) for word, test, time in rows if word == "passed"}
 
     def run(self, name: str, jobs: Jobs | None, *, is_alone: bool = False) -> dict[int, str]:
@@ -124,6 +124,11 @@ class Measurement:
             if any(place not in results for place, _ in jobs or ()):
                 sys.exit(f"pytest ended early; see {folder / 'log.txt'}")
         return {place: results[place] for place, _ in jobs or ()}
+
+
+def find_commit(name: str) -> str:
+    command = ["git", "rev-parse", "--short", f"{name}^{{commit}}"]
+    return subprocess.check_output(command, cwd=ROOT, text=True).strip()
 
 
 def run_git(*arguments: str) -> None:
@@ -164,22 +169,22 @@ def choose_tests(
     return chosen
 
 
-def format_table(before: dict[int, str], after: dict[int, str] | None) -> str:
-    """Return a Markdown table of noticed mutants by kind and package."""
+def format_table(before: dict[int, str], after: dict[int, str]) -> str:
+    """Return a Markdown table of noticed mutants by kind and package.
+
+    Both counts of noticed mutants are without places that are gone.
+    """
     places = read_places()
     groups: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    for number, place in sorted(enumerate(places), key=lambda row: row[1].package):
-        groups[place.kind].append(number)
-        groups.setdefault(f"`{place.package or '(modules)'}`", []).append(number)
-    groups["all"] = [*range(len(places))]
-    lines = ["| | places | noticed before | noticed after | gone |", "| --- |" + " ---: |" * 4]
+    for number in sorted(before, key=lambda number: places[number].package):
+        groups[places[number].kind].append(number)
+        groups.setdefault(f"`{places[number].package or '(modules)'}`", []).append(number)
+    groups["all"] = [*before]
+    lines = ["| | places | gone | noticed before | after |", "| --- |" + " ---: |" * 4]
     for name, numbers in groups.items():
-        cells = [name, len(numbers), sum(bool(before.get(number)) for number in numbers)]
-        if after is None:
-            cells += ["", ""]
-        else:
-            cells.append(sum(bool(after.get(number)) for number in numbers))
-            cells.append(sum(number not in after for number in numbers))
+        current = [number for number in numbers if number in after]
+        counts = [sum(bool(results[number]) for number in current) for results in (before, after)]
+        cells = [name, len(numbers), len(numbers) - len(current), *counts]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
@@ -196,17 +201,20 @@ def list_missed(results: dict[int, str]) -> str:
 def measure(arguments: argparse.Namespace) -> None:
     """Write the baseline and print its table."""
     measurement = Measurement(arguments.commit, arguments.scratch, arguments.workers)
-    results = measurement.run_reaching(measurement.places, arguments.budget)
+    results = measurement.run_reaching(measurement.places[: arguments.count], arguments.budget)
     lines = [f"{number}\t{test}\n" for number, test in sorted(results.items())]
     BASELINE.write_text("".join(lines), "utf-8")
-    print(f"{format_table(results, None)}\n\nNot noticed:\n{list_missed(results)}")
+    print(f"{format_table(results, results)}\n\nNot noticed:\n{list_missed(results)}")
 
 
 def compare(arguments: argparse.Namespace) -> None:
     """Print the table of the baseline and of a commit."""
     before = {int(place): test for place, test in read_table(BASELINE)}
-    measurement = Measurement(arguments.commit, arguments.scratch, arguments.workers)
-    after = dict.fromkeys(measurement.places, "") | measurement.run_before(before)
+    measurement = Measurement(
+        arguments.commit, arguments.scratch, arguments.workers, arguments.reach
+    )
+    after = {place: "" for place in measurement.places if place in before}
+    after |= measurement.run_before(before)
     lost = [place for place in after if not after[place]]
     if not arguments.survivors:
         lost = [place for place in lost if before[place]]
@@ -223,7 +231,9 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "mutants")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--budget", type=float, default=60, help="CPU seconds of tests of a mutant")
+    parser.add_argument("--count", type=int, help="measure only the first places")
     parser.add_argument("--survivors", action="store_true", help="also run mutants missed before")
+    parser.add_argument("--reach", default="", help="commit whose tests were recorded")
     arguments = parser.parse_args()
     if arguments.command == "choose":
         rows = [asdict(place) for place in choose_places(ROOT / "src/tertium")]

@@ -32,6 +32,7 @@ NO_MUTANT = -1
 MUTANT_OF_PARENT = "MUTANT" in os.environ  # then no process is without it
 MAX_DATA = 8 << 30  # bytes of memory of a process; a mutant may allocate without end
 SLACK, SLACK_SECONDS = 10, 20  # CPU time that a test may take, relative to its time and in addition
+MAX_SECONDS = 600.0  # CPU time of a test without a mutant
 MAX_SILENCE = 900  # seconds until a test that waits for something is stopped
 FAILED, PASSED, STARTED = "failed", "passed", "started"
 
@@ -51,13 +52,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     gc.collect()
     gc.freeze()
     run = Run(session, Path(options["outputs"]), options["jobs"] is None)
-    if options["jobs"] is None:
-        jobs = [
-            Job(NO_MUTANT, [(item.nodeid, 600.0) for item in group])
-            for group in group_items(session.items)
-        ]
-    else:
-        jobs = [Job(place, [*map(tuple, tests)]) for place, tests in options["jobs"]]
+    jobs = [Job(place, [*map(tuple, tests)]) for place, tests in options["jobs"] or ()]
+    jobs = run.list_groups() if options["jobs"] is None else jobs
     run.run_jobs(deque(jobs), options["workers"])
     return True
 
@@ -70,6 +66,17 @@ class Run:
         self.items = {item.nodeid: item for item in session.items}
         self.is_reliable: dict[str, bool] = {}
         self.waiting: dict[str, list[Job]] = {}  # for the test to run without a mutant
+
+    def list_groups(self) -> list[Job]:
+        """Return jobs for all groups of tests without a result, the slowest ones last."""
+        file = self.outputs / "tests.tsv"
+        lines = file.read_text("utf-8").splitlines() if file.exists() else []
+        tests = {line.split("\t")[1] for line in lines if not line.startswith(STARTED)}
+        items = [item for item in self.session.items if item.nodeid not in tests]
+        return [
+            Job(NO_MUTANT, [(item.nodeid, MAX_SECONDS) for item in group])
+            for group in reversed(group_items(items))
+        ]
 
     def run_jobs(self, jobs: deque[Job], workers: int) -> None:
         processes: dict[int, tuple[Job, Path]] = {}
@@ -193,4 +200,4 @@ def find_caches() -> list[Any]:
     values += [member for value in classes for member in vars(value).values()]
     kind = type(functools.lru_cache(abs))
     caches = {id(value): value for value in values if isinstance(value, kind)}
-    return [f.cache_clear for f in caches.values() if not f.__name__.startswith("_load")]
+    return [f.cache_clear for f in caches.values() if "load" not in f.__name__]
