@@ -242,7 +242,3 @@ def main() -> None:
         content = {"made_by": "python -m benchmarks annotation variance --store"}
         text = json.dumps({**content, "protocols": protocols}, indent=1)
         VARIANCE_FILE.write_text(text + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -183,7 +183,3 @@ def print_usage(label: str, rows: int, usage: ProcessUsage) -> None:
         f"{usage.memory / 1e6:.0f} MB ({tenths}); load {os.getloadavg()[0]:.0f}",
         flush=True,
     )
-
-
-if __name__ == "__main__":
-    main()

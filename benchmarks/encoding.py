@@ -370,7 +370,3 @@ def time_by_group(encoder: TransformerEncoder, texts: Any) -> dict[str, float]:
         cpu_time[group] += event.self_cpu_time_total
     total = sum(cpu_time.values())
     return {group: part / total for group, part in cpu_time.items()}
-
-
-if __name__ == "__main__":
-    main()

@@ -70,7 +70,3 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=PAIRS + 50)
     time_steps(make_pairs(parser.parse_args().pairs))
-
-
-if __name__ == "__main__":
-    main()

@@ -86,7 +86,3 @@ def print_speed(
         f"{baseline.cpu_seconds / measurement.cpu_seconds:8.2f} x",
         flush=True,
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -179,7 +179,3 @@ def main() -> None:
     else:
         print("verdicts on pairs that human scores separate, margin human=5%\n")
         print_power(DatasetFolder.open().root, args.metrics)
-
-
-if __name__ == "__main__":
-    main()

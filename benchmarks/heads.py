@@ -57,7 +57,3 @@ def main() -> None:
             started = time.perf_counter()
             load_metric(name).score(one)
             print(f"{name}: {len(one)} translations in {time.perf_counter() - started:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

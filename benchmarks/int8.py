@@ -60,7 +60,3 @@ def time_process(code: str, environment: dict[str, str]) -> float:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-if __name__ == "__main__":
-    main()

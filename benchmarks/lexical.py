@@ -156,7 +156,3 @@ def report(label: str, ours: Measurement[Any], theirs: Measurement[Any]) -> None
         f"{theirs.cpu_seconds:.2f} s, ratio {theirs.cpu_seconds / ours.cpu_seconds:.1f}; "
         f"memory {ours.megabytes:.0f} MB against {theirs.megabytes:.0f} MB"
     )
-
-
-if __name__ == "__main__":
-    main()

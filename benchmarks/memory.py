@@ -64,7 +64,3 @@ def measure_scoring(spec: str, count: int, threads: int, device: str) -> str:
         f"{measurement.cpu_seconds:.0f} s CPU; "
         f"{CHECKED_SEGMENTS} scored alone differ by {worst:.0e}"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -257,7 +257,3 @@ def main(arguments: list[str] | None = None) -> None:
         bench_table(statistic)
     for segments in args.segments[:1] if quick else args.segments:
         bench_protocol(segments)
-
-
-if __name__ == "__main__":
-    main()

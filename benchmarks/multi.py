@@ -143,7 +143,3 @@ def print_speed(label: str, measurement: Measurement[Any], count: int, cost: flo
         f"{cost * count / measurement.cpu_seconds:8.1f} x",
         flush=True,
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -65,7 +65,3 @@ def time_ranking(width: int, features: int, hidden: int) -> str:
 def main() -> None:
     for label, *shape in SHAPES:
         print(f"{label}: {time_training(*shape)}; {time_ranking(*shape)}")
-
-
-if __name__ == "__main__":
-    main()

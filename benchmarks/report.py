@@ -78,7 +78,3 @@ ACTIONS = {
     "search again": "document.querySelector('#query').value = 'the president';"
     "document.querySelector('#controls').requestSubmit()",
 }
-
-
-if __name__ == "__main__":
-    main()

@@ -176,7 +176,3 @@ def main(arguments: list[str] | None = None) -> None:
     title = f"Route by {args.metric}"
     table = Table.from_cells(header, lines, title=title, text_columns=(0, 1, 5, 6))
     print(render_table(table))
-
-
-if __name__ == "__main__":
-    main()

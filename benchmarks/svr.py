@@ -92,7 +92,3 @@ def main() -> None:
         f"{SETTINGS * args.folds} fits: "
         f"{seconds / measurement.cpu_seconds:.0f} times as long as tertium"
     )
-
-
-if __name__ == "__main__":
-    main()

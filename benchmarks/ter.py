@@ -49,7 +49,3 @@ def main(arguments: list[str] | None = None) -> None:
         f"ratio {theirs_measured.seconds / ours_measured.seconds:.1f}; "
         f"memory {ours_measured.megabytes:.0f} MB against {theirs_measured.megabytes:.0f} MB"
     )
-
-
-if __name__ == "__main__":
-    main()

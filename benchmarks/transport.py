@@ -108,7 +108,3 @@ def print_time(label: str, measurement: Measurement[Any], base: Measurement[Any]
         f"{measurement.megabytes:6.0f} MB",
         flush=True,
     )
-
-
-if __name__ == "__main__":
-    main()

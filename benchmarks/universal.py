@@ -55,7 +55,3 @@ def print_speed(
         f"{rate / baseline_rate:8.2f} x{measurement.megabytes:8.0f} MB",
         flush=True,
     )
-
-
-if __name__ == "__main__":
-    main()

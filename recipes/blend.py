@@ -53,7 +53,7 @@ MULTI = "tertium-multi:against=reference"
 PARTS = ("chrf", MULTI)
 # Known to untrained blends. Not TER: it has no bound, and a few outputs determine its deviation.
 CONSTANT_METRICS = ("bleu", "chrf", "chrf:word_order=2", MULTI, "tertium-multi:against=both")
-CONSTANTS_FILE = Path(__file__).parents[1] / "src/tertium/metrics/regression" / CONSTANTS
+CONSTANTS_FILE = Path(__file__).parents[1] / "src/tertium/metrics/blend" / CONSTANTS
 NOTE = "human scores of modern/dev (da/wmt22, esa/wmt24, mqm/ted21), standardized per language pair"
 
 

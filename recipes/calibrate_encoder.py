@@ -4,8 +4,8 @@
 
 It reads da/wmt15 and da/wmt16, or `--sets`. For each layer it prints the agreement of each formula
 with human scores (average Pearson over language pairs) and the values in
-`embedding/calibration.py`: the score that one translation in 200 does not reach, and BERTScore of
-randomly paired sentences.
+`embedding/baseline_calibration.py`: the score that one translation in 200 does not reach, and
+BERTScore of randomly paired sentences.
 """
 
 from __future__ import annotations

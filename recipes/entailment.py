@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tertium.core.segment import Judgment
+from papers.experiments import read_judgments
+
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.metrics.regression.linear_metric import Regression
 from tertium.metrics.regression.regression_metrics import (
@@ -36,21 +37,11 @@ MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
 )
 
 
-def read_judgments(collection: DatasetFolder) -> list[Judgment]:
-    """Return all judgments into English of the training sets."""
-    return [
-        judgment
-        for name in SETS
-        for lp in collection.find(name).lps
-        if lp.endswith("-en")
-        for judgment in collection.judgments(name, lp).judgments
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
-    data = read_judgments(DatasetFolder.open(parser.parse_args().data))
+    datasets = DatasetFolder.open(parser.parse_args().data)
+    data = [one for name in SETS for one in read_judgments(datasets, name)]
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
         metric.save(bundled_models_folder() / metric.bundled_name)

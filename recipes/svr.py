@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 
+from papers.experiments import read_judgments
+
 from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.agreement import pearson
@@ -26,13 +28,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("-o", "--output", default=str(bundled_models_folder() / "svr"))
     args = parser.parse_args()
-    collection = DatasetFolder.open(args.data)
-    sets = {
-        name: [
-            collection.judgments(name, lp) for lp in collection.find(name).lps if lp.endswith("-en")
-        ]
-        for name in (*SETS, TEST)
-    }
+    datasets = DatasetFolder.open(args.data)
+    sets = {name: read_judgments(datasets, name) for name in (*SETS, TEST)}
     with runtime(threads=args.threads):
         metric = SVR.train(
             [dataset for name in SETS for dataset in sets[name]],
