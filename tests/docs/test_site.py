@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import runpy
 import sys
@@ -107,6 +108,23 @@ def test_no_page_installs_tertium_from_a_package_index() -> None:
     wrong = re.compile(r"pip install [^\n`]*(?<![\w./-])tertium(?![\w\[./-])")
     texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in files}
     assert [str(file) for file, text in texts.items() if wrong.search(text)] == []
+
+
+def test_new_names_of_the_migration_page_exist() -> None:
+    """The second column of its tables; a name may be one of a module."""
+    page = (DOCS / "reference" / "migration.md").read_text("utf-8")
+    new = "\n".join(re.findall(r"^\| .+ \| (.+) \|$", page, re.MULTILINE))
+    names = {*re.findall(r"`(tertium(?:\.\w+)+)`", new)}
+    assert len(names) > 20
+    assert [name for name in sorted(names) if not is_importable(name)] == []
+
+
+def is_importable(name: str) -> bool:
+    """Return whether a dotted name is a module, or a name of one."""
+    try:
+        return pkgutil.resolve_name(name) is not None
+    except (ImportError, AttributeError):
+        return False
 
 
 def test_building_the_site_fails_on_a_warning() -> None:
