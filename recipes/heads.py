@@ -19,6 +19,7 @@ from tertium.core.registry import METRICS, resolve
 from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
+from tertium.data.rankings import RankingSet
 from tertium.data.train_test_overlap import drop_overlap
 from tertium.meta.agreement import pearson
 from tertium.models.training_data import TrainingSets, remove_leaks
@@ -42,7 +43,11 @@ def read_training_data(
     train, dev = split_tenth([one for name in SETS for one in read_judgments(datasets, name)])
     rankings = [one for y in PREFERENCES for one in read_rankings(datasets, f"rankings/{y}")]
     tests = read_judgments(datasets, TEST)
-    held_out = [*dev, *tests, *read_rankings(datasets, "rankings/wmt12")]
+    held_out: list[JudgmentSet | RankingSet] = [
+        *dev,
+        *tests,
+        *read_rankings(datasets, "rankings/wmt12"),
+    ]
     return remove_leaks(TrainingSets(train, rankings), held_out), dev, tests
 
 
