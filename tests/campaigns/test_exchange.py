@@ -71,7 +71,7 @@ def test_published_campaigns_round_trip(tmp_path: Path, name: str) -> None:
 
 
 def test_our_campaigns_show_the_same_texts_in_pearmut(tmp_path: Path) -> None:
-    campaign = plan(overlap=2, checks=2, tutorials=True, source_language="de")
+    campaign = plan(overlap=2, checks=2, source_language="de")
     write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
     again = read_any_campaign(tmp_path / "theirs.json")
     seen = [*shown_texts(again).values()]

@@ -185,7 +185,7 @@ svr:encoders=toy --train pref.tsv => comparison
 bleu-r --train train.tsv --train pref.tsv => cannot use
 bleu-r --train train.tsv --dev pref.tsv => cannot use
 esim:encoder=toy --train pref.tsv --epochs 3 => does not use --epochs
-esim:encoder=toy --train train.tsv --items 3 --mixed => --items, --mixed
+esim:encoder=toy --train train.tsv --items 3 => does not use --items
 pairwise:features=bleu --train pref.tsv --kendall-rate .1
     => pairwise does not use --kendall-rate with these settings
 pairwise --train pref.tsv => give some with dev= or --dev

@@ -174,17 +174,15 @@ def test_training_on_comparisons_only(name: str) -> None:
     assert (better > worse).all()
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_training_on_comparisons_and_scores(mixed: bool) -> None:
-    short = replace(OPTIONS, epochs=2, comparison_epochs=2, mixed=mixed)
+def test_training_on_comparisons_and_scores() -> None:
+    short = replace(OPTIONS, epochs=2, comparison_epochs=2)
     stages = []
     TRAINERS["esim"](
         [*make_judgments(8), *preferences(3)],
         options=short,
         on_epoch=lambda epoch: stages.append(epoch.stage),
     )
-    separate = ["comparisons"] * 2 + ["scores"] * 2
-    assert stages == (["both"] * 2 if mixed else separate)
+    assert stages == ["comparisons"] * 2 + ["scores"] * 2
 
 
 def test_interrupted_training_is_resumed(tmp_path: Path) -> None:

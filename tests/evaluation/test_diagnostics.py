@@ -23,7 +23,6 @@ from tertium.studies.diagnostic_checks import (
     check_chance,
     check_interference,
     check_length,
-    check_order,
     cross_fit,
     join_segments,
 )
@@ -49,21 +48,6 @@ class LikesLength(SegmentMetric):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         return np.array([float(len(segment.hypothesis)) for segment in segments])
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadsNeighbors(LikesLength):
-    """A metric whose scores depend on the batch size."""
-
-    name = "reads-neighbors"
-    title = "reads neighbors"
-
-    @property
-    def reads_corpus(self) -> bool:
-        return True
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        return np.array([float(len(s.hypothesis) + len(segments)) for s in segments])
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +146,6 @@ def test_length_metric_is_detected(report: DiagnosticReport) -> None:
     assert references.values[0, chrf] > references.values[-1, chrf] + 0.3
 
 
-def test_batch_dependence_is_detected(report: DiagnosticReport, study: AgreementStudy) -> None:
-    assert (find(report, "order").values == 0).all()
-    result = check_order(make_data(study, ReadsNeighbors()))
-    assert result["one by one"].values[0] == 49
-
-
 def test_chance_level_is_below_a_good_metric(study: AgreementStudy) -> None:
     result = check_chance(make_data(study))
     own, tied, shuffled = (row.values for row in result.values())
@@ -260,7 +238,7 @@ def test_missing_references_skip_one_diagnostic(judgments: Path, tmp_path: Path)
 def test_scores_from_files_skip_text_diagnostics(judgments: Path, study: AgreementStudy) -> None:
     bare = replace(study, metrics=())
     result = run_diagnostics(bare)
-    assert set(result.skipped) == {"bad outputs", "references", "length", "order"}
+    assert set(result.skipped) == {"bad outputs", "references", "length"}
     with pytest.raises(UsageError, match="need the segment level"):
         run_diagnostics(replace(study, level="system"))
 
@@ -336,9 +314,6 @@ def test_diagnostics_without_system_names(judgments: Path, tmp_path: Path) -> No
 def test_sampled_values_have_intervals(report: DiagnosticReport) -> None:
     for diagnostic in report.diagnostics:
         low, high = diagnostic.intervals[..., 0], diagnostic.intervals[..., 1]
-        if diagnostic.name == "order":  # no sampling: the same texts are scored again
-            assert np.isnan(low).all()
-            continue
         is_defined = ~np.isnan(diagnostic.values)
         assert (low[is_defined] <= diagnostic.values[is_defined] + 1e-9).mean() > 0.9, (
             diagnostic.name

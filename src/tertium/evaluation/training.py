@@ -48,6 +48,8 @@ from tertium.models.training_options import Epoch, TrainingOption, describe_opti
 Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
@@ -225,8 +227,6 @@ def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool 
 
 
 MAX_SEARCHED = 10  # settings of a search that are printed
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ class Category:
     subcategories: tuple[str, ...] = ()
 
 
-# What each protocol asks of raters: instructions, advice of tutorials, seconds for a judgment.
+# What each protocol asks of raters: instructions, and seconds for a judgment.
 _CONTENT = json.loads(files("tertium.people").joinpath("protocols.json").read_text("utf-8"))
 PROTOCOL_TEXTS: Mapping[str, Mapping[str, Any]] = _CONTENT["protocols"]
 MQM_TYPOLOGY = tuple(

@@ -111,8 +111,6 @@ class CampaignOptions:
         Segments for all raters.
     attention_checks
         Attention checks of each rater.
-    tutorials
-        Start with two tutorial items.
     show_reference
         Show raters the reference.
     context
@@ -138,7 +136,6 @@ class CampaignOptions:
     stratify: Annotated[Names, Option(metavar="COLUMN")] = ()
     common: int = 0
     attention_checks: int = 0
-    tutorials: bool = False
     show_reference: bool = False
     context: int = 0
     suspicions: Annotated[str | None, Option(metavar="METRIC")] = None
@@ -168,7 +165,6 @@ class CampaignOptions:
                 overlap=design.raters_per_segment,
                 common=self.common,
                 checks=self.attention_checks,
-                tutorials=self.tutorials,
                 show_reference=self.show_reference,
                 context_size=self.context,
                 instructions=instructions,

@@ -1,8 +1,7 @@
-"""Make a campaign from a test set: items, context, attention checks, tutorials and assignments.
+"""Make a campaign from a test set: items, context, attention checks and assignments.
 
 Attention checks repeat a chosen output with visible damage (the rules of `tertium meta challenge`).
-A rater passes if the damaged output gets a lower score than the original. Tutorials show a
-reference and a damaged reference, with an explanation.
+A rater passes if the damaged output gets a lower score than the original.
 
 Distribute the items of a campaign to raters: blinded, shuffled, with a common part.
 
@@ -23,7 +22,7 @@ from a random start. The sample has the requested size, and means of its segment
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
@@ -58,8 +57,26 @@ from tertium.text.perturbations import PerturbationInput, perturb
 DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 # damage that an attentive rater cannot overlook, the most specific first
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
-TUTORIAL_CORRECT = "This translation is correct. {correct}"
-TUTORIAL_DAMAGED = "This translation has a serious error ({kind}). {damaged}"
+ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
+
+    raters: Sequence[str]
+    protocol: Protocol = "esa"
+    name: str = "campaign"
+    source_language: str = ""
+    target_language: str = ""
+    overlap: int = 1
+    common: int = 0
+    checks: int = 0
+    show_reference: bool = False
+    context_size: int = 0
+    instructions: str = ""
+    glossary: Sequence[GlossaryTerm] = ()
+    seed: int = 12345
 
 
 def plan_campaign(
@@ -88,7 +105,7 @@ def plan_campaign(
     **settings
         The fields of `tertium.people.planning.CampaignSettings`: `raters` (names), `protocol`
         ("da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit"), `overlap` (raters of each
-        segment), `common` (segments for all raters), `checks`, `tutorials`, `show_reference`,
+        segment), `common` (segments for all raters), `checks`, `show_reference`,
         `context_size`, `instructions`, `glossary`, `name`, `source_language`, `target_language`,
         and `seed`. The same seed gives the same campaign.
 
@@ -123,9 +140,8 @@ def plan_campaign(
     if marker is not None and chosen.protocol in PROTOCOLS_WITH_SPANS:
         marks = {name: marker.mark_errors(testset.segments(name)) for name in testset.systems}
     rng = make_rng(chosen.seed, CHECK_STREAM)
-    tutorials = _make_tutorials(testset, rows, chosen, rng) if chosen.tutorials else []
     items = [_make_item(testset, row, chosen.context_size, marks) for row in rows]
-    items = [*tutorials, *items, *_make_checks(items, chosen, rng)]
+    items += _make_checks(items, chosen, rng)
     return Campaign(
         name=chosen.name,
         protocol=chosen.protocol,
@@ -256,70 +272,10 @@ def _damage_items(
                 break
 
 
-def _make_tutorials(
-    testset: TestSet, chosen: Sequence[int], settings: CampaignSettings, rng: np.random.Generator
-) -> list[CampaignItem]:
-    """Return a correct and a damaged reference, if possible of a segment that is not judged."""
-    if not testset.references:
-        raise DataError("tutorials show references as correct translations: give -r")
-    system = next(iter(testset.systems))
-    references, judged_rows = [], {*chosen}
-    for row in [n for n in range(len(testset)) if n not in judged_rows] or range(len(testset)):
-        source = testset.sources[row] if testset.sources else None
-        reference = _reference(testset, row) or ""
-        if reference.strip() and (source is None or source.strip()):
-            item = CampaignItem(
-                id="tutorial-1",
-                source=source,
-                reference=reference if source is None else None,
-                outputs={system: reference},
-                kind="tutorial",
-                expected={system: (80.0, 100.0)},
-            )
-            references.append(item)
-    damaged_copy = next(_damage_items(references, settings.target_language, rng), None)
-    if damaged_copy is None:
-        raise DataError("no reference is long enough for a tutorial: leave out --tutorials")
-    item, system, kind, text = damaged_copy
-    correct, damaged = PROTOCOL_TEXTS[settings.protocol]["tutorial"]
-    second = replace(
-        item,
-        id="tutorial-2",
-        outputs={system: text},
-        notes=TUTORIAL_DAMAGED.format(kind=kind, damaged=damaged),
-        expected={system: (0.0, 60.0)},
-        damage={system: kind},
-    )
-    return [replace(item, notes=TUTORIAL_CORRECT.format(correct=correct)), second]
-
-
-ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
-
-
-@dataclass(frozen=True, kw_only=True)
-class CampaignSettings:
-    """Choices for a campaign; `overlap` raters judge each item and all raters the `common` ones."""
-
-    raters: Sequence[str]
-    protocol: Protocol = "esa"
-    name: str = "campaign"
-    source_language: str = ""
-    target_language: str = ""
-    overlap: int = 1
-    common: int = 0
-    checks: int = 0
-    tutorials: bool = False
-    show_reference: bool = False
-    context_size: int = 0
-    instructions: str = ""
-    glossary: Sequence[GlossaryTerm] = ()
-    seed: int = 12345
-
-
 def assign_items(
     items: Sequence[CampaignItem], settings: CampaignSettings
 ) -> dict[str, tuple[Assignment, ...]]:
-    """Return the assignments of each rater; tutorials come first.
+    """Return the assignments of each rater.
 
     Checks are judged by the raters of their original, some time after it.
     """
@@ -331,7 +287,6 @@ def assign_items(
     rng = make_rng(settings.seed, ASSIGNMENT_STREAM)
     by_document: dict[str, list[CampaignItem]] = {}
     checks: dict[str, list[CampaignItem]] = {}  # by original
-    tutorials = [item for item in items if item.kind == "tutorial"]
     for item in items:
         if item.kind == "item":
             by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
@@ -360,10 +315,7 @@ def assign_items(
             last = max(n for n, turn in enumerate(turns) if turn.item == check.original)
             place = int(rng.integers(last + 1, len(turns) + 1))
             turns[place:place] = _show([check], protocol, rng)
-        first: list[Assignment] = []
-        for item in tutorials:
-            first += _show([item], protocol, rng)
-        assignments[rater] = (*first, *turns)
+        assignments[rater] = tuple(turns)
     return assignments
 
 

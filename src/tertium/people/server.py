@@ -124,6 +124,8 @@ NO_ANSWER: Mapping[str, Any] = {"score": None, "rank": None, "marks": [], "edite
 # ISO 639 codes of languages that are written from right to left
 RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa ha-arab he ks ps sd ug ur yi".split())
 
+logger = logging.getLogger(__name__)
+
 
 class AnnotationServer:
     """Serves one campaign. `app` is the ASGI application."""
@@ -481,8 +483,6 @@ def _suspicions(row: dict[str, Any], quality: RaterQuality, usual: float) -> lis
 
 
 DEFAULT_PORT, MAX_PORT = 8000, 65535
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ from itertools import compress
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
-from tertium.core.errors import DataError, TertiumError
+from tertium.core.errors import DataError
 from tertium.core.resampling import draw_group_counts, make_rng, shuffle
 from tertium.core.segment import Segment
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.human_data import HumanData, Texts
-from tertium.data.slices import slice_items
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.agreement import Grouping
 from tertium.meta.aligned_scores import AlignedScores
@@ -44,8 +43,6 @@ RIDGE = 10.0  # ridge strength, for standardized features
 MIN_TEXTS = 50
 SHUFFLES = 5  # shuffles of a metric's scores, averaged to the chance level
 MIN_SYSTEMS = 4
-MIN_JUDGED = 20  # translations of a slice
-MAX_SLICES = 40
 JOINED = (1, 2, 4, 8)  # numbers of joined segments
 GOOD_SHARE = 0.25  # share of translations, by human score, that count as good
 MAX_GOOD = 128
@@ -311,28 +308,6 @@ def share_in_order(human: FloatArray, scores: FloatArray) -> FloatArray:
     return divide((is_counted & (human_lead == metric_lead)).sum(-1), is_counted.sum(-1))
 
 
-def check_domains(data: DiagnosticData) -> Rows:
-    """Measure Pearson's r by domain; by document or length if there are no usable domains."""
-    for column in ("domain", "document", "length"):
-        try:
-            slicing = slice_items(data.human_data, data.aligned.items, column)
-        except TertiumError:
-            continue
-        masks = {name: slicing.mask(name) for name in slicing.names}
-        large = {
-            n: mask
-            for n, mask in masks.items()
-            if np.isfinite(data.human[:, mask]).sum() >= MIN_JUDGED
-        }
-        if len(large) > 1 and len(masks) <= MAX_SLICES:
-            rows = {}
-            for name, mask in large.items():
-                tables = {n: np.where(mask, own, np.nan) for n, own in data.score_tables.items()}
-                rows[name] = data.agreement(tables, "pearson", "none")
-            return rows
-    raise DataError(f"no two domains, documents or lengths have {MIN_JUDGED} judged translations")
-
-
 def check_interference(data: DiagnosticData) -> Rows:
     """Measure the gain of outputs that each metric prefers, under metrics and human scores."""
     _require_several_outputs(data)
@@ -461,17 +436,3 @@ def check_references(data: DiagnosticData) -> Rows:
         scores = dict(zip(data.metric_names, data.score(changed), strict=True))
         rows[name] = data.agreement(data.make_tables([*compared], scores), "pearson", "none")
     return rows
-
-
-def check_order(data: DiagnosticData) -> Rows:
-    """Measure the largest change of a score in reverse order, and if scored one by one."""
-    segments = [segment for _, segment in data.sample(50)]
-    batch = data.score(segments)
-    backwards = data.score(segments[::-1])[:, ::-1]
-    alone = np.concatenate([data.score([segment]) for segment in segments[:10]], axis=1)
-    changes = {"in reverse order": batch - backwards, "one by one": batch[:, :10] - alone}
-    nothing = np.full((1, len(data.metrics)), np.nan)
-    return {
-        name: DiagnosticRow(data.metric_names, np.abs(own).max(axis=1), draws=nothing)
-        for name, own in changes.items()
-    }

@@ -86,20 +86,6 @@ CHECKS = (
         note=f"joined texts are among the best {checks.GOOD_SHARE:.0%} by human score",
     ),
     DiagnosticCheck(
-        name="order",
-        question="Does a score depend on the other segments of the batch?",
-        label="largest change of a score",
-        measure=checks.check_order,
-        reading="{name} changes by at most {high:.3g}",
-    ),
-    DiagnosticCheck(
-        name="domains",
-        question="Is human agreement similar in all domains, documents or lengths?",
-        label="Pearson r with human scores",
-        measure=checks.check_domains,
-        reading="{name} agrees least on {low_row} ({low:.3f}), most on {high_row} ({high:.3f})",
-    ),
-    DiagnosticCheck(
         name="best systems",
         question="Are the best systems ordered correctly?",
         label="share of system pairs in human order",

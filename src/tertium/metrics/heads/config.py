@@ -96,7 +96,6 @@ class HeadOptions(Options):
         float, Range(0, 1, exclusive=True), "factor for epochs and rate on scores after comparisons"
     ] = 1.0
     loss: Annotated[PairLoss, "loss of comparison margins"] = "logistic"
-    mixed: Annotated[bool, "train on scores and comparisons at once"] = False
     seed: Annotated[int, Range(0), "random seed"] = 1
 
     def on_scores(self, after: bool) -> TrainingOptions:

@@ -114,9 +114,8 @@ class PairHead(FrozenEncoderMetric):
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
         if data.scores and data.comparisons:
-            return ON_SCORES | {"after"} if options.mixed else frozenset()
-        for_both = {"after", "mixed"} if options.mixed else {"after"}
-        return (ON_COMPARISONS if data.scores else ON_SCORES) | for_both
+            return frozenset()
+        return (ON_COMPARISONS if data.scores else ON_SCORES) | {"after"}
 
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:

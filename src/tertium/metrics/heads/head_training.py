@@ -13,7 +13,6 @@ a GPU is faster than reading a disk.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -125,19 +124,6 @@ class HeadTraining:
                 yield select_comparisons(data, usable[items])
 
         return Steps(compute_loss, batches)
-
-
-def join_steps(scores: Steps, comparisons: Steps) -> Steps:
-    """Sum the losses of a batch of scores (repeated as needed) and of comparisons in every step."""
-
-    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, Comparisons]]:
-        rounds = itertools.chain.from_iterable(scores.make_batches(rng) for _ in itertools.count())
-        return zip(rounds, comparisons.make_batches(rng), strict=False)
-
-    def compute_loss(batch: tuple[IntArray, Comparisons]) -> Tensor:
-        return scores.compute_loss(batch[0]) + comparisons.compute_loss(batch[1])
-
-    return Steps(compute_loss, batches)
 
 
 def pair_scores(network: PairNetwork, states: States, pairs: IntArray) -> Tensor:
@@ -267,13 +253,8 @@ class _CheckpointWriter:
 
 
 def _run_stages(training: HeadTraining, options: HeadOptions, data: NumberedSets) -> None:
-    """Train on comparisons, then scores, or on both at once; finished stages are skipped."""
+    """Train on comparisons, then on scores; finished stages are skipped."""
     first, second = options.on_comparisons, options.on_scores(after=data.compared is not None)
-    if data.scored is not None and data.compared is not None and options.mixed:
-        by_scores = training.by_scores(data.scored, first)
-        by_comparisons = training.by_comparisons(data.compared, first, options.loss)
-        training.run("both", join_steps(by_scores, by_comparisons), first)
-        return
     stage = read_stage(training.snapshot, training.identity) if training.snapshot else None
     if data.compared is not None and stage != "scores":
         steps = training.by_comparisons(data.compared, first, options.loss)

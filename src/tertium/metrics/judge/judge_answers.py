@@ -47,6 +47,8 @@ _FEW = Rule(lambda errors: len(errors) <= MAX_ERRORS, f"at most {MAX_ERRORS} err
 
 Score = Annotated[float, Rule(lambda score: 0 <= score <= 100, "0 to 100")]
 
+logger = logging.getLogger(__name__)
+
 
 class InvalidAnswerError(Exception):
     """An answer that cannot be used; `kind` is the reason in a few words, for counts."""
@@ -240,8 +242,6 @@ def _simplify(text: str) -> tuple[str, list[int]]:
 FORMAT_VERSION = 2
 MAX_STORED_BYTES = 16 << 30
 MAX_ANSWERS_IN_MEMORY = 200_000
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ AGREEMENT_RESAMPLES = 1000
 DEFAULT_EXPLAINED_SEGMENTS = 8
 MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report(Result):
@@ -409,9 +411,6 @@ def _correlation_chart(
 ) -> ScatterChart:
     caption = f"{name}: {describe_correlation(x.values, y.values)}"
     return ScatterChart(x=x, y=y, caption=caption, has_trend=has_trend, label=grid.label)
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,8 @@ from tertium.output.page.translation_grid import (
 SCRIPTS = ("data", "query", "differences", "results", "start")
 RANK_DECIMALS = 3
 
+logger = logging.getLogger(__name__)
+
 
 def browse_segments(grid: TranslationGrid, explained: Sequence[SegmentExplanation]) -> Block:
     """Return the segment browser."""
@@ -141,9 +143,6 @@ def _warning_bits(grid: TranslationGrid) -> list[int]:
     for place, mask in enumerate(grid.warnings.values()):
         total += mask.astype(np.int64) << place
     return total.tolist()
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
