@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
 from tertium.evaluation.judged import read_judged
 from tertium.meta.agreement_results import MetricEstimates, nan_p_values
-from tertium.metrics.base.metric import SegmentMetric
 from tertium.studies.good_decisions import evaluate_decisions
 
 
@@ -119,42 +116,15 @@ def test_decisions_of_a_metric_and_the_human_baseline(campaigns, capsys):
     for name in ("average_precision", "reranking", "gain", "precision_at_90"):
         assert human[name] > metric[name]
     assert metric["curve"][-1]["recall"] == 1
-    assert metric["uncertainty"] == {}
     assert main(argv) == 0
     assert "(chance)" in capsys.readouterr().out
     assert main([*argv[:-1], "99"]) == 2
     assert "choose another minimum" in capsys.readouterr().err
 
 
-@dataclass(frozen=True, kw_only=True)
-class Length(SegmentMetric):
-    """A plugin metric that is uncertain about high scores."""
-
-    name: ClassVar[str] = "length"
-    title: ClassVar[str] = "Length"
-
-    def segment_scores(self, segments):
-        return np.array([float(len(s.hypothesis)) for s in segments])
-
-    def uncertainty(self, scores, segments=()):
-        assert segments[0].references == ("r",)
-        return scores / 10
-
-
-def test_uncertainty_is_compared_with_errors():
-    rng = np.random.default_rng(3)
-    judgment_set = JudgmentSet(
-        name="campaign",
-        judgments=tuple(
-            Judgment(Segment("x" * n, None, ("r",)), n + n * rng.normal(), item=f"{n}", system=s)
-            for n in range(1, 60)
-            for s in "ab"
-        ),
-    )
-    (row,) = evaluate_decisions(read_judged(judgment_set, Length()), min_good_score=30).rows
-    assert row["uncertainty"]["skill"] > 0.3  # its errors are largest where it is uncertain
-    (row,) = evaluate_decisions(read_judged([judgment_set], "ter"), min_good_score=30).rows
-    assert row["uncertainty"] == {}
+def test_a_missing_language_pair_is_refused():
+    segment = Segment("x", None, ("r",))
+    judgment_set = JudgmentSet(name="campaign", judgments=(Judgment(segment, 1.0, item="1"),))
     with pytest.raises(DataError, match=r"no judgments for de-en in .*campaign"):
         read_judged(judgment_set, "ter", lps=["de-en"])
 
@@ -178,7 +148,7 @@ def test_threshold_of_an_error_rate_is_an_upper_bound():
     row, chance = decisions.tables()[0].cells()
     assert row[3].text == "≤ 20.000"
     assert [cell.text for cell in chance] == [
-        *["campaign", "(chance)", "0.400", "", "", "", "", "0.200", "", ""]
+        *["campaign", "(chance)", "0.400", "", "", "", "", "0.200", ""]
     ]
     assert decisions.records()["bar"] == 4
 

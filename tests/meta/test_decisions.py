@@ -11,9 +11,7 @@ from hypothesis.extra.numpy import arrays
 from tertium.core.errors import DataError, LengthError
 from tertium.meta.decisions import (
     accept_translations,
-    measure_uncertainty,
     rerank_outputs,
-    residuals,
 )
 
 values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
@@ -78,36 +76,3 @@ def test_reranking_by_human_scores_gains_all():
     assert rerank_outputs(human, np.zeros_like(human))["gain"] == pytest.approx(0)
     with pytest.raises(LengthError, match="one shape"):
         rerank_outputs(human, human[:2])
-
-
-def errors_of(spread, seed=2):
-    """Human and metric scores whose errors have this spread."""
-    rng = np.random.default_rng(seed)
-    metric = rng.normal(0, 5, len(spread))
-    return metric + rng.normal(0, spread), metric
-
-
-def test_risk_falls_if_uncertainty_predicts_errors():
-    spread = np.random.default_rng(3).uniform(0.1, 3, 2000)
-    human, metric = errors_of(spread)
-    informed = measure_uncertainty(human, metric, spread)
-    blind = measure_uncertainty(human, metric, np.ones(2000))
-    assert informed["area"] < blind["area"] == pytest.approx(blind["mean_error"])
-    assert 0.3 < informed["skill"] < 1
-    assert blind["skill"] == pytest.approx(0, abs=1e-9)
-    assert measure_uncertainty(human, metric, -spread)["skill"] < 0
-    # by the definition: the mean error of the first translations, averaged over their number
-    errors = np.abs(residuals(human, metric)[np.argsort(spread)])
-    risk = np.cumsum(errors) / np.arange(1, 2001)
-    assert informed["area"] == pytest.approx(risk.mean())
-    assert informed["mean_error"] == pytest.approx(errors.mean())
-
-
-def test_residuals_equal_the_linear_fit():
-    human, metric = np.array([1.0, 2, np.nan, 6]), np.array([0.1, 0.2, 0.3, 0.5])
-    errors = residuals(human, metric)
-    assert np.isnan(errors[2])
-    assert errors[[0, 1, 3]].sum() == pytest.approx(0)
-    assert np.corrcoef(errors[[0, 1, 3]], metric[[0, 1, 3]])[0, 1] == pytest.approx(0, abs=1e-9)
-    with pytest.raises(DataError, match="different metric scores"):
-        residuals([1.0, 2], [3.0, 3])

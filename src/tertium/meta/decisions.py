@@ -1,8 +1,7 @@
-"""How well metrics support decisions: accept a translation, choose an output, defer to a human.
+"""How well metrics support decisions: accept a translation, choose an output.
 
 accept    is this translation good enough? precision and recall over thresholds
 choose    which output of a segment is best? reranking
-defer     does the metric's uncertainty predict its errors? risk-coverage
 """
 
 from __future__ import annotations
@@ -87,43 +86,6 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
         "reranking_chance": float((first.sum(axis=0) / is_known.sum(axis=0)).mean()),
         "gain": (chosen - random) / reach if reach > 0 else np.nan,
     }
-
-
-def measure_uncertainty(
-    human: ArrayLike, metric: ArrayLike, deviation: ArrayLike
-) -> dict[str, float]:
-    """Measure how well the standard deviations that a metric predicts order its errors.
-
-    The errors are residuals of the best linear fit. `area` is the mean error of the kept
-    translations while the most uncertain ones are deferred to a human, averaged over their number;
-    equal uncertainties share their mean error. `skill` is 1 if the area is ideal, 0 if uncertainty
-    is uninformative, negative if it misleads.
-    """
-    errors, uncertainties = _common_values(residuals(human, metric), deviation)
-    sizes = np.abs(errors)
-    _, group = np.unique(uncertainties, return_inverse=True)
-    shared = (np.bincount(group, sizes) / np.bincount(group))[group]
-    kept_counts = np.arange(1, len(sizes) + 1)
-    risk = np.cumsum(shared[np.argsort(uncertainties, kind="stable")]) / kept_counts
-    ideal = float((np.cumsum(np.sort(sizes)) / kept_counts).mean())
-    area, mean_error = float(risk.mean()), float(risk[-1])
-    return {
-        "skill": (mean_error - area) / (mean_error - ideal) if mean_error > ideal else np.nan,
-        "area": area,
-        "ideal_area": ideal,
-        "mean_error": mean_error,
-    }
-
-
-def residuals(human: ArrayLike, metric: ArrayLike) -> FloatArray:
-    """Return the errors of a metric in human units by the best linear fit, or NaN."""
-    human_scores = to_float_array(human, "human scores")
-    scores = to_float_array(metric, "metric scores")
-    is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
-    if is_known.sum() < 2 or np.ptp(scores[is_known]) == 0:
-        raise DataError("residuals need two translations with different metric scores")
-    slope, shift = np.polyfit(scores[is_known], human_scores[is_known], 1)
-    return np.where(is_known, human_scores - slope * scores - shift, np.nan)
 
 
 def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
 from tertium.core.result import (
     Column,
     Emphasis,
@@ -19,10 +17,10 @@ from tertium.core.result import (
     percent_column,
 )
 from tertium.evaluation.judged import JudgedSets
-from tertium.meta.decisions import accept_translations, measure_uncertainty, rerank_outputs
+from tertium.meta.decisions import accept_translations, rerank_outputs
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.meta.protocol import ProtocolResults, run_protocol
-from tertium.metrics.base.capabilities import find_inputs, predict_uncertainty
+from tertium.metrics.base.capabilities import find_inputs
 
 CHANCE = "(chance)"  # the row of random decisions
 COLUMNS = {
@@ -33,14 +31,12 @@ COLUMNS = {
     "precision_at_90": "P at R .9",
     "reranking": "reranking",
     "gain": "gain",
-    "skill": "uncertainty",
 }
 NOTES = (
     "AP: average precision of accepting good translations; threshold: maximizes F1, with "
     "its precision and recall; P at R .9: precision at a recall of 0.9",
     "reranking: share of segments whose best output is selected; gain: in human scores, "
     "1 is the best possible selection, 0 a random one",
-    "uncertainty: 1 if the predicted uncertainty orders the errors, 0 if it does not",
 )
 
 
@@ -48,9 +44,9 @@ NOTES = (
 class Decisions(Result):
     """Decisions by each metric on each set, where human scores of `min_good_score` are good.
 
-    A row has the values of `tertium.meta.decisions`, a `curve` of threshold,
-    precision and recall, and the `uncertainty` of metrics that predict it. Thresholds are on the
-    metric's own scale: scores above are accepted, or below if lower is better.
+    A row has the values of `tertium.meta.decisions`, and a `curve` of threshold, precision and
+    recall. Thresholds are on the metric's own scale: scores above are accepted, or below if lower
+    is better.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -66,7 +62,7 @@ class Decisions(Result):
         for row in self.rows:
             if rows and rows[-1]["set"] != row["set"]:
                 rows.append(_chance_row(rows[-1]))
-            rows.append({**row, "skill": row["uncertainty"].get("skill", np.nan)})
+            rows.append(row)
         rows.append(_chance_row(rows[-1]))
         columns = [
             Column("set", itemgetter("set")),
@@ -99,11 +95,9 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
 
     A translation with a human score of at least `min_good_score` is good enough.
     """
-    scorers = {metric.spec: metric for metric in judged_sets.metrics}
     rows = []
     for aligned in judged_sets.sets:
         human = aligned.human
-        segments = [segment for _, _, segment in judged_sets.human_data[aligned.name].rows()[:1]]
         for name, scores in zip(aligned.metrics, aligned.scores, strict=True):
             values, curve = accept_translations(human, scores, min_good_score)
             is_negated = name in judged_sets.negated_metrics
@@ -111,8 +105,6 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
                 values["threshold"] *= -1
                 curve[:, 0] *= -1
             labels = ("threshold", "precision", "recall")
-            scorer = scorers.get(name)
-            deviation = predict_uncertainty(scorer, scores, segments) if scorer else None
             row = {
                 "set": aligned.name,
                 "metric": name,
@@ -120,9 +112,6 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
                 **values,
                 **rerank_outputs(human, scores),
                 "curve": [dict(zip(labels, point, strict=True)) for point in curve.tolist()],
-                "uncertainty": {}
-                if deviation is None
-                else measure_uncertainty(human, scores, deviation),
             }
             rows.append(row)
     return Decisions(rows=rows, min_good_score=min_good_score)
