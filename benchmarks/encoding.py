@@ -33,8 +33,8 @@ from tertium.core.arrays import IntArray
 from tertium.core.runtime import runtime
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
-from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
 from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.encoders.transformer_layer import convert_linear_layers, cpu_has_bf16
 from tertium.encoders.vector_cache import clear_memory
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
@@ -352,7 +352,7 @@ def single_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with mock.patch("tertium.encoders.parallel.map_on_threads", map):
+        with mock.patch("tertium.encoders.batching.map_on_threads", map):
             yield
     finally:
         torch.set_num_threads(threads)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.argument_parser import OneLineErrorParser
-from tertium.cli.progress import progress_bars
+from tertium.cli.arguments import OneLineErrorParser
+from tertium.cli.runner import progress_bars
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.result import Table

@@ -15,7 +15,7 @@ from tertium.core.segment import Preference
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet, sample_comparisons
-from tertium.data.train_test_overlap import drop_overlap, find_shared_segments
+from tertium.data.ratings import drop_overlap, find_shared_segments
 from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
 from tertium.metrics.pairwise.ranker_training import DEV_SAMPLE_SEED, train_ranker
 

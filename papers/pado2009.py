@@ -12,7 +12,7 @@ from papers.table import Figure, MakeModel
 from tertium.core.resampling import make_rng
 from tertium.core.segment import Judgment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.train_test_overlap import drop_overlap
+from tertium.data.ratings import drop_overlap
 from tertium.meta.agreement import ranks, spearman
 from tertium.meta.replicates import williams
 from tertium.metrics.base.lexical_features import FeatureExtractor, NgramInformation

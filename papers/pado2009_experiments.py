@@ -11,7 +11,7 @@ from papers.experiments import Comparisons
 from papers.table import Figure
 from papers.tie_aware import tie_aware_spearman
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.win_rates import win_ratio
+from tertium.data.rankings import win_ratio
 from tertium.metrics.regression.linear_metric import Regression
 
 RANDOM_DRAWS = 200

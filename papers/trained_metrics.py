@@ -25,9 +25,9 @@ from papers.experiments import (
     read_rankings,
 )
 from papers.table import Figure
-from tertium.core.cached_files import TRAINED
 from tertium.core.registry import METRICS, resolve
 from tertium.core.segment import Judgment, Segment
+from tertium.core.store import TRAINED
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet

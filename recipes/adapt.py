@@ -25,11 +25,11 @@ from recipes.multi.evaluate import pair_accuracy
 from recipes.multi.judgments import read_rows
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.errors import DataError
+from tertium.core.segment import Against
 from tertium.metrics.bundled import adapted_multi as adaptation
 from tertium.metrics.bundled.adapted_multi import STRENGTHS
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
-from tertium.models.input_columns import Against
 
 SETS = ("esa/wmt24/cs-uk", "esa/wmt24/en-is", "da/wmt22/uk-en")
 SIZES, SEEDS = (50, 200, 1_000, 5_000), (1, 2, 3)

@@ -20,7 +20,7 @@ from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.data.train_test_overlap import drop_overlap
+from tertium.data.ratings import drop_overlap
 from tertium.meta.agreement import pearson
 from tertium.models.training_data import TrainingSets, remove_leaks
 

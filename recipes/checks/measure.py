@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from recipes.languages.lines import FLORES_DEV_LINES, read_flores
-from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
 from tertium.checks.check import CheckRunner, TranslationPair
+from tertium.checks.check_settings import CHECKS, CHECKS_BY_ID
 from tertium.checks.numbers import NUMBER, may_be_spelled_out, read_numbers
 from tertium.checks.punctuation import REPEATABLE_WORDS
 from tertium.text.scripts import is_unspaced_script

@@ -28,7 +28,7 @@ from recipes.flagship.damage import KINDS, damage
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.data.train_test_overlap import drop_overlap, normalize_reference
+from tertium.data.ratings import drop_overlap, normalize_reference
 
 IntArray = NDArray[np.int64]
 

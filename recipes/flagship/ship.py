@@ -22,8 +22,8 @@ from safetensors.torch import load_file, save_file
 
 from recipes.flagship.corpus import pairs_into_english
 from recipes.flagship.train import LAYERS
-from tertium.core.cached_files import hash_file
 from tertium.core.segment import Segment
+from tertium.core.store import hash_file
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_settings import read_settings

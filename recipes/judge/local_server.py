@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO
 
 from tertium.core.atomic import lock_file, open_atomic
-from tertium.core.cached_files import cached_file_hash, hash_file, models_folder
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.runtime import track_progress, usable_cores
+from tertium.core.store import cached_file_hash, hash_file, models_folder
 
 MODEL = "qwen2.5-coder-0.5b"
 FILE_NAME = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"

@@ -18,8 +18,7 @@ import numpy as np
 from recipes.languages.lines import language_lines
 from tertium.core.arrays import FloatArray
 from tertium.core.atomic import write_text
-from tertium.text.language_identification import LANGUAGE_BY_SCRIPT
-from tertium.text.language_profiles import WORD_PATTERN, character_ngrams
+from tertium.text.language_identification import LANGUAGE_BY_SCRIPT, WORD_PATTERN, character_ngrams
 from tertium.text.scripts import main_script
 
 WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm

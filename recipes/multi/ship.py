@@ -35,17 +35,16 @@ from recipes.flagship.ship import (
     write_config,
 )
 from recipes.multi.judgments import read_rows
-from tertium.core.cached_files import hash_file
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
+from tertium.core.store import hash_file
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import MODEL_CARDS
 from tertium.metrics.bundled.bundled_model import dequantize
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.row_scorer import NETWORK, ROW_FEATURES, WORDS
 from tertium.metrics.bundled.scales import ErrorPenalty
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import WEIGHTS, bundled_models_folder
-from tertium.models.input_columns import Against
 
 FloatArray = NDArray[np.float64]
 EXACT = ("head.last", "head.mean", "head.scale")  # kept in single precision

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from recipes.flagship.ship import write_config
 from recipes.multi.judgments import read_rows
 from recipes.multi.ship import select_mode
+from tertium.core.segment import Against
 from tertium.core.spans import Span
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
@@ -51,7 +52,6 @@ from tertium.metrics.bundled.scales import (
 )
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.input_columns import Against
 from tertium.text.language_codes import language_family
 
 Mask = NDArray[np.bool_]

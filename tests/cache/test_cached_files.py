@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.core import cached_files
+from tertium.core import store as store_module
 from tertium.core.arrays import FloatArray
-from tertium.core.cached_files import SMALL_FILE_BYTES, cached_file_hash, cached_rows
+from tertium.core.store import SMALL_FILE_BYTES, cached_file_hash, cached_rows
 
 
 @pytest.fixture(autouse=True)
@@ -48,14 +48,14 @@ def test_hashes_of_another_process_are_kept(folder: Path, monkeypatch: pytest.Mo
     files = [folder / "first", folder / "second"]
     for number, file in enumerate(files):
         file.write_bytes(bytes([number]) * SMALL_FILE_BYTES)
-    hash_file = cached_files.hash_file
+    hash_file = store_module.hash_file
 
     def hash_during_another_write(file: Path) -> str:
         if file == files[0]:
             cached_file_hash(files[1])
         return hash_file(file)
 
-    monkeypatch.setattr(cached_files, "hash_file", hash_during_another_write)
+    monkeypatch.setattr(store_module, "hash_file", hash_during_another_write)
     expected = [cached_file_hash(file) for file in files]
-    monkeypatch.setattr(cached_files, "hash_file", lambda file: "computed again")
+    monkeypatch.setattr(store_module, "hash_file", lambda file: "computed again")
     assert [cached_file_hash(file) for file in files] == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
 from tertium.checks.check import (
     Check,
     CheckRunner,
@@ -13,6 +12,7 @@ from tertium.checks.check import (
     TranslationPair,
     select_checks,
 )
+from tertium.checks.check_settings import CHECKS, CHECKS_BY_ID
 from tertium.core.errors import UnknownNameError
 from tertium.core.spans import check_span_bounds
 

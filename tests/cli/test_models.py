@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Run
 
-from tertium.core.cached_files import CACHE_KINDS
-from tertium.core.store import Store
+from tertium.core.store import CACHE_KINDS, Store
 from tertium.encoders.vector_cache import FILE, CacheEntry, encode_entry
 
 

@@ -15,9 +15,9 @@ from tests.builders import EXAMPLES, write_jsonl
 from tests.cli.conftest import Run
 
 from tertium.cli import main
-from tertium.core.cached_files import cached_file_hash, hash_file
 from tertium.core.errors import DataError
 from tertium.core.registry import METRICS
+from tertium.core.store import cached_file_hash, hash_file
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_references, read_score
 from tertium.version import __version__

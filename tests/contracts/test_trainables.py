@@ -16,7 +16,7 @@ from tests.builders import WORDS, change_json, make_judgments
 from tertium.core.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import OVERLAP_REASON
+from tertium.data.ratings import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.trainable import Trainable

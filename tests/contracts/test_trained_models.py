@@ -32,8 +32,7 @@ from tertium.evaluation.training import (
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.bundled.tertium_base import TertiumBase
-from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.model_card import CARD, MARKER
+from tertium.models.checkpoint import CARD, MARKER, bundled_models_folder
 from tertium.models.trained_model import TrainedModel, load_checkpoint
 
 NAMES = [cls.name for cls in trainable_classes()]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tertium.core.errors import DataError, UnknownNameError, UsageError
-from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.datasets_command import describe_dataset, summarize_dataset
+from tertium.data.dataset_folder import DatasetFolder, describe_dataset, summarize_dataset
 
 
 def write(path: Path, *records: dict[str, object]) -> None:

@@ -12,9 +12,8 @@ import pytest
 from tertium.core.errors import DataError, LengthError
 from tertium.core.segment import Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
-from tertium.data.error_annotations import is_annotated, read_error_annotations
 from tertium.data.human_data_files import read_human_data
-from tertium.data.judgments import JudgmentSet, read_judgments
+from tertium.data.judgments import JudgmentSet, is_annotated, read_error_annotations, read_judgments
 from tertium.data.ratings import average_ratings, standardize_ratings
 
 TEXT = "the cat sat"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tertium.core.errors import DataError
-from tertium.data.tar_archive import UnpackedFolder
+from tertium.data.formats.metrics_task import UnpackedFolder
 
 
 def pack(path: Path, members: dict[str, bytes], link: str = "") -> Path:

@@ -12,11 +12,7 @@ from tertium.core.segment import Judgment, Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
-from tertium.data.train_test_overlap import (
-    OVERLAP_REASON,
-    drop_overlap,
-    normalize_reference,
-)
+from tertium.data.ratings import OVERLAP_REASON, drop_overlap, normalize_reference
 
 
 def make_judgment_set(*references: str) -> JudgmentSet:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
-from tertium.data.win_rates import (
+from tertium.data.rankings import (
     ComparisonIndex,
+    PairwiseJudgment,
+    RankingSet,
+    build_ranking_set,
     expected_wins,
     win_ratio,
 )

@@ -8,9 +8,8 @@ import pytest
 
 from tertium.core.errors import DataError
 from tertium.data.formats.wmt_rankings import read_rankings
-from tertium.data.rankings import RankingSet
+from tertium.data.rankings import RankingSet, win_ratio
 from tertium.data.testset import TestSet
-from tertium.data.win_rates import win_ratio
 
 HEADER = "srclang,trglang,srcIndex,documentId,segmentId,judgeId," + ",".join(
     f"system{n}Number,system{n}Id,system{n}rank" for n in range(1, 6)

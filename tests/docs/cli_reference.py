@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
-from tertium.cli.argument_parser import GROUPS, CommandParser
-from tertium.cli.arguments import make_parser, parameter_types
+from tertium.cli.arguments import GROUPS, CommandParser, make_parser, parameter_types
 from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"

@@ -11,7 +11,7 @@ from tests.docs.pages import split_comment
 from tests.docs.workspace import parse_command
 
 from tertium.cli import COMMAND_GROUPS, COMMANDS, describe_commands
-from tertium.cli.argument_parser import GROUPS, CommandParser
+from tertium.cli.arguments import GROUPS, CommandParser
 
 PARSERS = command_parsers()
 

@@ -15,7 +15,7 @@ import pytest
 
 from tertium.core.segment import Segment
 from tertium.encoders import Encoder
-from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import MODEL_CARDS
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.embedding.bertscore import BERTScore
 

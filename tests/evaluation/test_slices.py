@@ -15,10 +15,9 @@ from tertium.cli import main
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.resampling import holm
 from tertium.data.human_data_files import read_human_data
-from tertium.data.rankings import RankingSet
+from tertium.data.rankings import RankingSet, expected_wins
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.data.testset import TestSet
-from tertium.data.win_rates import expected_wins
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.slice_scores import slice_results
 from tertium.meta.metric_agreement import MetaEvaluation

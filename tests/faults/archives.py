@@ -17,9 +17,9 @@ from tests.faults.children import check_line
 
 from tertium.core.errors import TertiumError
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.tar_archive import UnpackedFolder
+from tertium.data.formats.metrics_task import UnpackedFolder
 from tertium.encoders import install
-from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import MODEL_CARDS
 
 OUTSIDE = ("../evil.json", "/tmp/evil.json", "a/../../evil.json", "a\\..\\evil.json", "..")
 Case = Callable[[Path], None]

@@ -9,7 +9,7 @@ import pytest
 
 from tertium.core.errors import DataError, MissingResourceError
 from tertium.metrics.base.paraphrase_table import ParaphraseTable, load_paraphrases, read_table
-from tertium.text.meteor_search import Match
+from tertium.text.meteor_alignment import Match
 
 
 def write_table(path: Path, entries: list[tuple[str, str]], is_gzipped: bool = True) -> Path:

@@ -21,8 +21,7 @@ from tertium.files.annotations import Annotation
 from tertium.files.catalogs import read_catalog
 from tertium.files.projects import Project, read_project
 from tertium.files.units import Catalog, Languages, Unit
-from tertium.files.workbook_columns import add_columns
-from tertium.files.write_back import annotate_catalog, annotate_files, check_write_back
+from tertium.files.write_back import add_columns, annotate_catalog, annotate_files, check_write_back
 
 
 def annotate(unit: Unit) -> Annotation:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.encoders.weight_files import find_installed_weights
+from tertium.encoders.weight_files import MODEL_CARDS, find_installed_weights
 from tertium.meta.agreement import pearson
 from tertium.metrics import load_metric
 from tertium.models.checkpoint import bundled_models_folder, read_config

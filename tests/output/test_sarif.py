@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.checks.catalog import CHECKS
+from tertium.checks.check_settings import CHECKS
 from tertium.cli import main
 from tertium.output.files import file_uri, make_log
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.edit_distance import (
+from tertium.text.ter_edits import (
     DELETION,
     INSERTION,
     MATCH,

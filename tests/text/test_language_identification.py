@@ -12,6 +12,7 @@ from tests.builders import TITLES
 
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
+    MIN_LETTERS,
     are_english,
     flag_wrong_language,
     identify_language,
@@ -21,7 +22,6 @@ from tertium.text.language_identification import (
     main_language,
     seem_english,
 )
-from tertium.text.language_profiles import MIN_LETTERS
 from tertium.text.scripts import main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.meteor_alignment import MeteorAlignment, align, count_chunks, find_matches
-from tertium.text.meteor_search import CHUNK, Match, Path, choose_matches
+from tertium.text.meteor_alignment import (
+    CHUNK,
+    Match,
+    MeteorAlignment,
+    Path,
+    align,
+    choose_matches,
+    count_chunks,
+    find_matches,
+)
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 
@@ -144,5 +152,5 @@ def test_paths_that_are_left_out_could_not_win(seed: int, beam: int) -> None:
     candidates = [*find_matches(hypothesis, reference, None, senses)[0], *phrases]
     chosen = choose_matches(candidates, 50, 40, beam)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tertium.text.meteor_search._extend", extend_all)
+        patch.setattr("tertium.text.meteor_alignment._extend", extend_all)
         assert choose_matches(candidates, 50, 40, beam) == chosen

@@ -170,7 +170,7 @@ def test_more_shifts_than_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     hypothesis = reference[25:] + reference[:25]
     many = [UNIT_COSTS, Costs(insertion=0.05), Costs(substitution=0.5, shift=0.25)]
     together = count_edits_for_costs(many, hypothesis, reference)
-    monkeypatch.setattr("tertium.text.edit_distance.SHIFT_BATCH", 3)
+    monkeypatch.setattr("tertium.text.ter_edits.SHIFT_BATCH", 3)
     assert count_edits_for_costs(many, hypothesis, reference) == together
     assert together[0].total == expected(hypothesis, reference)
 

@@ -1,4 +1,4 @@
-"""Settings of checks: `tertium.toml`, glossaries (CSV, TSV, TBX) and lists of names."""
+"""All checks and their settings: `tertium.toml`, glossaries (CSV, TSV, TBX) and lists of names."""
 
 from __future__ import annotations
 
@@ -9,18 +9,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tertium.checks.catalog import CHECKS_BY_ID
-from tertium.checks.check import PairSettings, Term
+from tertium.checks import (
+    language,
+    length,
+    markup,
+    numbers,
+    placeholders,
+    punctuation,
+    quantities,
+    terminology,
+)
+from tertium.checks.check import Check, PairSettings, Term
 from tertium.checks.terminology import CONSISTENCY
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.core.fields import read_dataclass
 from tertium.core.spans import Severity
 from tertium.data.tables import read_table
-from tertium.data.text_files import read_lines
-from tertium.data.toml_tables import read_toml
+from tertium.data.text_files import read_lines, read_toml
 from tertium.files.xml_elements import XML_LANGUAGE, Element, XmlFile
 from tertium.text.language_codes import check_language_code
 
+# all checks of single segments, in the order in which findings are listed
+_MODULES = placeholders, markup, numbers, quantities, language, length, punctuation, terminology
+CHECKS = tuple(
+    value for module in _MODULES for value in vars(module).values() if isinstance(value, Check)
+)
+CHECKS_BY_ID = {check.id: check for check in CHECKS}
+RULES = (*(check.rule for check in CHECKS), terminology.CONSISTENCY_RULE)
 CHECK_IDS = (*CHECKS_BY_ID, CONSISTENCY)
 
 

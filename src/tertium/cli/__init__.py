@@ -45,7 +45,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "write an HTML report about systems and metrics",
         ),
         "corpus": (
-            "corpus.corpus_command:score_corpus_files",
+            "corpus.corpus_run:score_corpus_files",
             "score large files, locally or on a cluster",
         ),
     },
@@ -74,7 +74,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Metrics": {
         "list": ("metrics.list_commands:list_metrics", "list metrics and rankers"),
         "list models": ("metrics.list_commands:list_models", "list encoders and dictionaries"),
-        "list data": ("data.datasets_command:list_datasets", "list sets of human judgments"),
+        "list data": ("data.dataset_folder:list_datasets", "list sets of human judgments"),
         "list checks": ("evaluation.checking:list_checks", "list the checks of `check`"),
         "list citations": (
             "metrics.list_commands:list_citations",
@@ -140,10 +140,10 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Maintenance": {
         "setup": ("metrics.list_commands:show_setup", "show what is installed"),
         "setup install": ("metrics.list_commands:install_models", "install models"),
-        "setup cache": ("encoders.cache_commands:show_cache", "show the cache"),
-        "setup cache clear": ("encoders.cache_commands:clear_cache", "clear the cache"),
-        "setup cache limit": ("encoders.cache_commands:limit_cache", "shrink the cache"),
-        "setup completion": ("cli.completion:complete_shell", "complete commands in a shell"),
+        "setup cache": ("encoders.vector_cache:show_cache", "show the cache"),
+        "setup cache clear": ("encoders.vector_cache:clear_cache", "clear the cache"),
+        "setup cache limit": ("encoders.vector_cache:limit_cache", "shrink the cache"),
+        "setup completion": ("cli.arguments:complete_shell", "complete commands in a shell"),
     },
 }
 COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}

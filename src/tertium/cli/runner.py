@@ -1,4 +1,7 @@
-"""Run a command: parse options, check files, call its function, then write and print the result."""
+"""Run a command: parse options, check files, call its function, then write and print the result.
+
+On a terminal, progress bars are shown meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,19 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.argument_parser import CommandParser
-from tertium.cli.arguments import Command, build_values, make_parser, parameter_types
-from tertium.cli.progress import progress_bars
+from tertium.cli.arguments import Command, CommandParser, build_values, make_parser, parameter_types
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.fields import type_hints
 from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Table, View
+from tertium.core.runtime import Advance, runtime
 from tertium.output.text import render_contents
 from tertium.text.printable import replace_control_characters
 
@@ -146,3 +148,58 @@ def _is_same_file(first: str, second: str) -> bool:
         stats = [Path(name).stat() for name in (first, second)]
         return os.path.samestat(*stats) and stat.S_ISREG(stats[0].st_mode)
     return os.path.realpath(first) == os.path.realpath(second)
+
+
+def progress_bars(quiet: bool) -> AbstractContextManager[None]:
+    """Show progress bars inside the block, unless quiet or stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext()
+    return _show_progress()
+
+
+@contextmanager
+def _show_progress() -> Iterator[None]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    from tertium.metrics.base.judge_run import current_run, format_cost
+
+    budget = current_run().budget
+
+    class CostColumn(ProgressColumn):
+        """Cost of the requests to a judge, if there are any."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"cost {format_cost(budget.cost)}" if budget.cost else "")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        CostColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        @contextmanager
+        def show_task(description: str, total: int | None) -> Iterator[Advance]:
+            bar = progress.add_task(description, total=total)
+            try:
+                yield lambda steps: progress.advance(bar, steps)
+            finally:
+                progress.remove_task(bar)
+
+        with runtime(progress=show_task):
+            yield

@@ -22,7 +22,7 @@ from tertium.core.extras import explain_missing
 from tertium.core.runtime import runtime
 from tertium.core.segment import check_texts
 from tertium.encoders.encoder import ENCODERS, EncoderName
-from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import MODEL_CARDS
 from tertium.metrics.base.compatibility_calls import References, Texts, make_segments
 from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.text.language_codes import check_language_code

@@ -13,10 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from tertium.core.cached_files import hub_folder
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import explain_missing
 from tertium.core.fields import read_dataclass
+from tertium.core.store import hub_folder
 from tertium.encoders.model_settings import read_settings
 
 ModelClass = Literal["regression_metric", "referenceless_regression_metric", "unified_metric"]

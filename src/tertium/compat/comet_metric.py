@@ -23,11 +23,11 @@ from tertium.compat.comet_checkpoint import (
     weights_file,
 )
 from tertium.core.arrays import FloatArray, IntArray
-from tertium.core.cached_files import cached_file_hash
 from tertium.core.errors import MissingResourceError
 from tertium.core.extras import explain_missing
 from tertium.core.runtime import Precision, current_runtime
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Segment
+from tertium.core.store import cached_file_hash
 from tertium.metrics.base.loading import find_comet_error
 from tertium.metrics.base.metric import (
     ReferenceReduction,
@@ -36,7 +36,6 @@ from tertium.metrics.base.metric import (
     text_columns,
 )
 from tertium.metrics.base.text_warnings import Flags
-from tertium.models.input_columns import REQUIRED_INPUTS
 
 if TYPE_CHECKING:
     from tertium.compat.comet_network import Estimator

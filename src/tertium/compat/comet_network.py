@@ -25,9 +25,9 @@ from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import ModelError
 from tertium.core.fields import check_value, read_json_object
 from tertium.core.runtime import Precision, progress_task
+from tertium.encoders.batching import map_on_threads
+from tertium.encoders.encoder_network import build_network, check_tensors
 from tertium.encoders.model_settings import read_settings
-from tertium.encoders.network_building import build_network, check_tensors
-from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.tokenizer import Tokenizer, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import open_network
 from tertium.encoders.weight_files import read_tensor_file

@@ -24,8 +24,7 @@ from tertium.core.errors import (
     UsageError,
     short_repr,
 )
-from tertium.core.frames import is_missing, make_frame
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Result, Table, is_missing, make_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame

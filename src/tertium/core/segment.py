@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tertium.core.errors import DataError, LengthError, UsageError, short_repr
 from tertium.core.spans import ErrorAnnotations, Side
@@ -227,3 +227,17 @@ def check_surrogates(text: str, where: str) -> None:
         f"{where}: U+{code:04X} is half of a surrogate pair, not a character; the text was cut or "
         "decoded wrongly; create it again"
     )
+
+
+Against = Literal["reference", "source", "both"]
+REQUIRED_INPUTS: Mapping[str, frozenset[str]] = {
+    "reference": frozenset({"references"}),
+    "source": frozenset({"source"}),
+    "both": frozenset({"references", "source"}),
+}
+
+
+def check_against(against: str) -> None:
+    """Raise unless `against` is reference, source or both."""
+    if against not in REQUIRED_INPUTS:
+        raise UsageError(f"against={against}: expected reference, source or both")

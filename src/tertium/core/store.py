@@ -1,11 +1,20 @@
-"""A table of bytes by kind and text in an SQLite file, shared by runs and processes.
+"""The cache on disk: a store of bytes by kind and text, and the kinds of cached files.
 
-The file is in WAL mode. Rows are only appended, since vectors have about ten thousand bytes. A file
-that is locked, damaged, full or of another program is not used: there is one message, and the run
-continues without it.
+A `Store` is a table in an SQLite file, shared by runs and processes. The file is in WAL mode. Rows
+are only appended, since vectors have about ten thousand bytes. A file that is locked, damaged, full
+or of another program is not used: there is one message, and the run continues without it.
 
 Above the size limit, the least recently used rows are deleted. Rows used since this process started
 are kept, so that a run larger than the store fills it once instead of replacing its own rows.
+
+Each kind of cached file is declared once, with its location and naming scheme. One command can
+therefore list, limit and clear all of them. Files of no declared kind are left alone.
+
+Arrays built from a resource (a dictionary, a paraphrase table) are stored as one npz file. Its name
+contains a fingerprint of the source files, so changed sources lead to a new file. Rows computed
+from texts (`cached_rows`) are stored by name, which must include everything that determines the
+numbers. File hashes are cached by path, size and modification time. An unwritable folder costs time
+but raises no error; damaged files are rebuilt. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -13,17 +22,27 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
+import shutil
 import sqlite3
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from tertium.core.errors import DataError
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.core.atomic import PARTIAL_PREFIX, open_atomic
+from tertium.core.errors import DataError, UsageError, WriteError
+from tertium.core.runtime import current_runtime
 
 T = TypeVar("T")
 
@@ -277,3 +296,298 @@ def _pragma(database: sqlite3.Connection, name: str) -> int:
 
 def _hash_key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
+
+
+Arrays = Mapping[str, NDArray[np.generic]]
+Rows = NDArray[np.float32]
+Key = tuple[str, ...]
+Compute = Callable[[Sequence[int]], NDArray[np.floating]]
+
+MAX_ROWS_BYTES, MAX_HASHES_BYTES = 4 << 30, 16 << 20
+LAYOUT = "1"  # of the stores of rows and hashes; another layout uses another file
+SMALL_FILE_BYTES = 1 << 20  # smaller files are hashed again rather than looked up
+
+
+def cache_folder() -> Path:
+    """Return `TERTIUM_CACHE`, else `tertium` in the user's cache folder; it may not exist."""
+    return _user_folder("TERTIUM_CACHE", "XDG_CACHE_HOME", ".cache", "cache")
+
+
+def models_folder() -> Path:
+    """Return `TERTIUM_MODELS`, else `tertium/models` in the user data folder; it may not exist."""
+    if own := os.environ.get("TERTIUM_MODELS"):
+        if not own.isprintable():  # such bytes arrive as lone surrogates
+            raise UsageError(
+                f"TERTIUM_MODELS={own!r}: not UTF-8, which tokenizers cannot "
+                "open; give another folder"
+            )
+        return _expand_home(own, "TERTIUM_MODELS")
+    return _user_folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"
+
+
+def hub_folder() -> Path:
+    """Return the download cache of the Hugging Face libraries."""
+    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return _expand_home(cache, "HF_HUB_CACHE")
+    if home := os.environ.get("HF_HOME"):
+        return _expand_home(home, "HF_HOME") / "hub"
+    base = os.environ.get("XDG_CACHE_HOME")
+    folder = _expand_home(base, "XDG_CACHE_HOME") if base else _expand_home("~", "HOME") / ".cache"
+    return folder / "huggingface" / "hub"
+
+
+def _user_folder(own: str, xdg: str, unix: str, windows: str) -> Path:
+    if own and (value := os.environ.get(own)):
+        return _expand_home(value, own)
+    if value := os.environ.get(xdg):
+        return _expand_home(value, xdg) / "tertium"
+    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / "tertium" / windows
+    return _expand_home("~", "HOME") / unix / "tertium"
+
+
+def _expand_home(text: str, variable: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"{variable}={text}: the home folder of this user is unknown; give an absolute path"
+        ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheKind:
+    """A kind of cached file: `{}` in `place` stands for a name that matches the regex `names`."""
+
+    name: str
+    description: str
+    place: str
+    names: str
+
+    def path(self, name: str) -> Path:
+        """Return the path of the file or folder with this name."""
+        return cache_folder() / self.place.format(name)
+
+    def owner(self, file: str) -> str | None:
+        """Return the cached item that a file in the cache folder belongs to, None if not this kind.
+
+        >>> VECTORS.owner("embeddings-1.sqlite-wal"), VECTORS.owner("mine.sqlite")
+        ('embeddings-1.sqlite', None)
+        """
+        place = re.escape(self.place).replace(r"\{\}", f"(?:{self.names})")
+        match = re.fullmatch(f"({place})(?:{'|'.join(SQLITE_SUFFIXES)}|/.*)?", file)
+        return match[1] if match else None
+
+
+VECTORS = CacheKind(
+    name="vectors", description="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+"
+)
+ANALYSES = CacheKind(
+    name="analyses", description="parses", place="analyses-{}.sqlite", names=r"\d+-.+"
+)
+ANSWERS = CacheKind(
+    name="answers", description="answers of LLM judges", place="answers-{}.sqlite", names=r"\d+"
+)
+ROWS = CacheKind(name="rows", description="features", place="rows-{}.sqlite", names=r"\d+")
+INDEXES = CacheKind(
+    name="indexes",
+    description="indexes of dictionaries",
+    place="indexes/{}.npz",
+    names=r"[^/]*-[0-9a-f]{16}",
+)
+WORD_VECTORS = CacheKind(
+    name="word-vectors",
+    description="indexes of word vectors",
+    place="word-vectors/{}",
+    names=r"[0-9a-f]{32}\.(?:npy|txt)",
+)
+HASHES = CacheKind(
+    name="hashes", description="hashes of weights", place="hashes-{}.sqlite", names=r"\d+"
+)
+TRAINED = CacheKind(
+    name="trained",
+    description="models of published tables",
+    place="reproduce/{}",
+    names="[0-9a-f]{16}",
+)
+LEFTOVERS = CacheKind(
+    name="remains",
+    description="temporary files of killed processes",
+    place="{}.part",
+    names=rf"(?:.*/)?{re.escape(PARTIAL_PREFIX)}[0-9a-f]+",
+)
+CACHE_KINDS = {
+    kind.name: kind
+    for kind in (
+        VECTORS,
+        ANALYSES,
+        ANSWERS,
+        ROWS,
+        INDEXES,
+        WORD_VECTORS,
+        HASHES,
+        TRAINED,
+        LEFTOVERS,
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheItem:
+    """A cached file with its companion files, or a cached folder."""
+
+    kind: CacheKind
+    path: Path
+    bytes: int
+    modified: float
+
+    def remove(self) -> None:
+        """Delete the item; it may already be gone."""
+        try:
+            if self.path.is_dir():
+                shutil.rmtree(self.path)
+            for file in database_files(self.path):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be removed: {error}") from None
+
+
+def list_cache() -> tuple[list[CacheItem], list[Path]]:
+    """List the items in the cache folder, and the files there that are not tertium's."""
+    folder = cache_folder()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file: set TERTIUM_CACHE to a folder")
+    statuses: dict[tuple[str, str], list[os.stat_result]] = {}
+    unknown_files: list[Path] = []
+    for base, _, names in os.walk(folder):
+        for name in sorted(names):
+            file = Path(base, name)
+            relative = file.relative_to(folder).as_posix()
+            owners = ((kind.name, kind.owner(relative)) for kind in CACHE_KINDS.values())
+            item = next(((kind, owner) for kind, owner in owners if owner), None)
+            if item is None:
+                unknown_files.append(file)
+            else:
+                with suppress(OSError):  # removed by another process
+                    statuses.setdefault(item, []).append(file.stat())
+    items = [
+        CacheItem(
+            kind=CACHE_KINDS[kind],
+            path=folder / owner,
+            bytes=sum(s.st_size for s in files),
+            modified=max(s.st_mtime for s in files),
+        )
+        for (kind, owner), files in statuses.items()
+        if files
+    ]
+    return items, unknown_files
+
+
+def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:
+    """Remove the oldest items until the others take at most `limit` bytes; return bytes freed."""
+    by_age = sorted(items, key=lambda item: item.modified)
+    excess = sum(item.bytes for item in by_age) - limit
+    freed = 0
+    for item in by_age:
+        if freed >= excess:
+            break
+        item.remove()
+        freed += item.bytes
+    return freed
+
+
+def cached_arrays(
+    name: str, files: Iterable[Path], version: str, build: Callable[[], Arrays]
+) -> Arrays:
+    """Return the arrays that `build` makes from `files`, cached until files or `version` change."""
+    path = INDEXES.path(f"{name}-{_fingerprint_files(files, version)}")
+    stored = read_arrays(path)
+    if stored is not None:
+        return stored
+    arrays = build()
+    write_arrays(path, arrays)
+    return arrays
+
+
+def _fingerprint_files(files: Iterable[Path], version: str) -> str:
+    """Hash the names, sizes and modification times of files, not their contents."""
+    digest = hashlib.sha256(version.encode())
+    for file in files:
+        status = file.stat()
+        digest.update(f"{file.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def read_arrays(path: Path) -> Arrays | None:
+    """Read an npz file; return None if it does not exist or is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {key: stored[key] for key in stored.files}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        logger.warning("%s cannot be read (%s): it is created again", path, error)
+        return None
+
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Write an npz file if possible."""
+    write_cache_file(path, lambda stream: np.savez(stream, **arrays))  # type: ignore[arg-type]
+
+
+def write_cache_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file of the cache; log an unwritable folder instead of raising an error."""
+    try:
+        with open_atomic(path, make_folder=True, durable=False) as stream:
+            write(stream)
+    except WriteError as error:
+        logger.info("%s is not cached: %s", path.name, error)
+
+
+def cached_file_hash(file: Path) -> str:
+    """Return the sha256 of a file; hashes of large files are cached until the file changes."""
+    status = file.stat()
+    if status.st_size < SMALL_FILE_BYTES:
+        return hash_file(file)
+    key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
+    store = open_store(HASHES.path(LAYOUT), MAX_HASHES_BYTES, log_level=logging.INFO)
+    if stored := store.read("sha256", [key]):
+        return stored[key].decode()
+    digest = hash_file(file)
+    store.write("sha256", {key: digest.encode()})
+    return digest
+
+
+def hash_file(file: Path) -> str:
+    """Compute the sha256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
+    """Return a row for each key, (n, width), from the cache; compute and add missing rows.
+
+    `compute` receives the indices of keys to compute, each distinct key once.
+
+    >>> from tertium.core.runtime import runtime
+    >>> with runtime(cache=False):
+    ...     cached_rows("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
+    array([[1.],
+           [1.],
+           [1.]], dtype=float32)
+    """
+    store = open_store(ROWS.path(LAYOUT), MAX_ROWS_BYTES, log_level=logging.INFO)
+    texts = ["\0".join(key) for key in keys]
+    is_cached = current_runtime().cache
+    rows = store.read(name, texts) if is_cached else {}
+    rows = {text: row for text, row in rows.items() if len(row) == 4 * width}
+    missing = {text: index for index, text in enumerate(texts) if text not in rows}
+    if missing:
+        computed = np.asarray(compute(list(missing.values())), dtype="<f4")
+        values = computed.reshape(len(missing), width)
+        new = {text: row.tobytes() for text, row in zip(missing, values, strict=True)}
+        rows |= new
+        if is_cached:
+            store.write(name, new)
+    joined = b"".join(rows[text] for text in texts)
+    return np.frombuffer(joined, "<f4").reshape(len(texts), width).copy()

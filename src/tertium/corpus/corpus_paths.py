@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from tertium.core.atomic import PARTIAL_PATTERN, open_atomic
-from tertium.core.cached_files import hash_file
 from tertium.core.errors import DataError, UsageError
+from tertium.core.store import hash_file
 from tertium.files.catalogs import PO_SUFFIXES, XLIFF_SUFFIXES
 
 LOCALIZATION = "localization"  # format of files with units, which are read as a whole part

@@ -1,4 +1,4 @@
-"""Score a corpus of any size: the public function behind `tertium corpus`."""
+"""Score a corpus of any size, on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 from tertium.core.arrays import is_integer_at_least
 from tertium.core.errors import (
@@ -16,29 +16,35 @@ from tertium.core.errors import (
     UsageError,
     short_repr,
 )
-from tertium.core.frames import is_frame
-from tertium.core.options import Option
+from tertium.core.options import Compute, Option, Specs
 from tertium.core.registry import METRICS
+from tertium.core.result import is_frame
 from tertium.core.runtime import MEGABYTE, current_runtime, progress_task, runtime
 from tertium.core.segment import Segment
 from tertium.corpus.corpus_paths import find_files, open_path
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
 from tertium.corpus.readers import (
+    WRITERS,
     CorpusPart,
+    ShardFormat,
     find_example,
     plan_parts,
     sample_columns,
     sample_segments,
     select_files,
 )
-from tertium.corpus.row_tables import WRITERS, ShardFormat
-from tertium.corpus.run_state import RunState
-from tertium.corpus.summary import BAD, CorpusSummary, Tally
+from tertium.corpus.summary import BAD, CorpusSummary, RunState, Tally
 from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
-from tertium.evaluation.metric_choice import load_metrics_for
+from tertium.evaluation.metric_choice import MetricOptions, load_metrics_for
 from tertium.evaluation.rows import Row, score_rows
+from tertium.files.text_inputs import LanguageOptions
 from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors, min_coverage
-from tertium.metrics.base.judge_run import BudgetError, current_run, has_enough_answers
+from tertium.metrics.base.judge_run import (
+    BudgetError,
+    JudgeConnection,
+    current_run,
+    has_enough_answers,
+)
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import format_signature
@@ -292,3 +298,134 @@ def _describe(
         **{f"metric {metric.spec}": format_signature(metric, [job.example]) for metric in metrics},
         **inputs,
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusMetrics(MetricOptions):
+    """Which metrics score the rows.
+
+    Attributes
+    ----------
+    metrics
+        Metrics such as chrf or tertium-small; see `tertium list`.
+    """
+
+    metrics: Annotated[Specs, Option("-m", "--metrics", "--model")] = field()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shards:
+    """Which files are written.
+
+    Attributes
+    ----------
+    output
+        Output folder.
+    keep
+        Write only rows with such scores, as in 'chrf >= 50'; several conditions must all be met
+        (default: all rows).
+    resume
+        Continue the run in FOLDER, or start one.
+    spans
+        Also write the errors that metrics mark, as JSON in columns METRIC.spans.
+    shards
+        Format of the output files.
+    part_rows
+        Rows per output file.
+    """
+
+    group: ClassVar[str] = "Output"
+    output: Annotated[str, Option("-o", "--output", metavar="FOLDER")]
+    keep: Annotated[tuple[str, ...], Option(metavar="CONDITION")] = ()
+    resume: bool = False
+    spans: bool = False
+    shards: Literal["parquet", "jsonl"] = "parquet"
+    part_rows: int = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Where rows are scored.
+
+    Attributes
+    ----------
+    ray
+        Run on Ray: HOST:PORT of a cluster, auto, or local (default: processes of this machine).
+    workers
+        Processes or Ray actors (default: automatic).
+    worker_gpus
+        GPUs per actor, such as 0.25.
+    """
+
+    group: ClassVar[str] = "Runtime"
+    ray: Annotated[str | None, Option(metavar="HOST:PORT")] = None
+    workers: int | None = None
+    worker_gpus: float = 0
+
+    def pool(self) -> WorkerPool:
+        """Return the workers to start."""
+        return WorkerPool(
+            engine="ray" if self.ray else "local",
+            workers=self.workers,
+            address=None if self.ray == "local" else self.ray,
+            gpus=self.worker_gpus,
+        )
+
+
+def score_corpus_files(
+    inputs: Annotated[tuple[str, ...], Option(metavar="INPUT")] = (),
+    /,
+    *,
+    rows: RowOptions,
+    metrics: CorpusMetrics,
+    languages: LanguageOptions,
+    output: Shards,
+    workers: Workers,
+    compute: Compute,
+    judge: JudgeConnection,
+) -> CorpusSummary:
+    """Score each row or string of large files, and write the rows with their scores.
+
+    Parameters
+    ----------
+    inputs
+        Files, folders or globs of Parquet, JSONL, TSV, CSV, XLIFF, TMX or PO.
+
+    Examples
+    --------
+    tertium corpus pairs.jsonl.gz -m chrf -o scored
+    tertium corpus 'data/*.parquet' -m chrf tertium-small -o scored --keep 'tertium-small >= 0.7'
+    tertium corpus data -m chrf -o scored --resume
+    tertium corpus data -m tertium-small -o scored --ray auto --workers 8
+
+    Notes
+    -----
+    Rows keep their order and columns; each metric adds a column of scores and one of warnings.
+    --keep compares scores with >=, >, <= or <; for other filters query the output with pyarrow or
+    duckdb. Rows that cannot be scored go to OUTPUT/_bad with the reason. Use --resume to continue
+    an interrupted run.
+    """
+    if not inputs:
+        raise UsageError("no INPUT: give files before -m, which takes all following words")
+    return score_corpus(
+        inputs,
+        _load_metrics(metrics, languages),
+        output.output,
+        rows=rows,
+        keep=output.keep,
+        resume=output.resume,
+        spans=output.spans,
+        shards=output.shards,
+        part_rows=output.part_rows,
+        workers=workers.pool(),
+    )
+
+
+def _load_metrics(options: MetricOptions, languages: LanguageOptions) -> Sequence[str | Metric]:
+    """Return the metrics, by their specs if their tokenizer depends on the language of the rows."""
+    source, target = languages.source_language or "", languages.target_language or ""
+    metrics = options.load_for(options.metrics, source, target)
+    if target:
+        return metrics
+    pairs = zip(metrics, options.metrics, strict=True)
+    return [spec if hasattr(metric, "tokenize") else metric for metric, spec in pairs]

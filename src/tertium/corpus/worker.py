@@ -33,15 +33,16 @@ from tertium.core.spans import Span
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.readers import (
     BATCH_ROWS,
+    WRITERS,
     Batch,
+    Columns,
     CorpusPart,
+    ShardFormat,
     read_batches,
     read_segments,
     reject_incomplete,
 )
-from tertium.corpus.row_tables import WRITERS, Columns, ShardFormat
-from tertium.corpus.run_state import RunState
-from tertium.corpus.summary import BAD, MetricTally, Tally, reason_kind
+from tertium.corpus.summary import BAD, MetricTally, RunState, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
-from tertium.core.frames import is_frame
+from tertium.core.result import is_frame
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import Source, find_format
 from tertium.data.human_data import HumanData, read_system_scores

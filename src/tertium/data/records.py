@@ -16,7 +16,7 @@ from typing import Any
 
 from tertium.core.arrays import MAX_ABS_SCORE
 from tertium.core.errors import DataError, short_repr
-from tertium.core.frames import format_name
+from tertium.core.result import format_name
 from tertium.core.segment import Segment, checked_segment
 from tertium.text.language_codes import normalize_language_pair
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError, UsageError
 from tertium.core.extras import explain_missing
-from tertium.core.frames import format_name, is_missing, make_frame
+from tertium.core.result import format_name, is_missing, make_frame
 from tertium.data.text_files import (
     check_record,
     display_name,

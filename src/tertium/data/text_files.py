@@ -3,7 +3,8 @@
 Text is UTF-8 with or without a byte-order mark. Lines end with LF or CRLF, as in sacrebleu; a lone
 carriage return is text. An empty line is a segment like any other. Invalid bytes and NUL bytes are
 errors, as are files and lines that are too large. The file name `-` is standard input, which can be
-read once.
+read once. Settings of commands are in a table of `tertium.toml`, or of `[tool.tertium]` in
+`pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -261,3 +262,35 @@ def split_lines(text: str, name: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return lines
+
+
+CONFIGURATION_FILE = "tertium.toml"
+PROJECT_FILE = "pyproject.toml"
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file; of `pyproject.toml`, only the table `[tool.tertium]`."""
+    import tomllib
+
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not a TOML file: {error}") from None
+    if Path(path).name != PROJECT_FILE:
+        return content
+    table: dict[str, Any] = content.get("tool", {}).get("tertium", {})
+    return table
+
+
+def find_configuration(command: str, folder: str | Path = ".") -> str | None:
+    """Return the file in a folder that configures a command, if there is one.
+
+    `tertium.toml` takes precedence over `pyproject.toml`.
+    """
+    for name in (CONFIGURATION_FILE, PROJECT_FILE):
+        path = Path(folder) / name
+        if path.is_file() and (name == CONFIGURATION_FILE or command in read_toml(path)):
+            return str(path)
+    return None

@@ -21,9 +21,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import EMPTY
-from tertium.checks.check_settings import CheckSettings
+from tertium.checks.check_settings import CHECKS_BY_ID, CheckSettings
 from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
 from tertium.core.fields import load_json
@@ -34,7 +33,7 @@ from tertium.core.result import field_values
 from tertium.core.scores import Scores
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
-from tertium.data.toml_tables import find_configuration
+from tertium.data.text_files import find_configuration
 from tertium.decide.gate_result import (
     MAX_MORE_SEGMENTS,
     Condition,

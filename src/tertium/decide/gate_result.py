@@ -14,9 +14,7 @@ from tertium.evaluation.checking import CheckReport
 
 Verdict = Literal["pass", "better", "worse", "fail", "undecided"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "better": 0, "worse": 1, "fail": 1, "undecided": 3}
-EMPHASIS: Mapping[str, Emphasis] = {
-    "pass": "good", "better": "good", "worse": "bad", "fail": "bad"
-}  # fmt: skip
+EMPHASIS: Mapping[str, Emphasis] = {"pass": "good", "better": "good", "worse": "bad", "fail": "bad"}
 P_VALUES = {"pass": "p_pass", "better": "p_better", "worse": "p_worse", "undecided": "p_pass"}
 MAX_MORE_SEGMENTS = 1_000_000  # more are not worth a suggestion
 MAX_IN_SENTENCE = 3  # rows that the sentence lists

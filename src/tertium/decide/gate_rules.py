@@ -32,7 +32,7 @@ from tertium.core.errors import ModelError, UnknownNameError, UsageError, short_
 from tertium.core.fields import check_unique_names, read_dataclass
 from tertium.core.result import Column, Result, Table, field_values, percent_column
 from tertium.data.testset import TestSet
-from tertium.data.toml_tables import read_toml
+from tertium.data.text_files import read_toml
 from tertium.evaluation.human_agreement import (
     describe_scale_inputs,
     find_direction,

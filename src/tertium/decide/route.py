@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
+from tertium.checks.check_settings import CHECKS, CHECKS_BY_ID
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError

@@ -1,7 +1,7 @@
 """BERT, RoBERTa, XLM-R and MPNet: our own forward pass from config.json and safetensors.
 
 transformers computes the same states but takes seconds to import. It runs only the models whose
-settings this module does not support (`transformers_model`; `read_bert_config` returns None).
+settings this module does not support (`TransformersModel`; `read_bert_config` returns None).
 
 The tokens of all texts are concatenated without padding on a CPU, and padded on a GPU (see
 `transformer_layer`). Weights that are stored as int8 rows with scales are used as they are by an
@@ -21,12 +21,10 @@ from torch import Tensor, nn
 
 from tertium.core.errors import ModelError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, read_dataclass
-from tertium.encoders.encoder_network import EncoderNetwork
+from tertium.encoders.encoder_network import EncoderNetwork, build_network
 from tertium.encoders.int8_linear import allocate_int8_layers, check_int8_widths
-from tertium.encoders.linear_layers import convert_linear_layers
 from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optional_json
-from tertium.encoders.network_building import build_network
-from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer
+from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer, convert_linear_layers
 from tertium.encoders.weight_files import TensorLoader, read_tensors
 
 DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions

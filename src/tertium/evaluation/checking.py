@@ -10,9 +10,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar, Literal
 
-from tertium.checks.catalog import CHECKS, RULES
 from tertium.checks.check import CheckRunner, TranslationPair
-from tertium.checks.check_settings import CheckSettings, read_names, read_settings
+from tertium.checks.check_settings import CHECKS, RULES, CheckSettings, read_names, read_settings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.findings import Finding, Locate, locate_nothing
@@ -32,7 +31,7 @@ from tertium.core.segment import Segment
 from tertium.core.spans import MQM_WEIGHTS, SEVERITIES, Severity, Side, Span, score_spans
 from tertium.data.tables import HighlightedText
 from tertium.data.testset import TestSet
-from tertium.data.toml_tables import find_configuration
+from tertium.data.text_files import find_configuration
 from tertium.evaluation.error_marking import write_back
 from tertium.evaluation.rows import Row, group_by_pair, split_pair
 from tertium.evaluation.scoring import Translations, as_testset

@@ -18,8 +18,8 @@ import numpy as np
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
-from tertium.core.frames import is_frame
 from tertium.core.options import InFiles, LanguagePairs, Names, Option, Specs
+from tertium.core.result import is_frame
 from tertium.core.scores import ScoreMatrix
 from tertium.data import ratings
 from tertium.data.human_data import HumanData

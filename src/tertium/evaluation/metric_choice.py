@@ -187,7 +187,7 @@ class MetricOptions:
         if precision is None or not any(has_precision):
             return metrics
         if precision == "auto":
-            from tertium.encoders.linear_layers import fastest_precision
+            from tertium.encoders.transformer_layer import fastest_precision
 
             device = resolve_device(current_runtime().device)
             precision = fastest_precision(device)

@@ -17,7 +17,7 @@ from tertium.core.errors import (
     UsageError,
     short_repr,
 )
-from tertium.core.frames import is_frame
+from tertium.core.result import is_frame
 from tertium.data.testset import TestSet, check_testset
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
 from tertium.evaluation.rows import Row, score_rows

@@ -26,10 +26,9 @@ from tertium.core.fields import (
     parse_value,
     split_spec,
 )
-from tertium.core.frames import is_frame
 from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
-from tertium.core.result import Column, Result, Table
+from tertium.core.result import Column, Result, Table, is_frame
 from tertium.data.human_data_files import read_judgment_sets, read_sets_with_texts
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.evaluation.judged import as_list
@@ -37,12 +36,12 @@ from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
 from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
+    LOG,
     TrainingData,
     TrainingSets,
     remove_leaks,
     sort_training_sets,
 )
-from tertium.models.training_job import LOG
 from tertium.models.training_options import Epoch, TrainingOption, describe_options
 
 Sources = TrainingData | PathLike | Iterable[PathLike]

@@ -36,9 +36,9 @@ _READERS: Mapping[str, str] = {
     ".strings": "plain_formats:read_strings",
     ".properties": "plain_formats:read_properties",
     ".ftl": "plain_formats:read_fluent",
-    ".xml": "android:read_android",
-    ".srt": "subtitles:read_subtitles",
-    ".vtt": "subtitles:read_subtitles",
+    ".xml": "plain_formats:read_android",
+    ".srt": "plain_formats:read_subtitles",
+    ".vtt": "plain_formats:read_subtitles",
 }
 SUFFIXES = frozenset(_READERS)
 

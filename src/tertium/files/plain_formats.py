@@ -1,4 +1,8 @@
-"""Key-value files with a syntax of their own: .properties, .strings and Fluent."""
+"""Files in one language with a syntax of their own: strings of applications, and subtitles.
+
+.properties, .strings (iOS, macOS), Fluent, string resources of Android, SubRip and WebVTT.
+Subtitles are aligned by the start times of their cues.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,16 @@ from typing import Any
 
 from tertium.core.errors import DataError
 from tertium.core.extras import explain_missing
-from tertium.files.encodings import (
+from tertium.files.units import (
+    Catalog,
+    Unit,
     decode_escape,
     join_surrogates,
     line_at,
     read_unicode,
+    translated_unit,
 )
-from tertium.files.units import Catalog, Unit, translated_unit
+from tertium.files.xml_elements import Element, Text, XmlFile
 
 _PROPERTY = re.compile(
     r"(?P<comment>[#!][^\n]*)|(?P<blank>\s+)|(?P<key>(?:\\.|[^\\=:\s])*)(?P<pair>[ \t\f]*[=:]?)"
@@ -115,3 +122,74 @@ def _element_text(element: Any, text: str) -> str:
         return str(element.value)
     inner = text[element.span.start : element.span.end].strip("{} \n")
     return f"{{{' '.join(inner.split())}}}"
+
+
+_BLOCK = re.compile(r"(?:^[^\n]*\S[^\n]*\n?)+", re.MULTILINE)
+_TIME = r"(?:(\d+):)?(\d{2}:\d{2})[,.](\d{3})"
+_CUE = re.compile(rf"(?:[^\n]*\n)?\s*{_TIME}\s*-->\s*{_TIME}[^\n]*\n?(.*)", re.DOTALL)
+
+
+def read_subtitles(catalog: Catalog) -> Iterator[Unit]:
+    """Read the cues of a subtitle file; the id of a cue is its start time."""
+    text = read_unicode(catalog.path)
+    for block in _BLOCK.finditer(text):
+        line, cue = line_at(text, block.start()), _CUE.fullmatch(block[0])
+        if cue is not None:
+            start = f"{int(cue[1] or 0):02}:{cue[2]}.{cue[3]}"
+            yield translated_unit(start, cue[7].rstrip("\n"), line=line)
+        elif "-->" in block[0] or catalog.path.lower().endswith(".srt"):
+            excerpt = block[0].split("\n")[0]
+            raise DataError(f"{catalog.path}, line {line}: a cue without times: {excerpt[:40]!r}")
+
+
+_ANDROID_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)|\"|(\s+)", re.DOTALL)
+
+
+def read_android(catalog: Catalog) -> Iterator[Unit]:
+    """Read the resources of one language; a reference to a string is not translatable."""
+    for element in XmlFile(catalog.path, ("string", "string-array", "plurals")).units():
+        name = element.get("name")
+        if not name:
+            where = f"{catalog.path}, line {element.line}"
+            raise DataError(f"{where}: <{element.local}> without a name")
+        items = [element] if element.local == "string" else element.elements("item")
+        for number, item in enumerate(items):
+            text = unescape("".join(_inner_text(item)))
+            key = f"{name}[{number}]" if element.local == "string-array" else name
+            is_fixed = element.get("translatable") == "false" or text.startswith("@string/")
+            unit = translated_unit(key, text, item.get("quantity"), line=item.line)
+            yield replace(unit, is_translatable=not is_fixed)
+
+
+def _inner_text(element: Element) -> Iterator[str]:
+    """Yield texts and tags; `xliff:g` marks what is not translated and is no tag."""
+    for child in element.children:
+        if isinstance(child, Text):
+            yield child.text
+        elif child.name == "xliff:g":
+            yield from _inner_text(child)
+        else:
+            yield f"<{child.name}>"
+            yield from _inner_text(child)
+            yield f"</{child.name}>"
+
+
+def unescape(text: str) -> str:
+    r"""Apply the escapes of Android: blanks collapse outside of double quotes.
+
+    >>> unescape(r'''It\'s  "a  b" \u00e9\n''')
+    "It's a  b é\n"
+    """
+    is_quoted = False
+
+    def replace_escape(match: re.Match[str]) -> str:
+        nonlocal is_quoted
+        code, blanks = match.groups()
+        if blanks:
+            return blanks if is_quoted else " "
+        if code is None:  # a quotation mark
+            is_quoted = not is_quoted
+            return ""
+        return decode_escape(code)
+
+    return join_surrogates(_ANDROID_ESCAPE.sub(replace_escape, text.strip()))

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from tertium.core.errors import DataError
 from tertium.data.text_files import read_data
 from tertium.files.annotations import Place
-from tertium.files.encodings import decode_escape
-from tertium.files.units import Catalog, InlineText, Range, Unit
+from tertium.files.units import Catalog, InlineText, Range, Unit, decode_escape
 
 OWN_COMMENT = "# tertium: "
 CONTEXT_SEPARATOR = "|"

@@ -14,8 +14,7 @@ from pathlib import Path
 from tertium.core.errors import DataError, UsageError
 from tertium.core.findings import FileLocation
 from tertium.core.spans import Side
-from tertium.data.consistency import name_systems
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, name_systems
 from tertium.files.catalogs import read_catalog
 from tertium.files.units import Catalog, InlineText, Languages, Unit, is_same_language
 

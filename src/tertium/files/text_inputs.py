@@ -74,7 +74,7 @@ class InputTexts:
 
     def locate(self) -> Locate:
         """Return a function that finds the texts in their files."""
-        from tertium.data.locations import locate_lines, locate_records
+        from tertium.data.record_files import locate_lines, locate_records
 
         files = self.files.translations
         if self.project is not None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from tertium.core.errors import DataError, UsageError
 from tertium.files.annotations import Place, blanks_and_element
-from tertium.files.inline_markup import InlineReader
 from tertium.files.units import OWN, Catalog, Unit, is_same_language
-from tertium.files.xml_elements import XML_LANGUAGE, Element, XmlFile
+from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
 ALL_LANGUAGES = "*all*"
 OWN_TYPE = f"x-{OWN}-"

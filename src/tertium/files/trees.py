@@ -19,13 +19,14 @@ from tertium.core.extras import explain_missing
 from tertium.data.record_files import parse_json
 from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.data.text_files import read_data
-from tertium.files.encodings import line_at, read_unicode
 from tertium.files.units import (
     Catalog,
     InlineText,
     Languages,
     Unit,
     is_same_language,
+    line_at,
+    read_unicode,
     translated_unit,
 )
 from tertium.text.language_codes import find_language_code

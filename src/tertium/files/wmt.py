@@ -11,12 +11,10 @@ from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import unescape
 
 from tertium.core.errors import DataError
-from tertium.data.consistency import check_plain_text, name_systems
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_plain_text, name_systems
 from tertium.data.text_files import read_lines, read_text
 from tertium.files.catalogs import is_sgml
-from tertium.files.encodings import line_at
-from tertium.files.units import Languages
+from tertium.files.units import Languages, line_at
 from tertium.files.xml_elements import XmlFile
 
 XML_ROOTS = ("dataset", "collection")

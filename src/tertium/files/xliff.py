@@ -17,9 +17,8 @@ from tertium.files.annotations import (
     escape_xml,
     short_name,
 )
-from tertium.files.inline_markup import InlineReader
 from tertium.files.units import OWN, Catalog, Unit
-from tertium.files.xml_elements import XML_LANGUAGE, Element, XmlFile
+from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
 ITS = "http://www.w3.org/2005/11/its"
 METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"

@@ -16,8 +16,7 @@ from tertium.core.arrays import BoolArray, FloatArray, nan_mean
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.core.scores import ScoreMatrix
 from tertium.data.item_names import check_numbering_base
-from tertium.data.rankings import RankingSet
-from tertium.data.win_rates import ComparisonIndex
+from tertium.data.rankings import ComparisonIndex, RankingSet
 from tertium.meta.agreement import select_judged_columns
 
 UNJUDGED_SYSTEM = "scored system without human judgments"

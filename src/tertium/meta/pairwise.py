@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tertium.core.arrays import FloatArray, IntArray, divide
 from tertium.core.errors import LengthError, UsageError
 from tertium.core.scores import Reduce
-from tertium.data.rankings import check_verdicts
-from tertium.data.win_rates import ComparisonIndex
+from tertium.data.rankings import ComparisonIndex, check_verdicts
 from tertium.meta.agreement import (
     Agreement,
     Grouping,

@@ -12,17 +12,16 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-from tertium.core.cached_files import cache_folder, hub_folder, list_cache, models_folder
 from tertium.core.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.core.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
 from tertium.core.fields import describe_fields, format_value, parse_fields, split_spec
 from tertium.core.options import Display, Names, Option, Specs
 from tertium.core.registry import ALIASES, METRICS, RANKERS, describe_package, resolve_scorer
 from tertium.core.result import Column, Listing, Table, View
+from tertium.core.store import cache_folder, hub_folder, list_cache, models_folder
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
-from tertium.encoders.model_cards import MODEL_CARDS, Resource
-from tertium.encoders.weight_files import find_installed_weights
+from tertium.encoders.weight_files import MODEL_CARDS, Resource, find_installed_weights
 from tertium.metrics.base.loading import is_model_folder
 from tertium.metrics.base.wordnet import WORDNET, find_wordnet
 from tertium.models.checkpoint import (

@@ -19,8 +19,7 @@ import numpy as np
 from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS, number_folds
-from tertium.models.ridge import minimize_quadratic
-from tertium.models.ridge_regression import LinearModel, Prior, fit_ridge
+from tertium.models.ridge import LinearModel, Prior, fit_ridge, minimize_quadratic
 
 Normalization = Literal["z", "rank"]
 STRENGTHS = (0.001, 0.01, 0.1)  # stronger ones shrink the scores towards their mean

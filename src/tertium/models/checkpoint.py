@@ -5,28 +5,32 @@ folder has the previous or the new model, or is refused. Arrays that fit half pr
 stored in half and computed in single precision. A missing number is null in JSON. Settings are
 checked against their dataclass (`tertium.core.fields`) and weights for finite numbers. Bundled
 models are such folders in the package `tertium_models`.
+
+A saved model has a card (`README.md`): settings, training data, licenses. A card without the marker
+line was written by hand and is not overwritten.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tertium.core.atomic import open_atomic, write_text
-from tertium.core.cached_files import hash_file
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.fields import Sha256, read_dataclass, read_json_object
+from tertium.core.store import hash_file
 from tertium.data.tables import missing_to_null
-from tertium.models.array_checks import Array, check_finite
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 NEXT_WEIGHTS = ".next.weights.safetensors"  # name of weights until their configuration is written
@@ -249,3 +253,143 @@ def check_encoder(name: str, trained_with: str, installed: str) -> None:
             f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the "
             f"installed one has {installed[:12]}...: install that version, or train the model again"
         )
+
+
+def cache_by_checkpoint(function: Callable[..., T]) -> Callable[..., T]:
+    """Cache the results of a function of a checkpoint, without keeping the checkpoint alive.
+
+    The first argument of the function is the checkpoint; its results are dropped with it. Results
+    and other arguments must not refer to the checkpoint.
+    """
+    results: WeakKeyDictionary[Checkpoint, dict[Any, T]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
+        by_arguments = results.setdefault(checkpoint, {})
+        if arguments not in by_arguments:
+            by_arguments[arguments] = function(checkpoint, *arguments)
+        return by_arguments[arguments]
+
+    return cached
+
+
+Array = NDArray[Any]
+DTYPE_LABELS = {"f": "floating point", "i": "integers", "u": "integers"}
+
+
+class ArraySpec(NamedTuple):
+    """Expected dtype kind and shape; a name in a shape always stands for the same size."""
+
+    kind: str
+    shape: tuple[int | str, ...]
+
+
+def check_finite(arrays: Mapping[str, Array], where: object) -> None:
+    """Raise if an array contains NaN or infinite numbers."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelError(f"{where}: {name} has NaN or infinite numbers: train the model again")
+
+
+def check_arrays(
+    arrays: Mapping[str, Array], wanted: Mapping[str, ArraySpec], where: object, **sizes: int
+) -> dict[str, int]:
+    """Raise unless names, types and shapes are as expected; return the named sizes.
+
+    >>> check_arrays({"w": np.zeros((2, 3))}, {"w": ArraySpec("f", ("rows", 3))}, "weights")
+    {'rows': 2}
+    """
+    check_names(arrays, wanted, where)
+    for name, (kind, shape) in wanted.items():
+        array = arrays[name]
+        if array.dtype.kind != kind:
+            raise ModelError(
+                f"{where}: {name} is of type {array.dtype}, expected {DTYPE_LABELS[kind]}"
+            )
+        fits = len(array.shape) == len(shape) and all(
+            length == (sizes.setdefault(size, length) if isinstance(size, str) else size)
+            for length, size in zip(array.shape, shape, strict=True)
+        )
+        if not fits:
+            expected = ", ".join(str(sizes.get(str(size), size)) for size in shape)
+            raise ModelError(f"{where}: {name} has shape {array.shape}, expected ({expected})")
+    return sizes
+
+
+def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> None:
+    """Raise if weights are missing or unexpected."""
+    present, expected = set(names), set(wanted)
+    if missing := sorted(expected - present):
+        raise ModelError(f"{where} is incomplete: no {missing[0]} ({len(missing)} missing)")
+    if unknown := sorted(present - expected):
+        raise ModelError(f"{where}: unexpected {unknown[0][:60]!r} for its config.json")
+
+
+CARD = "README.md"
+MARKER = "<!-- generated when the model was saved; delete this line to keep your own edits -->"
+MAX_SETTING_CHARACTERS = 200
+
+CARD_TEXT = """\
+{mark}
+# {title}
+
+A trained {kind} of tertium, `{name}`. Use it with the path of this folder:
+`tertium {command} -m FOLDER`, or `tertium.load_{kind}("FOLDER")` in Python.
+
+## Settings
+{settings}
+
+## Training data
+{data}
+
+## License
+The weights in `weights.safetensors` were learned from the data above. If you distribute them, the
+licenses of these data and of the encoders apply.{encoders}
+"""
+
+
+def card_text(title: str, checkpoint: Checkpoint) -> str:
+    encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
+    return CARD_TEXT.format(
+        mark=MARKER,
+        title=title,
+        kind=checkpoint.kind,
+        name=checkpoint.name,
+        command="rank" if checkpoint.kind == "ranker" else "score",
+        settings=_bullets({**checkpoint.config, **checkpoint.fields}),
+        data=_bullets(checkpoint.training),
+        encoders="\n\nRequired encoders (not included):\n" + "\n".join(encoders)
+        if encoders
+        else "",
+    )
+
+
+def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
+    """Write the card of a folder, unless it was written by hand."""
+    file = folder / CARD
+    if not file.is_file() or file.read_text(encoding="utf-8").startswith(MARKER):
+        write_text(file, card_text(title, checkpoint))
+
+
+def _bullets(values: Mapping[str, Any]) -> str:
+    """Format settings as a list; empty values are left out, long ones refer to `config.json`.
+
+    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}, "settings": {}}))
+    - hidden: 300
+    - data: mine 12
+    """
+    texts = {key: _format(value) for key, value in values.items()}
+    rows = [
+        f"- {key}: {text if len(text) <= MAX_SETTING_CHARACTERS else 'see config.json'}"
+        for key, text in texts.items()
+        if text
+    ]
+    return "\n".join(rows) or "- none"
+
+
+def _format(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_format(entry)}" for key, entry in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_format, value))
+    return str(value)

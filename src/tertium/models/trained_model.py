@@ -42,13 +42,12 @@ from tertium.models.checkpoint import (
     parse_config,
     read_checkpoint,
     read_config,
+    write_card,
     write_checkpoint,
 )
-from tertium.models.model_card import write_card
 
 if TYPE_CHECKING:
-    from tertium.models.training_data import TrainingData, TrainingSets
-    from tertium.models.training_job import TrainingJob
+    from tertium.models.training_data import TrainingData, TrainingJob, TrainingSets
     from tertium.models.training_options import Epoch
 
 logger = logging.getLogger(__name__)
@@ -165,8 +164,7 @@ class TrainedModel(EqualByWeights):
         `dev` selects the best epoch and is never trained on: training data that shares a reference
         with it is removed. With `folder`, the model is saved there. Keyword arguments are settings.
         """
-        from tertium.models.training_data import prepare_training_sets
-        from tertium.models.training_job import TrainingJob
+        from tertium.models.training_data import TrainingJob, prepare_training_sets
 
         settings_class: Any = cls.settings or cls
         chosen = settings_class(**settings)

@@ -1,11 +1,16 @@
-"""Prepare human data for training: split by kind, check inputs, remove leaked references."""
+"""Prepare human data for training: split by kind, check inputs, remove leaked references.
+
+A `TrainingJob` is the input of every `fit` method.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +20,8 @@ from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.human_data import reasons
 from tertium.data.judgments import NO_REFERENCE, JudgmentSet
 from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_set
-from tertium.data.train_test_overlap import drop_overlap
+from tertium.data.ratings import drop_overlap
+from tertium.models.training_options import Epoch
 
 logger = logging.getLogger(__name__)
 
@@ -170,3 +176,24 @@ def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
             f"all {len(targets)} human scores are {targets[0]:g}: nothing can be {use} them"
         )
     return targets
+
+
+LOG = "log.tsv"  # epochs of a resumable run
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingJob:
+    """One training run.
+
+    `settings` define the model and `options` how to train it. `dev` selects the best epoch or
+    setting and is never trained on. `folder` is where the result is saved, `note` is stored with
+    the model, and `on_epoch` is called after each epoch.
+    """
+
+    settings: Any
+    options: Any
+    data: TrainingSets
+    dev: TrainingSets = field(default_factory=TrainingSets)
+    folder: Path | None = None
+    note: str = ""
+    on_epoch: Callable[[Epoch], None] | None = None

@@ -69,7 +69,7 @@ def write_sarif(result: Any, path: PathLike) -> None:
 
 def make_log(result: Any) -> dict[str, Any]:
     """Return a SARIF log with one run: the rules of all checks, and the findings of a result."""
-    from tertium.checks.catalog import RULES
+    from tertium.checks.check_settings import RULES
 
     places = {rule.id: n for n, rule in enumerate(RULES)}
     driver = {

@@ -20,8 +20,8 @@ from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, UsageError, short_repr
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.data.error_annotations import read_error_annotations
 from tertium.data.formats.pearmut_outputs import locate_errors
+from tertium.data.judgments import read_error_annotations
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list
 from tertium.data.text_files import read_text

@@ -41,8 +41,8 @@ from tertium.people.campaign import (
     CampaignItem,
     to_json,
 )
-from tertium.text.edit_distance import BitTable
 from tertium.text.perturbations import units
+from tertium.text.ter_edits import BitTable
 
 MAX_SCORE = 100.0
 MAX_TEXT = 20_000  # characters of a comment or an edited translation

@@ -1,18 +1,228 @@
 """METEOR's alignment of the words of a hypothesis and a reference.
 
 Candidate matches come in stages (same word, same stem, synonym, paraphrase). Each word takes part
-in at most one match; `meteor_search` selects the matches. In long texts, only the nearest words
-are candidates (`length_limits.MAX_WORD_MATCHES`).
+in at most one match. In long texts, only the nearest words are candidates
+(`length_limits.MAX_WORD_MATCHES`).
+
+METEOR prefers the alignment that covers the most words, then the one with the fewest chunks (runs
+that are contiguous and in the same order on both sides), then the one closest to the diagonal. A
+beam search runs over the words of the reference; its way of counting decides which alignment wins
+(Denkowski and Lavie 2014; as implemented in METEOR 1.5):
+
+    covered words   exact: all of them; other stages: half of them, rounded down for each match
+    uncontested     a match whose words have no other candidate is selected before the search
+    distance        |start in hypothesis - start in reference| of a match is charged to candidates
+                    tried after it at the same word, not to the match itself
+
+A partial alignment is a path. At each word of the reference it may take one of the matches that
+start there, or none; the best `beam` paths continue.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 from tertium.text import length_limits
-from tertium.text.meteor_search import BEAM, EXACT, STEM, SYNONYM, Match, choose_matches
+
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+EXACT, STEM, SYNONYM, PARAPHRASE = STAGES
+BEAM = 40  # as in METEOR 1.5
+
+
+class Match(NamedTuple):
+    """A run of words in the hypothesis and the run in the reference that it matches."""
+
+    stage: str
+    hypothesis_start: int
+    hypothesis_length: int
+    reference_start: int
+    reference_length: int
+
+
+# The rank of a partial alignment is one integer, lower is better: minus the covered words, then
+# chunks, then distance, for up to 2^24 chunks and a distance of 2^44.
+WORD = 1 << 68
+CHUNK = 1 << 44
+
+# A partial alignment, as a plain tuple for speed: its rank; bits of the hypothesis words in use;
+# the first undecided reference word; the end of the last match in the hypothesis (-1 after a word
+# without a match); the contested matches so far, linked backwards.
+Link = tuple[Match, Any] | None
+Path = tuple[int, int, int, int, Link]
+_rank = itemgetter(0)
+
+
+class Candidate(NamedTuple):
+    """A match with precomputed values for the search."""
+
+    match: Match
+    words: int  # bits of its words in the hypothesis
+    cost: int  # added to the rank
+    start: int  # in the hypothesis, like `end`
+    end: int
+    reference_end: int
+    distance: int
+
+
+class _Run(NamedTuple):
+    """A run of reference words without alternatives, which extends all paths in the same way.
+
+    After its first word, all paths end at the same position, so their order does not change.
+    """
+
+    start: int  # start of the first match in the hypothesis; -1 if the first word has none
+    cost: int
+    end: int  # end of the last match in the hypothesis; -1 if the last word has none
+    reference_end: int
+
+
+def choose_matches(
+    candidates: Sequence[Match], hypothesis_length: int, reference_length: int, beam: int = BEAM
+) -> tuple[Match, ...]:
+    """Select the best matches that do not overlap; the order of `candidates` breaks ties."""
+    hypothesis_counts, reference_counts = [0] * hypothesis_length, [0] * reference_length
+    for _, start, length, at, extent in candidates:
+        for j in range(start, start + length):
+            hypothesis_counts[j] += 1
+        for i in range(at, at + extent):
+            reference_counts[i] += 1
+    uncontested, contested = _split_uncontested(candidates, hypothesis_counts, reference_counts)
+    paths: list[Path] = [(0, 0, 0, -1, None)]
+    for step in _steps(uncontested, reference_counts):
+        if len(paths) > 1:
+            paths.sort(key=_rank)
+            del paths[beam:]
+        if isinstance(step, _Run):
+            paths = _extend_by_run(paths, step)
+        else:
+            paths = _extend(paths, contested.get(step, ()), step, beam)
+    paths.sort(key=_rank)
+    best = min(paths[:beam], key=lambda path: path[0] + CHUNK * (path[3] >= 0))
+    chosen = [*(candidate.match for candidate in uncontested.values()), *_unlink(best[4])]
+    return tuple(sorted(chosen, key=attrgetter("reference_start")))
+
+
+def _steps(
+    uncontested: Mapping[int, Candidate], candidate_counts: Sequence[int]
+) -> Iterator[int | _Run]:
+    """Split the reference into words with alternatives, and runs of words without."""
+    position = 0
+    while position < len(candidate_counts):
+        if candidate_counts[position] and position not in uncontested:
+            yield position
+            position += 1
+        else:
+            run = _make_run(uncontested, candidate_counts, position)
+            yield run
+            position = run.reference_end
+
+
+def _make_run(
+    uncontested: Mapping[int, Candidate], candidate_counts: Sequence[int], position: int
+) -> _Run:
+    start = uncontested[position].start if position in uncontested else -1
+    cost, end = 0, start
+    while position < len(candidate_counts):
+        only = uncontested.get(position)
+        if only is not None:
+            cost += only.cost + only.distance + CHUNK * (end >= 0 and only.start != end)
+            end, position = only.end, only.reference_end
+        elif not candidate_counts[position]:
+            cost += CHUNK * (end >= 0)
+            end, position = -1, position + 1
+        else:
+            break
+    return _Run(start, cost, end, position)
+
+
+def _extend_by_run(paths: list[Path], run: _Run) -> list[Path]:
+    start, cost, stop, reference_end = run
+    new_chunk = cost + CHUNK
+    return [
+        (rank + (cost if end < 0 or end == start else new_chunk), words, reference_end, stop, last)
+        for rank, words, _, end, last in paths
+    ]
+
+
+def _extend(
+    paths: list[Path], candidates: Sequence[Candidate], position: int, beam: int
+) -> list[Path]:
+    """Extend each path by each match at a word of the reference, and by no match.
+
+    Paths that at least `beam` others precede are left out.
+    """
+    extended: list[Path] = []
+    append, following = extended.append, position + 1
+    worst = math.inf  # paths from this rank on are left out
+    least_cost = min([0, *(candidate.cost for candidate in candidates)])
+    first_words = {candidate.start: candidate.words & -candidate.words for candidate in candidates}
+    for path in paths:
+        if len(extended) >= 2 * beam:
+            extended.sort(key=_rank)
+            del extended[beam:]
+            worst = extended[-1][0]
+        rank, words, undecided, end, last = path
+        if undecided > position:  # inside a match of several words
+            append(path)
+            continue
+        chunk = CHUNK if end >= 0 else 0
+        can_continue = end in first_words and not words & first_words[end]
+        least = least_cost if can_continue else least_cost + chunk
+        if rank + least >= worst:
+            continue
+        for match, match_words, cost, start, stop, reference_end, distance in candidates:
+            if not words & match_words:
+                own = rank + cost if start == end else rank + cost + chunk
+                if own < worst:
+                    append((own, words | match_words, reference_end, stop, (match, last)))
+                rank += distance
+                if rank + least >= worst:
+                    break
+        else:
+            append((rank + chunk, words, following, -1, last))
+    return extended
+
+
+def _split_uncontested(
+    candidates: Sequence[Match], hypothesis_counts: Sequence[int], reference_counts: Sequence[int]
+) -> tuple[dict[int, Candidate], dict[int, list[Candidate]]]:
+    """Separate uncontested candidates, whose words have no other candidate, from contested ones."""
+    uncontested: dict[int, Candidate] = {}
+    contested: dict[int, list[Candidate]] = {}
+    for match in candidates:
+        _, start, length, at, extent = match
+        counts = (*hypothesis_counts[start : start + length], *reference_counts[at : at + extent])
+        if max(counts) == 1:
+            uncontested[at] = _make_candidate(match)
+        else:
+            contested.setdefault(at, []).append(_make_candidate(match))
+    return uncontested, contested
+
+
+def _make_candidate(match: Match) -> Candidate:
+    """Compute the cost and positions of a match for the search."""
+    stage, start, length, at, extent = match
+    gain = length + extent if stage == EXACT else length // 2 + extent // 2
+    end, reference_end = start + length, at + extent
+    words = _word_bits(start, end)
+    return Candidate(match, words, -gain * WORD, start, end, reference_end, abs(start - at))
+
+
+@lru_cache(maxsize=1 << 12)  # equal candidates of a long text share these numbers
+def _word_bits(start: int, end: int) -> int:
+    return (1 << end) - (1 << start)
+
+
+def _unlink(last: Link) -> Iterator[Match]:
+    while last is not None:
+        match, last = last
+        yield match
 
 
 def count_chunks(matches: Sequence[Match]) -> int:

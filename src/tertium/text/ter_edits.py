@@ -6,32 +6,36 @@ substitutions. Candidates, limits and tie-breaking are those of Tercom and sacre
 costs the number of edits equals sacrebleu's on every input.
 
 No shift can lower the distance below the cost of the differing words; one that reaches it ends the
-search. Searches with several costs run together (`text/edit_distance.py`).
+search. Searches with several costs run together.
+
+The tables of word edit distances can be updated after some words have moved. Row i is the
+hypothesis up to word i, column j the reference up to word j. TER only uses cells within a beam
+around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit per reference
+word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam. `BeamTable` does
+the same within the beam. `CostTable` fills the matrix cell by cell with any costs, vectorized over
+several costs and shifts. `edit_table` chooses the fastest exact table.
+
+After a shift, the matrix is computed from the first moved word on. Within the beam it is computed
+only to the first row, after the last moved word, where all cells have changed by the same amount:
+then so have all cells below.
+
+A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
+Ties are resolved backwards from the end: match or substitution first, then deletion.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from tertium.core.arrays import IntArray
 from tertium.core.errors import UsageError
-from tertium.text.edit_distance import (
-    DELETION,
-    INSERTION,
-    MATCH,
-    SUBSTITUTION,
-    BeamTable,
-    BitTable,
-    CostTable,
-    EditTable,
-    Shift,
-    Words,
-    beam_is_inert,
-)
 
 # The limits of sacrebleu; other values would change the number of edits.
 MAX_BLOCK = 10
@@ -313,3 +317,320 @@ def _shift(length: int, minus_start: int, minus_destination: int) -> Shift:
     if destination < start:
         return Shift(destination, start, end)
     return Shift(start, end, destination if destination > end else destination + length)
+
+
+MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
+
+BEAM_WIDTH = 25  # as in Tercom and sacrebleu
+SHIFT_BATCH = 256  # shifts evaluated together; more would need memory and save no time
+
+Words = tuple[int, ...]
+
+
+class Shift(NamedTuple):
+    """A block move: words[start:middle] and words[middle:end] are exchanged.
+
+    >>> Shift(1, 3, 5)((0, 1, 2, 3, 4))
+    (0, 3, 4, 1, 2)
+    """
+
+    start: int
+    middle: int
+    end: int
+
+    def __call__(self, words: Words) -> Words:
+        start, middle, end = self
+        return words[:start] + words[middle:end] + words[start:middle] + words[end:]
+
+
+_Row = tuple[int, int, int, int, int, int]
+
+
+class BitTable:
+    """Unit costs without a beam: differences between neighboring cells as bits of integers.
+
+    `_rows[i]` has one bit per column j: where D[i][j] - D[i][j-1] is +1, where it is -1, and for
+    paths where the words are equal, where D[i][j] = D[i-1][j-1], and where D[i][j] - D[i-1][j] is
+    +1. The last number is only used with a beam.
+
+    >>> table = BitTable([1, 2, 3, 4], [1, 3, 5, 4])
+    >>> table.distances, table.path()
+    ([2], ' ss ')
+    >>> [[*row] for row in table.distances_after([[Shift(2, 3, 4), Shift(0, 1, 2)]])]
+    [[2, 3]]
+    """
+
+    def __init__(self, reference: Words, hypothesis: Words) -> None:
+        self._positions: dict[int, int] = {}
+        for column, word in enumerate(reference):
+            self._positions[word] = self._positions.get(word, 0) | 1 << column
+        self._width = len(reference)
+        self._full = (1 << self._width) - 1
+        self._rows: list[_Row] = [(self._full, 0, 0, 0, 0, self._width)]
+        self._words = tuple(hypothesis)
+        self.distances = [self._fill(self._words, 0, 0, self._rows)]
+
+    def update(self, shifts: Sequence[Shift | None]) -> None:
+        """Apply a shift to the hypothesis, or none."""
+        [shift] = shifts
+        if shift is not None:
+            self._words = shift(self._words)
+            del self._rows[shift.start + 1 :]
+            self.distances = [self._fill(self._words, shift.start, shift.end, self._rows)]
+
+    def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
+        """Compute lazily the distance after each shift of each hypothesis."""
+        [own] = shifts
+        words = self._words
+        return [(self._fill(shift(words), shift.start, shift.end, None) for shift in own)]
+
+    def _fill(self, words: Sequence[int], start: int, end: int, rows: list[_Row] | None) -> int:
+        """Compute the distance from row `start` on; append the new rows to `rows`.
+
+        The words from `end` on are those of the stored rows.
+        """
+        full, positions = self._full, self._positions
+        plus, minus = self._rows[start][:2]
+        for word in words[start:]:
+            matches = positions.get(word, 0)
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down = minus | (full ^ (diagonal | plus))
+            shifted = (down << 1) | 1
+            minus = shifted & diagonal
+            plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal, down, 0))
+        return len(words) + plus.bit_count() - minus.bit_count()
+
+    def path(self, owner: int = 0) -> str:
+        """Return the operations that turn a hypothesis into the reference."""
+
+        def last_step(row: int, column: int) -> str:
+            _, _, matches, diagonal, down, _ = self._rows[row]
+            bit = 1 << (column - 1)
+            if matches & bit or not diagonal & bit:
+                return MATCH if matches & bit else SUBSTITUTION
+            return DELETION if down & bit else INSERTION
+
+        return walk_back(len(self._rows) - 1, self._width, last_step)
+
+
+class BeamTable(BitTable):
+    """Unit costs within a beam: cells outside the beam are too expensive for any path.
+
+    Left of the beam, a cell costs one more than its right neighbor; right of it, one more than its
+    left neighbor; no words match there. The last number of a row is D[i][j] of the last column.
+
+    >>> reference, hypothesis = [*range(-30, 60)], [*range(60), *range(90, 120)]
+    >>> BitTable(reference, hypothesis).distances, BeamTable(reference, hypothesis).distances
+    ([60], [90])
+    """
+
+    def __init__(self, reference: Words, hypothesis: Words) -> None:
+        self._masks = _beam_masks(len(hypothesis), len(reference))
+        super().__init__(reference, hypothesis)
+
+    def _fill(self, words: Sequence[int], start: int, end: int, rows: list[_Row] | None) -> int:
+        full, positions, last = self._full, self._positions, 1 << self._width >> 1
+        plus, minus, value = self._rows[start][0], self._rows[start][1], self._rows[start][5]
+        steps = zip(words[start:], self._masks[start:], strict=True)
+        for row, (word, (left, right, span, beyond)) in enumerate(steps, start + 1):
+            matches = positions.get(word, 0) & span
+            plus, minus = plus & ~left, minus | left
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down, up = minus | (full ^ (diagonal | plus)), diagonal & plus
+            value += bool(down & last) - bool(up & last)
+            shifted = (down << 1) | 1
+            minus, plus = shifted & diagonal, ((up << 1) | ~(shifted | diagonal)) & full
+            value += (right & ~plus).bit_count() + (right & minus).bit_count()
+            plus, minus = plus | right, minus & ~right
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal | beyond, down, value))
+            elif row >= end and (plus, minus) == self._rows[row][:2]:
+                return self.distances[0] + value - self._rows[row][5]
+        return value
+
+
+def _beam_masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """Return four bit masks per row; column j is bit j - 1.
+
+    They are the columns left of the beam, right of it, reachable by a diagonal step from the row
+    above, and beyond those.
+    """
+    full = (1 << columns) - 1
+    masks = []
+    low, high = 0, columns + 1
+    for next_low, next_high in beam(rows, columns):
+        left = (1 << max(next_low - 1, low)) - 1
+        right = full & ~((1 << (next_high - 1)) - 1)
+        reached = full & ((1 << high) - 1)
+        masks.append((left, right, reached & ~((1 << low) - 1), full & ~reached))
+        low, high = next_low, next_high
+    return masks
+
+
+class CostTable:
+    """Any costs within a beam, vectorized over several costs and shifts.
+
+        D[i][j] = min(D[i-1][j-1] + substitution unless equal, D[i-1][j] + deletion,
+                      D[i][j-1] + insertion)
+
+    Stored is D[i][j] - i * deletion - j * insertion. A step down or to the right is then free, and
+    a row is the running minimum of values from above. Only cells inside the beam are stored, so
+    memory grows with hypothesis length times beam width. Each of `costs` is (insertion, deletion,
+    substitution) in integers, so that sums are exact; each has its own hypothesis.
+
+    >>> table = CostTable([1, 2, 3, 4], [1, 3, 5, 4], [(1, 1, 1), (1, 1, 3)])
+    >>> table.distances, table.path(0), table.path(1)
+    ([2, 2], ' ss ', ' i d ')
+    """
+
+    def __init__(
+        self,
+        reference: Words,
+        hypothesis: Words,
+        costs: Sequence[tuple[int, int, int]],
+    ) -> None:
+        self._spans = [(0, len(reference) + 1), *beam(len(hypothesis), len(reference))]
+        self._infinity = 8 * (1 + max(map(max, costs))) * (len(reference) + len(hypothesis))
+        # Costs of any size are supported: Python integers where int64 would overflow.
+        kind = np.int64 if self._infinity < 1 << 61 else object
+        insertion, deletion, substitution = np.array(costs, dtype=kind).T
+        self._match_cost = -insertion - deletion
+        self._mismatch_cost = substitution - insertion - deletion
+        self._offset = len(hypothesis) * deletion + len(reference) * insertion
+        self._reference = np.array([-1, *reference])  # by column; column 0 has no word
+        self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=kind)]
+        self._words = np.array([hypothesis] * len(costs), dtype=np.int64)  # (costs, words)
+        self._fill(0)
+
+    def update(self, shifts: Sequence[Shift | None]) -> None:
+        """Apply one shift to each hypothesis, or none."""
+        moves = [(owner, shift) for owner, shift in enumerate(shifts) if shift is not None]
+        for owner, shift in moves:
+            self._words[owner] = shift(tuple(self._words[owner]))
+        self._fill(min((shift.start for _, shift in moves), default=len(self._rows) - 1))
+
+    def _fill(self, start: int) -> None:
+        del self._rows[start + 1 :]
+        owners = np.arange(len(self._words))
+        self._rows += [row.copy() for row in self._fill_rows(self._words, owners, start)]
+        self.distances = (self._offset + self._rows[-1][:, -1]).tolist()
+
+    def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
+        owned = [(owner, shift) for owner, row in enumerate(shifts) for shift in row]
+        in_order = sorted(range(len(owned)), key=lambda number: owned[number][1].start)
+        distances = np.zeros(len(owned), dtype=self._match_cost.dtype)
+        for first in range(0, len(owned), SHIFT_BATCH):
+            batch = in_order[first : first + SHIFT_BATCH]
+            distances[batch] = self._measure([owned[number] for number in batch])
+        following = iter(distances.tolist())
+        return [iter([next(following) for _ in row]) for row in shifts]
+
+    def _measure(self, shifts: Sequence[tuple[int, Shift]]) -> IntArray:
+        """Compute the distance after each (owner, shift)."""
+        owners = np.array([owner for owner, _ in shifts])
+        moved = self._words[owners]  # (shifts, words)
+        for row, (_, (start, middle, end)) in zip(moved, shifts, strict=True):
+            row[start:end] = np.concatenate([row[middle:end], row[start:middle]])
+        first = min(shift.start for _, shift in shifts)
+        end = max(shift.end for _, shift in shifts)
+        last = len(self._rows) - 1
+        for number, cells in enumerate(self._fill_rows(moved, owners, first), first + 1):
+            if number >= min(end, last):
+                change = cells - self._rows[number][owners]
+                if number == last or (change == change[:, -1:]).all():
+                    break
+        distances: IntArray = np.array(self.distances, dtype=change.dtype)[owners] + change[:, -1]
+        return distances
+
+    def _fill_rows(self, words: IntArray, owners: IntArray, start: int) -> Iterator[IntArray]:
+        """Yield the rows below `start`, (hypotheses, width); each is valid until the next.
+
+        `words` is (hypotheses, words); `owners` are the indices of their costs. All rows use one
+        buffer, where column j is at j + 1.
+        """
+        equal, other = self._match_cost[owners, None], self._mismatch_cost[owners, None]
+        low, high = self._spans[start]
+        shape, kind = (len(words), len(self._reference) + 1), self._match_cost.dtype
+        cells = np.full(shape, self._infinity, dtype=kind)
+        cells[:, low + 1 : high + 1] = self._rows[start][owners]
+        for row, (low, high) in enumerate(self._spans[start + 1 :], start):
+            matches = words[:, row, None] == self._reference[low:high]
+            diagonal = cells[:, low:high] + np.where(matches, equal, other)
+            here = cells[:, low + 1 : high + 1]
+            np.minimum.accumulate(np.minimum(diagonal, here), axis=1, out=here)
+            cells[:, low] = self._infinity  # no longer in the beam
+            if not row:
+                cells[:, high + 1 :] = self._infinity
+            yield here
+
+    def path(self, owner: int = 0) -> str:
+        rows = [row[owner].tolist() for row in self._rows]
+        words, reference = self._words[owner].tolist(), self._reference.tolist()
+        step = {True: self._match_cost[owner], False: self._mismatch_cost[owner]}
+
+        def cell(row: int, column: int) -> int:
+            low, high = self._spans[row]
+            return rows[row][column - low] if low <= column < high else self._infinity
+
+        def last_step(row: int, column: int) -> str:
+            here, equal = cell(row, column), words[row - 1] == reference[column]
+            if here == cell(row - 1, column - 1) + step[equal]:
+                return MATCH if equal else SUBSTITUTION
+            return DELETION if here == cell(row - 1, column) else INSERTION
+
+        return walk_back(len(words), len(reference) - 1, last_step)
+
+
+def walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> str:
+    """Trace the path to a cell backwards; `last_step` returns the operation that reached a cell."""
+    steps: list[str] = []
+    while row and column:
+        step = last_step(row, column)
+        steps.append(step)
+        row -= step != INSERTION
+        column -= step != DELETION
+    return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+class EditTable(Protocol):
+    """Edit distances of hypotheses to one reference, one for each of several costs."""
+
+    @property
+    def distances(self) -> list[int]: ...
+    def update(self, shifts: Sequence[Shift | None]) -> None: ...
+    def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]: ...
+    def path(self, owner: int = 0) -> str: ...
+
+
+def beam(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Return the columns [low, high) of the beam for each row after the first.
+
+    The beam follows the diagonal and reaches the end in the last row. It is wider for a hypothesis
+    much shorter than its reference, so that rows overlap.
+
+    >>> beam(3, 60)
+    [(0, 45), (15, 61), (35, 61)]
+    """
+    middles, half = beam_middles(rows, columns)
+    return [(max(0, middle - half), min(columns + 1, middle + half)) for middle in middles]
+
+
+def beam_middles(rows: int, columns: int) -> tuple[list[int], int]:
+    """Return the middle of the beam in each row after the first, and half of its width."""
+    ratio = columns / rows if rows else 1.0
+    half = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
+    return [math.floor(row * ratio) for row in range(1, rows + 1)], half
+
+
+def beam_is_inert(rows: int, columns: int, distance: int) -> bool:
+    """Tell whether no path of at most `distance` (with unit costs) can leave the beam.
+
+    A path through (i, j) costs at least |j - i| + |(columns - j) - (rows - i)|, so cheap paths stay
+    near the diagonal. Then the beam changes neither the distance nor the choice between ties.
+    """
+    longer = columns - rows
+    below, above = (distance - longer) // 2, (distance + longer) // 2
+    # The beam center differs from i by 0 to `longer`; float rounding may lower it by one.
+    return max(0, longer) + below <= BEAM_WIDTH and above - min(0, longer) <= BEAM_WIDTH - 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
 from tertium.data.record_files import read_records
 from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
@@ -19,7 +19,6 @@ from tertium.metrics.bundled.calibrated_metric import (
 from tertium.metrics.bundled.input_rows import INPUT_MODES, build_rows
 from tertium.metrics.bundled.scales import RATE_SMOOTHING, ErrorPenalty
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
-from tertium.models.input_columns import Against
 
 pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."

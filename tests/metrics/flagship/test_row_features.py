@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
+from tertium.core.segment import Against
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
 from tertium.metrics.bundled.row_scorer import (
@@ -19,7 +20,6 @@ from tertium.metrics.bundled.row_scorer import (
 )
 from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.input_columns import Against
 
 ROWS = [
     ("The train does not leave.", "Der Zug fährt nicht.", "The train is not leaving."),

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tertium.encoders.network_building import SkipInit
+from tertium.encoders.encoder_network import SkipInit
 from tertium.encoders.transformer_layer import TransformerLayer
 from tertium.metrics.heads.config import HeadConfig
 from tertium.metrics.heads.networks import (

@@ -302,7 +302,7 @@ def test_the_key_is_not_stored_anywhere(
 ) -> None:
     scores = JUDGE.score(SEGMENTS)
     assert SECRET not in scores.signature + JUDGE.spec + repr(JUDGE)
-    from tertium.core.cached_files import cache_folder
+    from tertium.core.store import cache_folder
 
     files = [file for file in cache_folder().rglob("*") if file.is_file()]
     assert files

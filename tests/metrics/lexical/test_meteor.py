@@ -17,8 +17,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.paraphrase_table import load_paraphrases
 from tertium.metrics.lexical import meteor_metric as module
 from tertium.metrics.lexical.meteor_metric import COLUMNS, METEOR, meteor_statistics, word_senses
-from tertium.text.meteor_alignment import align
-from tertium.text.meteor_search import Match
+from tertium.text.meteor_alignment import Match, align
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 INTO_ENGLISH = ("cs", "de", "fi", "lv", "ru", "tr", "zh")

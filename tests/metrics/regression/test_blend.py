@@ -24,7 +24,7 @@ from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.blend.blend_metric import Blend, read_constants
 from tertium.models.blend_model import _ranks, fit_blend
 from tertium.models.checkpoint import write_checkpoint
-from tertium.models.ridge_regression import MAX_Z_SCORE
+from tertium.models.ridge import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.segment_browser import render_explanation
 from tertium.testing import check_metric

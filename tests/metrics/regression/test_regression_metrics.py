@@ -27,7 +27,7 @@ from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.regression import linear_metric
 from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.metrics.regression.regression_metrics import BLEUR, RTER, TERR
-from tertium.models import ridge_regression
+from tertium.models import ridge
 
 PIRATES = "Three aid workers were kidnapped by pirates."
 VIRUS = "No one was infected by the virus."
@@ -180,7 +180,7 @@ def test_published_recipe_is_plain_ridge_regression() -> None:
     published = TERR.recipes["published"].options
     metric = TERR.train(data, options=replace(published, strengths=(0.1,)))
     rows = metric.compute_features([judgment.segment for judgment in data])
-    shares = ridge_regression.non_median_shares(rows)
+    shares = ridge.non_median_shares(rows)
     assert ((shares > 0) & (shares < 0.5)).any()
     z = (rows - rows.mean(axis=0)) / np.where(rows.std(axis=0) > 1e-9, rows.std(axis=0), 1.0)
     peer = Ridge(alpha=0.1 * len(data)).fit(z, [judgment.score for judgment in data])

@@ -8,13 +8,13 @@ from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 from tertium.core.errors import DataError, LengthError
-from tertium.models.ridge import minimize_quadratic
-from tertium.models.ridge_regression import (
+from tertium.models.ridge import (
     MAX_Z_SCORE,
     Prior,
     _assign_folds,
     choose_strength,
     fit_ridge,
+    minimize_quadratic,
     non_median_shares,
 )
 

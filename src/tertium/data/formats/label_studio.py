@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tertium.core.errors import DataError, short_repr
-from tertium.data.error_annotations import is_severity
 from tertium.data.formats import Source
-from tertium.data.judgments import JudgmentSet, Row, collect_published
+from tertium.data.judgments import JudgmentSet, Row, collect_published, is_severity
 from tertium.data.record_files import parse_json
 from tertium.data.records import (
     HYPOTHESIS_NAMES,

@@ -23,9 +23,15 @@ from tertium.core.spans import (
     error_weight,
     parse_markup,
 )
-from tertium.data.error_annotations import is_no_error, read_severity
 from tertium.data.formats import Source
-from tertium.data.judgments import QUALITY_CONTROL, JudgmentSet, Row, collect_published
+from tertium.data.judgments import (
+    QUALITY_CONTROL,
+    JudgmentSet,
+    Row,
+    collect_published,
+    is_no_error,
+    read_severity,
+)
 from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, SYSTEM_NAMES, get_text
 from tertium.data.text_files import LANGUAGE_PAIR, read_lines
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
-from tertium.core.frames import format_name
+from tertium.core.result import format_name
 from tertium.core.segment import Segment, check_texts, checked_segment
 from tertium.data import records
 from tertium.data.formats import Source

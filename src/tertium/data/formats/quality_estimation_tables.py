@@ -38,11 +38,21 @@ SPAN_LAYOUTS = (
     {"target", "start_ids", "end_ids"},
 )
 ALIASES = {
-    "gold": "system", "mt_system": "system", "system_id": "system", "annotator_id": "annotator",
-    "source_segment": "src", "hypothesis_segment": "mt", "target": "mt", "reference_segment": "ref",
-    "start_id": "start_indices", "start_ids": "start_indices", "end_id": "end_indices",
-    "end_ids": "end_indices", "error": "error_types", "errors": "error_types",
-}  # fmt: skip
+    "gold": "system",
+    "mt_system": "system",
+    "system_id": "system",
+    "annotator_id": "annotator",
+    "source_segment": "src",
+    "hypothesis_segment": "mt",
+    "target": "mt",
+    "reference_segment": "ref",
+    "start_id": "start_indices",
+    "start_ids": "start_indices",
+    "end_id": "end_indices",
+    "end_ids": "end_indices",
+    "error": "error_types",
+    "errors": "error_types",
+}
 
 
 def matches(source: Source) -> bool:

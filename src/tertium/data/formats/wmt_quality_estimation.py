@@ -34,10 +34,10 @@ from tertium.core.spans import (
     tags_to_spans,
     word_offsets,
 )
-from tertium.data.consistency import check_parallel
 from tertium.data.formats import Source
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_integer, read_score
+from tertium.data.testset import check_parallel
 from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
 
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")

@@ -33,8 +33,10 @@ NOT_RANKED = "rank missing"
 LANGUAGES = {  # English names and three-letter codes, including those that only WMT uses
     **{code: language for code, language in CODE_ALIASES.items() if len(code) == 3},
     **{name.lower(): code for code, name in LANGUAGE_NAMES.items()},
-    "esn": "es", "hat": "ht", "ptb": "pt",
-}  # fmt: skip
+    "esn": "es",
+    "hat": "ht",
+    "ptb": "pt",
+}
 
 _RANK = re.compile(r"system(\d+)rank")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
 from tertium.core.fields import choices
-from tertium.core.frames import is_frame, is_missing, unwrap_arrow_column
+from tertium.core.result import is_frame, is_missing, unwrap_arrow_column
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment, check_texts
 from tertium.core.spans import Span

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.core.cached_files import Arrays, cached_arrays, hash_file
 from tertium.core.errors import DataError, MissingResourceError
+from tertium.core.store import Arrays, cached_arrays, hash_file
 from tertium.data.text_files import limited_lines
-from tertium.text.meteor_search import PARAPHRASE, Match
+from tertium.text.meteor_alignment import PARAPHRASE, Match
 
 Hashes = NDArray[np.uint64]
 

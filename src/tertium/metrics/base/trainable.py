@@ -16,7 +16,7 @@ from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.runtime import LongTextPolicy, Precision
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import number_shared_texts
+from tertium.data.ratings import number_shared_texts
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.metric import (

@@ -28,9 +28,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.core.cached_files import Arrays, cached_arrays, models_folder
 from tertium.core.errors import DataError, MissingResourceError
-from tertium.encoders.model_cards import Resource
+from tertium.core.store import Arrays, cached_arrays, models_folder
+from tertium.encoders.weight_files import Resource
 
 Pos = Literal["n", "v", "a", "r"]
 
@@ -40,12 +40,23 @@ FILE_PATTERNS = ("data.{}", "index.{}", "{}.exc")
 CACHE_LAYOUT = "wordnet 3"
 
 Relation = Literal[
-    "antonym", "derivation", "pertainym", "hypernym", "instance_hypernym", "entailment", "cause",
-]  # fmt: skip
+    "antonym",
+    "derivation",
+    "pertainym",
+    "hypernym",
+    "instance_hypernym",
+    "entailment",
+    "cause",
+]
 RELATION_BY_POINTER: dict[str, Relation] = {
-    "!": "antonym", "+": "derivation", "\\": "pertainym", "@": "hypernym",
-    "@i": "instance_hypernym", "*": "entailment", ">": "cause",
-}  # fmt: skip
+    "!": "antonym",
+    "+": "derivation",
+    "\\": "pertainym",
+    "@": "hypernym",
+    "@i": "instance_hypernym",
+    "*": "entailment",
+    ">": "cause",
+}
 DICTIONARY_FOLDER = "wordnet-3.0"
 INSTALL_COMMAND = "tertium setup install wordnet"
 NOT_INSTALLED_MESSAGE = (

@@ -43,13 +43,17 @@ from tertium.metrics.base.trainable import (
     orientation,
     score_parts,
 )
-from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.blend_model import QUANTILES, STRENGTHS, BlendModel, Normalization, fit_blend
-from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.ridge_regression import MAX_Z_SCORE
-from tertium.models.training_data import check_targets
-from tertium.models.training_job import TrainingJob
+from tertium.models.checkpoint import (
+    WEIGHTS,
+    ArraySpec,
+    Checkpoint,
+    cache_by_checkpoint,
+    check_arrays,
+    parse_config,
+)
+from tertium.models.ridge import MAX_Z_SCORE
+from tertium.models.training_data import TrainingJob, check_targets
 from tertium.models.training_options import Options, Rates, Recipe
 
 CONSTANTS = "blend_constants.json"  # mean and deviation of scores, for blends without training

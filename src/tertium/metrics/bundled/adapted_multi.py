@@ -24,9 +24,9 @@ from tertium.core.errors import DataError, ModelError, UsageError
 from tertium.core.fields import Rule, Sha256
 from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.runtime import Precision
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Segment
 from tertium.core.spans import Span
-from tertium.data.train_test_overlap import number_shared_texts
+from tertium.data.ratings import number_shared_texts
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
 from tertium.metrics.base.text_warnings import Flags
@@ -34,13 +34,10 @@ from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.bundled.calibrated_metric import load_or_compute
 from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, build_rows, row_key
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
-from tertium.models.array_checks import ArraySpec, check_arrays
-from tertium.models.checkpoint import Checkpoint, parse_config
-from tertium.models.input_columns import REQUIRED_INPUTS
+from tertium.models.checkpoint import ArraySpec, Checkpoint, check_arrays, parse_config
 from tertium.models.ridge import fit_ridge_weights
-from tertium.models.training_data import TrainingSets, check_targets
+from tertium.models.training_data import TrainingJob, TrainingSets, check_targets
 from tertium.models.training_examples import pearson
-from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
 
 logger = logging.getLogger(__name__)

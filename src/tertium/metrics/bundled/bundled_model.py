@@ -18,9 +18,9 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tertium.core.cached_files import hash_file
 from tertium.core.errors import ModelError
 from tertium.core.fields import Sha256, read_dataclass
+from tertium.core.store import hash_file
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.models import checkpoint
@@ -101,8 +101,8 @@ class BundledModel:
         Layers in `fine_parts` have activations of 15 bits. Weights that start with `unprefixed` are
         loaded as well, with their full names.
         """
+        from tertium.encoders.encoder_network import build_network
         from tertium.encoders.int8_linear import allocate_int8_layers
-        from tertium.encoders.network_building import build_network
 
         stored, suffix = self.stored_tensors(prefix), f".weight{ROW_SCALE}"
         weights = {name: w for name, w in self.weights.items() if name.startswith(unprefixed)}

@@ -19,7 +19,7 @@ import numpy as np
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.core.errors import UnsupportedLanguageError
 from tertium.core.runtime import Precision
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
 from tertium.encoders.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.greedy_matching import compare_pieces
@@ -47,7 +47,6 @@ from tertium.metrics.bundled.input_rows import (
     row_key,
 )
 from tertium.metrics.bundled.scales import HumanScale, MqmScale
-from tertium.models.input_columns import Against
 from tertium.models.trained_model import EqualByWeights
 from tertium.text.language_identification import is_plausibly_english
 

@@ -21,9 +21,8 @@ import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray
 from tertium.core.runtime import progress_task
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
 from tertium.encoders.tokenizer import Tokenizer, find_longer, find_out_of_vocabulary
-from tertium.models.input_columns import Against
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)  # roles of texts: their places in a row

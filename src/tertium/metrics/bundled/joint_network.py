@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from tertium.core.arrays import Float32Array
 from tertium.encoders import transformer_layer
 from tertium.encoders.int8_linear import Int8Linear
-from tertium.encoders.linear_layers import linear_gelu
+from tertium.encoders.transformer_layer import linear_gelu
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, SOURCE
 from tertium.metrics.bundled.row_alignment import CONTEXT_ROLES, RowAlignment
 

@@ -119,7 +119,7 @@ class RowScorer(RowNetwork):
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.linear_layers import check_precision, convert_linear_layers
+        from tertium.encoders.transformer_layer import check_precision, convert_linear_layers
         from tertium.metrics.bundled.joint_network import JointNetwork
 
         device = resolve_device(self._device)
@@ -257,7 +257,7 @@ class RowScorer(RowNetwork):
         """Apply a function to batches of items, on a CPU by thread."""
         import torch
 
-        from tertium.encoders.parallel import map_on_threads
+        from tertium.encoders.batching import map_on_threads
 
         def run(batch: IntArray) -> Sequence[R]:
             with torch.inference_mode():

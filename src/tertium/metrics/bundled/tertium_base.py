@@ -43,7 +43,7 @@ from tertium.metrics.bundled.input_rows import (
     RowNetwork,
     collect_scores,
 )
-from tertium.models.array_checks import check_names
+from tertium.models.checkpoint import check_names
 
 if TYPE_CHECKING:
     from torch import Tensor

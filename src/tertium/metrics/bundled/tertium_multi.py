@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.runtime import current_runtime
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Against, Segment
 from tertium.core.spans import Span
 from tertium.metrics.base.metric import NOTHING, distinct_texts
 from tertium.metrics.base.scorer import check_same_inputs
@@ -39,7 +39,6 @@ from tertium.metrics.bundled.scales import (
     SpanThresholds,
     extract_spans,
 )
-from tertium.models.input_columns import REQUIRED_INPUTS, Against
 from tertium.text.language_codes import language_family, parse_language_pair
 from tertium.text.language_identification import (
     WRONG_LANGUAGE_WARNING,

@@ -28,6 +28,7 @@ import numpy as np
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.fields import POSITIVE, Sha256
 from tertium.core.runtime import Precision, current_runtime
+from tertium.core.segment import Against
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import build_encoder
@@ -47,7 +48,6 @@ from tertium.metrics.bundled.input_rows import (
     distinct_texts,
 )
 from tertium.metrics.bundled.scales import HumanScale, LengthPenalty
-from tertium.models.input_columns import Against
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -42,7 +42,7 @@ from tertium.core.arrays import (
 from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.fields import Range, normalize_number
 from tertium.core.runtime import LongTextPolicy, Precision
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Segment
 from tertium.encoders import Chunk, Embeddings, Encoder, compare_pairs, iter_chunks, load_encoder
 from tertium.encoders.encoder import offsets_from_lengths
 from tertium.encoders.word_vectors import WordVectorEncoder
@@ -69,7 +69,6 @@ from tertium.metrics.base.text_warnings import (
     flag_texts,
     merge_flags,
 )
-from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import macrolanguage, parse_language_pair
 from tertium.text.language_identification import (
     WRONG_LANGUAGE_WARNING,
@@ -404,7 +403,7 @@ class EmbeddingMetric(Metric):
         return {}
 
 
-ENCODER_PACKAGES: Mapping[str, str] = {"e5@8": "tertium.encoders.e5"}
+ENCODER_FOLDERS: Mapping[str, str] = {"e5@8": "e5"}
 MEANS, DIRECTIONS = "means.json", "directions.json"
 
 
@@ -443,7 +442,7 @@ class TranslationDirections:
 @cache
 def language_means(encoder: str) -> LanguageMeans | None:
     """Load the language means of an encoder, such as e5@8, or return None."""
-    if encoder not in ENCODER_PACKAGES:
+    if encoder not in ENCODER_FOLDERS:
         return None
     means = {code: _decode_vectors(text) for code, text in _read(encoder, MEANS)["means"].items()}
     return LanguageMeans(means, np.mean(list(means.values()), axis=0))
@@ -452,7 +451,7 @@ def language_means(encoder: str) -> LanguageMeans | None:
 @cache
 def translation_directions(encoder: str) -> TranslationDirections | None:
     """Load the translation directions of an encoder, or return None."""
-    if encoder not in ENCODER_PACKAGES:
+    if encoder not in ENCODER_FOLDERS:
         return None
     stored = _read(encoder, DIRECTIONS)
     rows = _decode_vectors(stored["directions"]).reshape(stored["sentences"], -1)
@@ -461,7 +460,7 @@ def translation_directions(encoder: str) -> TranslationDirections | None:
 
 def _read(encoder: str, file: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
-        files(ENCODER_PACKAGES[encoder]).joinpath(file).read_text("utf-8")
+        files("tertium.encoders").joinpath(ENCODER_FOLDERS[encoder], file).read_text("utf-8")
     )
     return content
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from tertium.core.errors import UsageError
 from tertium.core.fields import Range
+from tertium.core.segment import REQUIRED_INPUTS, Against, check_against
 from tertium.encoders.encoder import EncoderName
-from tertium.models.input_columns import REQUIRED_INPUTS, Against, check_against
 from tertium.models.training_options import Options, PairLoss, Recipe, Schedule, TrainingOptions
 
 Difference = Literal["signed", "absolute"]

@@ -20,14 +20,12 @@ from tertium.encoders import Chunk, Encoder, compare_pairs
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.heads.config import HeadConfig
-from tertium.models.checkpoint import Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint, parse_config
 from tertium.models.trained_model import lazy_attribute
 
 if TYPE_CHECKING:
     from tertium.metrics.heads.networks import HeadScorer
-    from tertium.models.training_data import TrainingSets
-    from tertium.models.training_job import TrainingJob
+    from tertium.models.training_data import TrainingJob, TrainingSets
 
 BLOCK = 2048  # segments per block when two sides are compared
 # options that only one training stage uses

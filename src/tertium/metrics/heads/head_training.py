@@ -36,7 +36,7 @@ from tertium.metrics.heads.config import HeadConfig, HeadOptions
 from tertium.metrics.heads.networks import PaddedSequences, PairNetwork, make_network, split_layers
 from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
 from tertium.models.trained_model import SNAPSHOT
-from tertium.models.training_data import TrainingSets
+from tertium.models.training_data import LOG, TrainingJob, TrainingSets
 from tertium.models.training_examples import (
     ComparedPairs,
     Comparisons,
@@ -52,7 +52,6 @@ from tertium.models.training_examples import (
     shuffle_into_batches,
     strict_tau,
 )
-from tertium.models.training_job import LOG, TrainingJob
 from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_stage, write_log
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 

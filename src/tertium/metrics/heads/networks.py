@@ -32,11 +32,10 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from tertium.core.arrays import IntArray
 from tertium.encoders import Encoder
-from tertium.encoders.batching import plan_batches
+from tertium.encoders.batching import map_on_threads, plan_batches
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import expand_ranges
-from tertium.encoders.network_building import build_network
-from tertium.encoders.parallel import map_on_threads
+from tertium.encoders.encoder_network import build_network
 from tertium.metrics.heads.config import HeadConfig
 from tertium.models.checkpoint import Checkpoint, parse_config
 

@@ -30,12 +30,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from tertium.core.cached_files import ANSWERS
 from tertium.core.errors import ModelError
 from tertium.core.fields import Rule, json_schema, read_dataclass, reject_duplicate_keys
 from tertium.core.runtime import current_runtime
 from tertium.core.spans import Side, Span, score_spans
-from tertium.core.store import Store, open_store
+from tertium.core.store import ANSWERS, Store, open_store
 
 ProtocolName = Literal["esa", "da", "mqm"]
 MAX_ERRORS = 200  # per answer; a model that repeats itself lists thousands

@@ -22,7 +22,7 @@ from tertium.core.errors import MissingResourceError, UsageError, short_repr
 from tertium.core.fields import Range
 from tertium.core.runtime import progress_task
 from tertium.core.scores import Scores
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Segment
 from tertium.core.spans import Span
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.judge_run import (
@@ -57,7 +57,6 @@ from tertium.metrics.judge.judge_answers import (
     read_pass,
 )
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
-from tertium.models.input_columns import REQUIRED_INPUTS
 from tertium.text.language_codes import parse_language_pair
 
 NO_ANSWER = "no valid answer"

@@ -28,7 +28,7 @@ from tertium.metrics.lexical.sacrebleu_adapter import (
     sacrebleu_signature,
     sacrebleu_statistics,
 )
-from tertium.text.ngram_overlap import ABSENT, count_shared
+from tertium.text.ngram_overlap import NOT_COUNTED, count_shared
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
@@ -223,7 +223,8 @@ def _pair_rows(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArr
     matches = count_shared(words, lengths, scorer.max_ngram_order)
     totals = np.maximum(lengths[0::2, None] - np.arange(scorer.max_ngram_order), 0)
     rows = np.column_stack([lengths.reshape(-1, 2), matches, totals]).astype(np.float64)
-    for n in np.flatnonzero((matches == ABSENT).any(axis=1)).tolist():  # too many words for arrays
+    has_many_words = (matches == NOT_COUNTED).any(axis=1)  # too many for arrays
+    for n in np.flatnonzero(has_many_words).tolist():
         rows[n] = sacrebleu_statistics(scorer, [segments[n]], title)
     return rows
 

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.checks.catalog import CHECKS
 from tertium.checks.check import CheckRunner, TranslationPair, select_checks
+from tertium.checks.check_settings import CHECKS
 from tertium.core.arrays import FloatArray
 from tertium.core.segment import Segment
 from tertium.core.spans import Span, score_spans

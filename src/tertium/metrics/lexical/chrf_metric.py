@@ -23,7 +23,7 @@ from tertium.core.scores import Reduce
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import MAX_NGRAM_ORDER, sacrebleu_signature
-from tertium.text.ngram_overlap import ABSENT, count_shared
+from tertium.text.ngram_overlap import NOT_COUNTED, count_shared
 
 EPSILON = 1e-16  # sacrebleu's value for orders longer than a text
 BLOCK_CHARACTERS = 1 << 20  # bounds the memory
@@ -188,7 +188,7 @@ def _pair_rows(scorer: Any, texts: Sequence[str]) -> FloatArray:
         words, lengths = _concatenate_words(texts, scorer)
         more = _count_columns(lengths, count_shared(words, lengths, scorer.word_order))
         rows = np.concatenate([rows, more], axis=1)
-    for number in np.flatnonzero((rows == ABSENT).any(axis=1)).tolist():
+    for number in np.flatnonzero((rows == NOT_COUNTED).any(axis=1)).tolist():
         rows[number] = _sacrebleu_row(scorer, *pairs[number])
     return rows
 

@@ -29,8 +29,7 @@ from tertium.metrics.base.text_warnings import (
 from tertium.metrics.base.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.text import length_limits
 from tertium.text.language_codes import LANGUAGE_CODES
-from tertium.text.meteor_alignment import MeteorAlignment, align, find_matches
-from tertium.text.meteor_search import STAGES
+from tertium.text.meteor_alignment import STAGES, MeteorAlignment, align, find_matches
 from tertium.text.meteor_tokens import function_words, has_stemmer, stemmer, tokenize_meteor
 
 ALIASES = {"cz": "cs", "se": "sv"}  # language codes of METEOR 1.5

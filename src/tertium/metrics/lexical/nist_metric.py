@@ -16,7 +16,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.word_tokenizers import adjust_flags, nist_brevity_penalty
 from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_signature
-from tertium.text.ngram_index import NgramIndex, NgramPositions, clipped_matches
+from tertium.text.ngram_overlap import NgramIndex, NgramPositions, clipped_matches
 
 MAX_ORDER = 10
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tertium.core.cached_files import ANALYSES
-from tertium.core.store import Store, open_store
+from tertium.core.store import ANALYSES, Store, open_store
 from tertium.metrics.linguistics.lexicons import map_to_class, word_set
 
 ROOT = -1
@@ -261,10 +260,23 @@ def _build_node(
     if role == "adjunct" and markers[top] == "of":
         role = "genitive"
     return Node(
-        index, " ".join(tokens[t].text for t in members), lemma, kind, token.tag, role,
-        labels[top], markers[top], parent, depth, members[0], members[-1] + 1, top,
-        token.entity, quantity, kind in CONTENT_KINDS and lemma not in LIGHT_WORDS,
-    )  # fmt: skip
+        index,
+        " ".join(tokens[t].text for t in members),
+        lemma,
+        kind,
+        token.tag,
+        role,
+        labels[top],
+        markers[top],
+        parent,
+        depth,
+        members[0],
+        members[-1] + 1,
+        top,
+        token.entity,
+        quantity,
+        kind in CONTENT_KINDS and lemma not in LIGHT_WORDS,
+    )
 
 
 _QUANTITY_KINDS = word_set("number ordinal percent money date time")

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.core.cached_files import cached_file_hash
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import install_command
 from tertium.core.runtime import current_runtime, progress_task
+from tertium.core.store import cached_file_hash
 from tertium.metrics.base.wordnet import load_wordnet
 from tertium.metrics.linguistics.dependency_graph import (
     Analysis,

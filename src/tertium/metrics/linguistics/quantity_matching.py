@@ -33,9 +33,18 @@ TENS: Mapping[str, int] = number_words(
 )
 
 SCALES: Mapping[str, int] = {
-    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "k": 10**3, "m": 10**6, "mln": 10**6, "mn": 10**6, "bn": 10**9, "tn": 10**12,
-}  # fmt: skip
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "k": 10**3,
+    "m": 10**6,
+    "mln": 10**6,
+    "mn": 10**6,
+    "bn": 10**9,
+    "tn": 10**12,
+}
 
 ORDINALS: Mapping[str, int] = {
     **number_words(

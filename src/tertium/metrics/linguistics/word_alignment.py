@@ -46,9 +46,14 @@ EXACT_MATCH, CLOSE_MATCH = 0.95, 0.75
 
 # Scores of a hypothesis edge, by the relation of the premise nodes its two ends are aligned with.
 EDGE_SCORES: Mapping[str, float] = {
-    "same": 0.25, "head": 0.1, "near": 0.03, "reversed": -0.05, "far": -0.08, "merged": -0.2,
+    "same": 0.25,
+    "head": 0.1,
+    "near": 0.03,
+    "reversed": -0.05,
+    "far": -0.08,
+    "merged": -0.2,
     "": 0.0,
-}  # fmt: skip
+}
 
 # (premise node, similarity, relation)
 Candidate = tuple[int, float, str]

@@ -23,16 +23,34 @@ MIN_COSINE = (
 )
 
 RELATION_STRENGTHS: Mapping[str, float] = {
-    "same": 1.0, "number": 1.0, "lemma": 0.95, "synonym": 0.9, "derivation": 0.8, "marker": 0.8,
-    "hypernym": 0.75, "hyponym": 0.75, "spelling": 0.7, "entailment": 0.65, "part": 0.65,
-    "antonym": 0.6, "pronoun": 0.6, "sibling": 0.55, "other number": 0.5, "function": 0.45,
-    "coreference": 0.28, "none": 0.0,
-}  # fmt: skip
+    "same": 1.0,
+    "number": 1.0,
+    "lemma": 0.95,
+    "synonym": 0.9,
+    "derivation": 0.8,
+    "marker": 0.8,
+    "hypernym": 0.75,
+    "hyponym": 0.75,
+    "spelling": 0.7,
+    "entailment": 0.65,
+    "part": 0.65,
+    "antonym": 0.6,
+    "pronoun": 0.6,
+    "sibling": 0.55,
+    "other number": 0.5,
+    "function": 0.45,
+    "coreference": 0.28,
+    "none": 0.0,
+}
 INVERSE_RELATIONS: Mapping[str, str] = {"hypernym": "hyponym", "hyponym": "hypernym"}
 
 WORDNET_POS: Mapping[str, Pos] = {
-    "noun": "n", "name": "n", "verb": "v", "adjective": "a", "adverb": "r",
-}  # fmt: skip
+    "noun": "n",
+    "name": "n",
+    "verb": "v",
+    "adjective": "a",
+    "adverb": "r",
+}
 # Function words that `relate_mixed_words` can relate to a content word.
 CROSS_CLASS_WORDS = frozenset(
     {

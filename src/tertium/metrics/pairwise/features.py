@@ -21,10 +21,10 @@ from functools import partial
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
-from tertium.core.cached_files import cached_rows
 from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
+from tertium.core.store import cached_rows
 from tertium.encoders.cached_encoding import Chunk, compare_pairs
 from tertium.encoders.encoder import Encoder, load_encoder
 from tertium.metrics.base.greedy_matching import cosine, find_best_matches

@@ -40,14 +40,12 @@ from tertium.metrics.pairwise.sentence_vectors import (
     VectorName,
     joint_vectors,
 )
-from tertium.models.checkpoint import Checkpoint
-from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint
 from tertium.models.trained_model import TrainedModel
 from tertium.models.training_options import Options, Recipe
 
 if TYPE_CHECKING:
-    from tertium.models.training_data import TrainingSets
-    from tertium.models.training_job import TrainingJob
+    from tertium.models.training_data import TrainingJob, TrainingSets
 
 logger = logging.getLogger(__name__)
 

@@ -42,7 +42,7 @@ from tertium.metrics.pairwise.ranking_network import (
 )
 from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.training_job import TrainingJob
+from tertium.models.training_data import TrainingJob
 
 if TYPE_CHECKING:
     from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions

@@ -25,9 +25,15 @@ from tertium.core.errors import ModelError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, construct
 from tertium.metrics.base.lexical_features import NgramInformation
 from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName
-from tertium.models.array_checks import ArraySpec, check_arrays
-from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
+from tertium.models.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    ArraySpec,
+    Checkpoint,
+    cache_by_checkpoint,
+    check_arrays,
+    parse_config,
+)
 from tertium.models.trained_model import SETTINGS, EqualByWeights
 
 Array = NDArray[np.float32]

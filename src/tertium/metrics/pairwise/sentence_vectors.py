@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tertium.core.arrays import Float32Array, exact_dot_products
-from tertium.core.cached_files import cached_rows
 from tertium.core.errors import UsageError
+from tertium.core.store import cached_rows
 from tertium.encoders.cached_encoding import embed_texts
 from tertium.encoders.encoder import load_encoder
 

@@ -38,10 +38,15 @@ from tertium.metrics.base.lexical_features import (
     tokenize_13a,
 )
 from tertium.metrics.base.trainable import Trainable
-from tertium.models.array_checks import ArraySpec, check_arrays
-from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.ridge_regression import (
+from tertium.models.checkpoint import (
+    WEIGHTS,
+    ArraySpec,
+    Checkpoint,
+    cache_by_checkpoint,
+    check_arrays,
+    parse_config,
+)
+from tertium.models.ridge import (
     NO_PRIOR,
     STRENGTHS,
     LinearModel,
@@ -49,8 +54,7 @@ from tertium.models.ridge_regression import (
     fit_ridge,
 )
 from tertium.models.trained_model import SETTINGS
-from tertium.models.training_data import TrainingSets, check_targets
-from tertium.models.training_job import TrainingJob
+from tertium.models.training_data import TrainingJob, TrainingSets, check_targets
 from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
 
 logger = logging.getLogger(__name__)

@@ -25,18 +25,21 @@ from tertium.core.extras import explain_missing
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Range
 from tertium.core.resampling import make_folds
 from tertium.core.runtime import progress_task, usable_cores
-from tertium.core.segment import Segment
+from tertium.core.segment import REQUIRED_INPUTS, Against, Segment, check_against
 from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import number_shared_texts
+from tertium.data.ratings import number_shared_texts
 from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
-from tertium.models.array_checks import ArraySpec, check_arrays
-from tertium.models.checkpoint import Checkpoint, parse_config, round_to_half
-from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.input_columns import REQUIRED_INPUTS, Against, check_against
-from tertium.models.training_data import check_targets
-from tertium.models.training_job import TrainingJob
+from tertium.models.checkpoint import (
+    ArraySpec,
+    Checkpoint,
+    cache_by_checkpoint,
+    check_arrays,
+    parse_config,
+    round_to_half,
+)
+from tertium.models.training_data import TrainingJob, check_targets
 from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import numpy as np
 from sacrebleu.metrics.base import Metric, Score, Signature
 
 from tertium.core.errors import UsageError
-from tertium.core.frames import is_missing
+from tertium.core.result import is_missing
 from tertium.core.segment import check_texts
 from tertium.metrics.base.capabilities import HasSettings
 from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from tertium.core.atomic import open_atomic, write_text
 from tertium.core.fields import read_json_object
-from tertium.encoders.use.sentencepiece import SPACE
 
 HEADER = "<4sI7ifI"  # magic, version, sizes, epsilon of norms, weights that share one scale
 SIZES = (  # by their names in config.json
@@ -45,6 +44,7 @@ BLOCK_TYPE = np.dtype([("scale", "<f2"), ("nibbles", "u1", BLOCK // 2)])
 HAS_LEAF = 1 << 8
 LEAF = 1 << 31
 OFFSET_SHIFT = 10
+WORD_START = "\u2581"  # in the vocabulary
 EMBEDDING_TENSORS = {
     "emb.word": "embeddings.word_embeddings.weight",
     "emb.pos": "embeddings.position_embeddings.weight",
@@ -87,7 +87,7 @@ def unpack_model(checkpoint: Path, folder: Path) -> None:
     reader = _Reader(np.memmap(checkpoint, np.uint8, "r"))
     _, _, *counts, epsilon, _ = reader.values(HEADER)
     sizes = dict(zip(SIZES, counts, strict=True))
-    settings = read_json_object(Path(__file__).with_name("settings.json"))
+    settings = read_json_object(Path(__file__).with_name("e5") / "settings.json")
     tokenizer = _read_tokenizer(reader, settings["special_tokens_map.json"])
     _write_weights(folder / "model.safetensors", _read_tensors(reader), sizes)
     write_text(folder / "tokenizer.json", tokenizer.to_str())
@@ -176,7 +176,7 @@ def _read_tokenizer(reader: _Reader, special_tokens: Mapping[str, str]) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.WhitespaceSplit(),
-            pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always"),
+            pre_tokenizers.Metaspace(replacement=WORD_START, prepend_scheme="always"),
         ]
     )
     for token in special_tokens.values():

@@ -1,4 +1,7 @@
-"""The forward pass of the Universal Sentence Encoder, multilingual v3, as batched matrix products.
+"""The Universal Sentence Encoder, multilingual v3: one vector space for fifteen languages.
+
+Sentence vectors are the model's own; token vectors are those of a layer. The weights come from an
+installed package, the computation is our own, as batched matrix products:
 
     x   = LN(E W_p + b_p)                            # three parts of 256, one per window size n
     h_n = relu(conv_n(x_n)) + x_n                    # first layer
@@ -11,19 +14,112 @@ E embeds tokens; convolution windows have n = 2, 3, 5 tokens. The first convolut
 depend on a single token; they are computed once per distinct token of a batch, which saves half of
 the arithmetic. Products are exact (`arrays.round_to_grid`), so results are batch-invariant.
 Reference: Yang et al. 2020, arXiv:1907.04307.
+
+The tokenizer is a SentencePiece unigram model, read from its file and run by `tokenizers`. The file
+is a protocol buffer. Its tokens (field 1, each with a text and a score) come first. The text
+normalization table is field 2 of the settings in field 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray, round_to_grid
+from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.extras import explain_missing, require_modules
 from tertium.encoders.batching import split_by_size
-from tertium.encoders.encoder import offsets_from_lengths
+from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings, offsets_from_lengths
+from tertium.encoders.tokenizer import TokenizedText, certainly_has_known_token, find_longer
+from tertium.encoders.weight_files import MODEL_CARDS, WeightFolder, locate_weights, missing_extras
+from tertium.text.length_limits import MAX_ENCODED_TOKENS
+
+UNKNOWN_ID = 0
+SPACE = "\u2581"
+TOKEN, SETTINGS, TABLE = 0x0A, 0x1A, 0x12  # first bytes of a token, the settings and the table
+
+_FLOAT = struct.Struct("<f")
+_UNKNOWN_PARTS = re.compile("<unk>|.", re.DOTALL)
+
+
+class SentencePieceTokenizer:
+    """Splits texts into tokens of a SentencePiece unigram model; unknown characters are tokens.
+
+    A blank text has no tokens.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with explain_missing("a SentencePiece model"):
+            from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+        vocabulary, table = _read_model(path)
+        steps: list[Any] = [
+            normalizers.Precompiled(table),
+            normalizers.Replace(Regex(" {2,}"), " "),
+            normalizers.Strip(),
+        ]
+        metaspace = pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always")
+        self._tokenizer = Tokenizer(models.Unigram(vocabulary, UNKNOWN_ID, False))
+        self._tokenizer.normalizer = normalizers.Sequence(steps)
+        self._tokenizer.pre_tokenizer = metaspace
+
+    def __call__(self, texts: Sequence[str]) -> list[TokenizedText]:
+        valid = [text.encode(errors="replace").decode() for text in texts]
+        encodings = self._tokenizer.encode_batch(valid, add_special_tokens=False)
+        return [_split_unknown(encoding.ids, encoding.tokens) for encoding in encodings]
+
+
+def _split_unknown(ids: Sequence[int], tokens: Sequence[str]) -> TokenizedText:
+    """Split tokens that join several unknown characters."""
+    if UNKNOWN_ID not in ids:
+        return TokenizedText(tuple(tokens), tuple(ids))
+    pairs = [
+        (part, token_id)
+        for token_id, token in zip(ids, tokens, strict=True)
+        for part in (_UNKNOWN_PARTS.findall(token) if token_id == UNKNOWN_ID else [token])
+    ]
+    return TokenizedText(tuple(part for part, _ in pairs), tuple(number for _, number in pairs))
+
+
+def _read_model(path: Path) -> tuple[list[tuple[str, float]], bytes]:
+    """Read the (token, score) list of a SentencePiece file and its normalization table."""
+    data = path.read_bytes()
+    vocabulary: list[tuple[str, float]] = []
+    position = 0
+    try:
+        while data[position] == TOKEN:  # 0x0A, size, 0x0A, size of the text, text, 0x15, score
+            end = position + 4 + data[position + 3]
+            text, score = data[position + 4 : end].decode(), _FLOAT.unpack_from(data, end + 1)[0]
+            vocabulary.append((text, score))
+            position += 2 + data[position + 1]
+        settings = dict(_iter_fields(data[position:]))[SETTINGS]
+        return vocabulary, dict(_iter_fields(settings))[TABLE]
+    except (IndexError, KeyError, UnicodeDecodeError, struct.error) as error:
+        raise ModelError(f"{path} is not a SentencePiece model: {error!r}") from None
+
+
+def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the fields of a message up to the first number, by their first byte."""
+    position = 0
+    while position < len(data) and data[position] & 7 == 2:
+        size = shift = 0
+        tag = data[position]
+        while True:
+            position += 1
+            size |= (data[position] & 0x7F) << shift
+            shift += 7
+            if data[position] < 0x80:
+                break
+        yield tag, data[position + 1 : position + 1 + size]
+        position += 1 + size
+
 
 WINDOWS = ((2, 0), (3, 1), (5, 2))  # (size, tokens to the left) of each convolution
 REACH = 2  # tokens that the widest window covers on either side
@@ -193,3 +289,100 @@ def _product(x: Float32Array, weights: FloatArray) -> Float32Array:
 
 def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, 0)
+
+
+BEGIN, END = 1, 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UniversalEncoder:
+    """USE multilingual v3 (Arabic, Chinese, Dutch, English, French, German, Italian, Japanese,
+    Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish).
+
+    `layer` 0 embeds tokens without context (512), 1 and 2 are the convolutions (768 and 1280), 3
+    (the default, best on da/wmt15 and da/wmt16) is a token's share of its sentence (512). Texts in
+    other languages get meaningless vectors. Computation is in numpy, always on the CPU.
+    """
+
+    weights: WeightFolder
+    layer: int
+    languages: ClassVar[frozenset[str]] = MODEL_CARDS["use"].languages
+    sentence_dim: ClassVar[int] = EMBEDDING
+    layers: ClassVar[int] = 1
+    max_length: ClassVar[int] = MAX_ENCODED_TOKENS
+
+    @property
+    def name(self) -> str:
+        return f"use@{self.layer}"
+
+    @property
+    def dim(self) -> int:
+        return LAYERS[self.layer]
+
+    @property
+    def weights_hash(self) -> str:
+        return self.weights.hash
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        complete = self._tokenizer(texts)
+        read = [text.truncate(MAX_ENCODED_TOKENS) for text in complete]
+        inputs = [np.array([BEGIN, *(text.ids or (UNKNOWN_ID,)), END]) for text in read]
+        layer = self.layer if tokens else None
+        matrices: list[Float32Array] = []
+        summaries = [np.zeros((0, EMBEDDING * sentences), dtype=np.float32)]
+        for block, block_sentences in self._network.run(inputs, layer, sentences):
+            matrices += block
+            summaries.append(block_sentences)
+        return make_embeddings(
+            [m[1 : 1 + len(text) * tokens] for m, text in zip(matrices, read, strict=True)],
+            [text.tokens if tokens else () for text in read],
+            np.concatenate(summaries),
+            [len(text) > MAX_ENCODED_TOKENS for text in complete],
+            self.dim,
+        )
+
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [text.truncate(MAX_ENCODED_TOKENS).tokens for text in self._tokenizer(texts)]
+
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
+        return find_longer(texts, MAX_ENCODED_TOKENS, self._tokenizer)
+
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        candidates = [text for text in texts if not certainly_has_known_token(text)]
+        tokenized = zip(candidates, self._tokenizer(candidates), strict=True)
+        return {text for text, pieces in tokenized if {*pieces.ids} == {UNKNOWN_ID}}
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
+
+    def fingerprint(self, part: str) -> str:
+        layer = str(self.layer) if part == "tokens" else "pooled"
+        return f"universal-3:{self.weights_hash}:{part}:{layer}"
+
+    @property
+    def _tokenizer(self) -> SentencePieceTokenizer:
+        return _load_model(self.weights.folder)[0]
+
+    @property
+    def _network(self) -> UniversalNetwork:
+        return _load_model(self.weights.folder)[1]
+
+
+@lru_cache(maxsize=1)
+def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]:
+    return SentencePieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
+
+
+def load(
+    name: EncoderName, *, precision: str, long: str, special: bool, device: str
+) -> UniversalEncoder:
+    """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
+    if precision != "fp32":
+        raise UsageError(f"encoder use supports only fp32, not {precision}")
+    layer = name.layer or str(MODEL_CARDS["use"].layer)
+    if layer not in map(str, LAYERS):
+        raise UnknownNameError("layer of use", layer, map(str, LAYERS))
+    require_modules("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
+    return UniversalEncoder(weights=locate_weights(name), layer=int(layer))

@@ -1,1 +1,0 @@
-"""multilingual-e5: convert its 4-bit checkpoint into a model folder."""

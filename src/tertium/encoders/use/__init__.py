@@ -1,1 +1,0 @@
-"""The Universal Sentence Encoder, multilingual v3."""
