@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
+from tertium.text.language_codes import LANGUAGE_NAMES
+
 # The languages that METEOR normalizes and their letters; other characters are separate tokens.
 _NORMALIZED_LANGUAGES = frozenset({"en", "cs", "de", "es", "fr", "ru"})
 _LETTERS = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
@@ -86,14 +88,9 @@ _ABBREVIATION_LISTS: Mapping[str, str] = {
 }
 
 _ABBREVIATIONS_BEFORE_NUMBER: Mapping[str, str] = {"en": "No Art pp"}
-SNOWBALL: Mapping[str, str] = {
-    "ar": "arabic", "hy": "armenian", "eu": "basque", "ca": "catalan", "da": "danish",
-    "nl": "dutch", "en": "english", "fi": "finnish", "fr": "french", "de": "german",
-    "el": "greek", "hi": "hindi", "hu": "hungarian", "id": "indonesian", "ga": "irish",
-    "it": "italian", "lt": "lithuanian", "ne": "nepali", "no": "norwegian", "pt": "portuguese",
-    "ro": "romanian", "ru": "russian", "sr": "serbian", "es": "spanish", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish", "yi": "yiddish",
-}  # fmt: skip
+STEMMED_LANGUAGES = frozenset(
+    "ar hy eu ca da nl en fi fr de el hi hu id ga it lt ne no pt ro ru sr es sv ta tr yi".split()
+)
 _FUNCTION_WORD_LISTS: Mapping[str, str] = {
     "en": """
         the , . to of and a in that for " is on 's it with was as said at he by be from have has are
@@ -227,7 +224,7 @@ def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]
 
 def has_stemmer(language: str) -> bool:
     """Tell whether there is a stemmer for a language."""
-    return language in SNOWBALL
+    return language in STEMMED_LANGUAGES
 
 
 @cache
@@ -242,7 +239,8 @@ def stemmer(language: str) -> Callable[[str], str]:
         return str
     import snowballstemmer
 
-    stem: Callable[[str], str] = snowballstemmer.stemmer(SNOWBALL[language]).stemWord
+    name = LANGUAGE_NAMES[language].lower()
+    stem: Callable[[str], str] = snowballstemmer.stemmer(name).stemWord
     return lru_cache(maxsize=1 << 17)(stem)
 
 

@@ -2,79 +2,26 @@
 
 A rule is a function of a text, related texts and a random generator. It returns None if the text
 offers nothing to change in this way. Most rules work in any language: their units are words, or
-characters in scripts without spaces. Rules that change the meaning use word tables for a few
-languages.
+characters in scripts without spaces. Rules that change the meaning exchange word pairs of
+`word_pairs.json`, which has them for a few languages, in either direction.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
 from tertium.text.scripts import is_unspaced_script
 
-Pairs = tuple[tuple[str, str], ...]
+Pairs = Sequence[Sequence[str]]
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PUNCTUATION = re.compile(r"[^\w\s]", re.UNICODE)
-
-
-def _pairs(*lines: str) -> Pairs:
-    pairs = [tuple(pair.split("|", 1)) for line in lines for pair in line.split("; ")]
-    return tuple((left, right) for left, right in pairs)
-
-
-# Word pairs that are exchanged in either direction.
-NEGATIONS: Mapping[str, Pairs] = {
-    "en": _pairs("is|is not; are|are not; was|was not; will|will not; has|has not; can|cannot"),
-    "de": _pairs("ist|ist nicht; wird|wird nicht; hat|hat nicht; kann|kann nicht; war|war nicht"),
-    "fr": _pairs("est|n'est pas; sera|ne sera pas; peut|ne peut pas; était|n'était pas"),
-    "es": _pairs("es|no es; está|no está; puede|no puede; será|no será; fue|no fue"),
-    "ru": _pairs("может|не может; будет|не будет; был|не был; было|не было"),
-    "zh": _pairs("会|不会; 是|不是; 可以|不可以; 能|不能"),
-}
-OPPOSITES: Mapping[str, Pairs] = {
-    "en": _pairs("more|less; before|after; first|last; open|closed; old|new; rose|fell"),
-    "de": _pairs("mehr|weniger; vor|nach; erste|letzte; alte|neue; stiegen|sanken"),
-    "fr": _pairs("plus|moins; avant|après; premier|dernier; ouvert|fermé; ancien|nouveau"),
-    "es": _pairs("más|menos; antes|después; primera|última; abierto|cerrado; antiguo|nuevo"),
-    "ru": _pairs("больше|меньше; до|после; первый|последний; открыт|закрыт; старый|новый"),
-    "zh": _pairs("多|少; 之前|之后; 第一|最后; 开放|关闭; 旧|新; 上涨|下跌"),
-}
-DAYS: Mapping[str, Pairs] = {
-    "en": _pairs("Monday|Thursday; Tuesday|Friday; Wednesday|Sunday; March|October; May|August"),
-    "de": _pairs("Montag|Donnerstag; Dienstag|Freitag; Mittwoch|Sonntag; März|Oktober; Mai|August"),
-    "fr": _pairs("lundi|jeudi; mardi|vendredi; mercredi|dimanche; mars|octobre; mai|août"),
-    "es": _pairs("lunes|jueves; martes|viernes; miércoles|domingo; marzo|octubre; mayo|agosto"),
-    "ru": _pairs("понедельник|четверг; вторник|пятницу; среду|субботу; марта|октября; мая|августа"),
-    "zh": _pairs("周一|周四; 周二|周五; 周三|周日; 三月|十月; 五月|八月"),
-}
-GENDERS: Mapping[str, Pairs] = {
-    "en": _pairs("he|she; his|her; brother|sister; father|mother; man|woman"),
-    "de": _pairs("er|sie; sein|ihr; Bruder|Schwester; Vater|Mutter; Mann|Frau"),
-    "fr": _pairs("il|elle; frère|sœur; père|mère; homme|femme"),
-    "es": _pairs("él|ella; hermano|hermana; padre|madre; hombre|mujer"),
-    "ru": _pairs("он|она; его|её; брат|сестра; отец|мать; мужчина|женщина"),
-    "zh": _pairs("他|她; 哥哥|姐姐; 父亲|母亲; 男子|女子"),
-}
-NAMES: Mapping[str, Pairs] = {
-    "en": _pairs("Anna|Clara; Peter|Martin; Berlin|Vienna; Madrid|Lisbon; Oslo|Warsaw"),
-    "de": _pairs("Anna|Clara; Peter|Martin; Berlin|Wien; Madrid|Lissabon; Oslo|Warschau"),
-    "fr": _pairs("Anna|Clara; Peter|Martin; Berlin|Vienne; Madrid|Lisbonne; Oslo|Varsovie"),
-    "es": _pairs("Anna|Clara; Peter|Martin; Berlín|Viena; Madrid|Lisboa; Oslo|Varsovia"),
-    "ru": _pairs("Анна|Клара; Петер|Мартин; Берлине|Вене; Мадриде|Лиссабоне; Осло|Варшаве"),
-    "zh": _pairs("安娜|克拉拉; 彼得|马丁; 柏林|维也纳; 马德里|里斯本; 奥斯陆|华沙"),
-}
-UNITS: Mapping[str, Pairs] = {
-    "en": _pairs("kilometres|metres; euros|cents; hours|minutes; years|months; degrees|percent"),
-    "de": _pairs("Kilometer|Meter; Euro|Cent; Stunden|Minuten; Jahre|Monate; Grad|Prozent"),
-    "fr": _pairs("kilomètres|mètres; euros|centimes; heures|minutes; ans|mois; degrés|pour cent"),
-    "es": _pairs("kilómetros|metros; euros|céntimos; horas|minutos; años|meses; grados|por ciento"),
-    "ru": _pairs("километров|метров; евро|центов; часов|минут; лет|месяцев; градусов|процентов"),
-    "zh": _pairs("公里|米; 欧元|欧分; 小时|分钟; 年|个月; 度|百分点"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,11 +127,20 @@ def leave_untranslated(original: PerturbationInput, rng: np.random.Generator) ->
     return f"{start} {join_units(source[len(source) // 2 :], original.source)}"
 
 
-def _exchange(tables: Mapping[str, Pairs]) -> Perturbation:
-    """Make a rule that replaces one word of a table by its partner."""
+@cache
+def _word_pairs() -> Mapping[str, Mapping[str, Pairs]]:
+    """Return the word pairs of each kind by language."""
+    content = files("tertium.text").joinpath("word_pairs.json").read_text("utf-8")
+    kinds: dict[str, dict[str, Pairs]] = json.loads(content)
+    return kinds
+
+
+def _exchange(kind: str) -> Perturbation:
+    """Make a rule that replaces one word of a pair by its partner."""
 
     def rule(original: PerturbationInput, rng: np.random.Generator) -> str | None:
-        matches = list(_find_partners(original, tables.get(original.language, ())))
+        pairs = _word_pairs()[kind].get(original.language, ())
+        matches = list(_find_partners(original, pairs))
         if not matches:
             return None
         start, end, new = matches[int(rng.integers(len(matches)))]
@@ -196,7 +152,7 @@ def _exchange(tables: Mapping[str, Pairs]) -> Perturbation:
 
 
 def _find_partners(original: PerturbationInput, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
-    partner = {**dict(pairs), **{b: a for a, b in pairs}}
+    partner = {word: other for a, b in pairs for word, other in ((a, b), (b, a))}
     # Longest first: "is" inside "is not" must not match.
     terms = "|".join(map(re.escape, sorted(partner, key=len, reverse=True)))
     edge = "" if is_unspaced_script(original.text) else r"\b"
@@ -216,12 +172,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     "repetition": repeat_words,
     "word order": shuffle_words,
     "number": change_number,
-    "unit": _exchange(UNITS),
-    "date": _exchange(DAYS),
-    "name": _exchange(NAMES),
-    "negation": _exchange(NEGATIONS),
-    "opposite": _exchange(OPPOSITES),
-    "gender": _exchange(GENDERS),
+    **{kind: _exchange(kind) for kind in MEANING_KINDS[1:]},
     "untranslated part": leave_untranslated,
     "source copied": lambda original, rng: original.source,
     "wrong language": lambda original, rng: original.foreign,

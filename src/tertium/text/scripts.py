@@ -43,21 +43,18 @@ UNSPACED_SCRIPTS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", 
 INVISIBLE_CHARACTERS = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))
 )
-_SCRIPTS_BY_LANGUAGE: Mapping[str, tuple[str, ...]] = {  # languages not listed use Latin
-    "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
-    "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
-    "bn": ("Bengali",), "bo": ("Tibetan",), "bs": ("Latin", "Cyrillic"), "el": ("Greek",),
-    "fa": ("Arabic",), "gu": ("Gujarati",), "he": ("Hebrew",), "hi": ("Devanagari",),
-    "hy": ("Armenian",), "ja": ("Kana", "Han"), "ka": ("Georgian",), "kk": ("Cyrillic",),
-    "km": ("Khmer",), "kn": ("Kannada",), "ko": ("Hangul", "Han"), "ku": ("Latin", "Arabic"),
-    "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",), "ml": ("Malayalam",),
-    "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",), "ne": ("Devanagari",),
-    "or": ("Odia",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
-    "sa": ("Devanagari",), "sd": ("Arabic", "Devanagari"), "si": ("Sinhala",),
-    "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",), "tg": ("Cyrillic",),
-    "th": ("Thai",), "ug": ("Arabic",), "uk": ("Cyrillic",), "ur": ("Arabic",),
-    "uz": ("Latin", "Cyrillic"), "yi": ("Hebrew",), "zh": ("Han",),
-}  # fmt: skip
+_SCRIPTS_BY_LANGUAGE = dict(  # languages not listed use Latin
+    pair.split(":")
+    for pair in """
+    am:Ethiopic ar:Arabic as:Bengali az:Latin+Cyrillic+Arabic be:Cyrillic bg:Cyrillic bn:Bengali
+    bo:Tibetan bs:Latin+Cyrillic el:Greek fa:Arabic gu:Gujarati he:Hebrew hi:Devanagari
+    hy:Armenian ja:Kana+Han ka:Georgian kk:Cyrillic km:Khmer kn:Kannada ko:Hangul+Han
+    ku:Latin+Arabic ky:Cyrillic lo:Lao mk:Cyrillic ml:Malayalam mn:Cyrillic mr:Devanagari
+    my:Burmese ne:Devanagari or:Odia pa:Gurmukhi ps:Arabic ru:Cyrillic sa:Devanagari
+    sd:Arabic+Devanagari si:Sinhala sr:Cyrillic+Latin ta:Tamil te:Telugu tg:Cyrillic th:Thai
+    ug:Arabic uk:Cyrillic ur:Arabic uz:Latin+Cyrillic yi:Hebrew zh:Han
+    """.split()
+)
 
 
 def main_script(text: str) -> str:
@@ -117,7 +114,7 @@ def language_scripts(languages: Iterable[str]) -> frozenset[str]:
     return frozenset(
         script
         for language in languages
-        for script in _SCRIPTS_BY_LANGUAGE.get(language, ("Latin",))
+        for script in _SCRIPTS_BY_LANGUAGE.get(language, "Latin").split("+")
     )
 
 
