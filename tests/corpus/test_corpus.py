@@ -58,6 +58,21 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tertium.corpus.engines.usable_cores", lambda: 1)
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "rows.jsonl", ROWS)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def read_bad(out: Path, name: str = "rows") -> list[dict[str, Any]]:
+    """Return the rejected rows of an input file."""
+    return [json.loads(line) for line in (out / "_bad" / f"{name}.jsonl").open(encoding="utf-8")]
+
+
 def scores_from_totals(rows: list[dict[str, Any]], metric: str) -> list[float]:
     """Scores of the metric on all segments at once, as `tertium score` computes them."""
     segments = [Segment(row["mt"], row["src"], (row["ref"],)) for row in rows]
@@ -74,13 +89,12 @@ WRITERS = {
 }
 
 
-def test_unsaved_metric_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_unsaved_metric_is_refused_before_anything_is_written(file: Path, out: Path) -> None:
     segments = [Segment(row["mt"], row["src"], (row["ref"],)) for row in ROWS[:12]]
     metric = tertium.train("bleu-r", [Judgment(s, n) for n, s in enumerate(segments)])
-    write_jsonl(tmp_path / "rows.jsonl", ROWS)
     with pytest.raises(UsageError, match=r"bleu-r was trained .* not saved.*metric.save\(FOLDER\)"):
-        tertium.score_corpus(tmp_path / "rows.jsonl", [metric], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        tertium.score_corpus(file, [metric], out)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
@@ -100,12 +114,10 @@ def test_column_names_are_case_insensitive(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_scores_are_identical_to_score(name: str, tmp_path: Path) -> None:
+def test_scores_are_identical_to_score(name: str, tmp_path: Path, out: Path) -> None:
     file = WRITERS[name](tmp_path / name, ROWS)
-    summary = tertium.score_corpus(
-        file, ["chrf", "bleu"], tmp_path / "out", part_rows=40, workers=1
-    )
-    rows = read_shards(tmp_path / "out")
+    summary = tertium.score_corpus(file, ["chrf", "bleu"], out, part_rows=40, workers=1)
+    rows = read_shards(out)
     assert [row["mt"] for row in rows] == [row["mt"] for row in ROWS]
     for metric in ("chrf", "bleu"):
         assert [row[metric] for row in rows] == scores_from_totals(ROWS, metric)
@@ -113,20 +125,19 @@ def test_scores_are_identical_to_score(name: str, tmp_path: Path) -> None:
     assert summary.parts > 1
 
 
-def test_several_processes_write_the_same_as_one(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+def test_several_processes_write_the_same_as_one(file: Path, tmp_path: Path) -> None:
     for workers in (1, 2):
         tertium.score_corpus(file, "chrf", tmp_path / f"{workers}", part_rows=50, workers=workers)
     assert shard_bytes(tmp_path / "1") == shard_bytes(tmp_path / "2")
 
 
-def test_parquet_columns_and_types_are_preserved(tmp_path: Path) -> None:
+def test_parquet_columns_and_types_are_preserved(tmp_path: Path, out: Path) -> None:
     import datetime
 
     rows = [{**row, "time": datetime.datetime(2020, 1, 1), "raw": b"\xff"} for row in ROWS]
     file = write_parquet(tmp_path / "in" / "rows.parquet", rows)
-    tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out")
-    before, after = pq.read_schema(file), pq.read_schema(tmp_path / "out" / "rows.parquet")
+    tertium.score_corpus(tmp_path / "in", "chrf", out)
+    before, after = pq.read_schema(file), pq.read_schema(out / "rows.parquet")
     assert after.names == [*before.names, "chrf", "chrf.warnings"]
     assert [after.field(n).type for n in before.names] == [
         before.field(n).type for n in before.names
@@ -155,7 +166,7 @@ def test_jsonl_rows_are_unchanged(tmp_path: Path) -> None:
         }
 
 
-def test_json_values_have_a_column_type_in_parquet(tmp_path: Path) -> None:
+def test_json_values_have_a_column_type_in_parquet(tmp_path: Path, out: Path) -> None:
     values: list[tuple[str, list[Any], list[Any]]] = [
         ("object", [{"x": 1}, {"y": [2]}], ['{"x": 1}', '{"y": [2]}']),
         ("list", [[1, "a"], []], ['[1, "a"]', "[]"]),
@@ -171,17 +182,16 @@ def test_json_values_have_a_column_type_in_parquet(tmp_path: Path) -> None:
     ]
     rows = [{"mt": "a", **{name: value[n] for name, value, _ in values}} for n in range(2)]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    tertium.score_corpus(file, "chrf", tmp_path / "out")
-    written = read_shards(tmp_path / "out")
+    tertium.score_corpus(file, "chrf", out)
+    written = read_shards(out)
     for name, _, expected in values:
         assert [row[name] for row in written] == expected
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
-def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path) -> None:
+def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path, out: Path) -> None:
     rows = [{"src": "Hi {name}!", "mt": "Hallo {n}!"}, {"src": "Hi!", "mt": "Hallo!"}]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    out = tmp_path / "out"
     summary = tertium.score_corpus(
         file, "checks", out, shards=shards, spans=True, keep="checks < 100"
     )
@@ -193,36 +203,30 @@ def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path) -> No
     assert added["message"] == "placeholder {n} is not in the source"
     with pytest.raises(UsageError, match="other settings"):
         tertium.score_corpus(file, "checks", out, shards=shards, resume=True)
-    with pytest.raises(UsageError, match="chrf cannot mark errors"):
-        tertium.score_corpus(file, "chrf", tmp_path / "other", spans=True)
 
 
-def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
-    write_bytes(tmp_path / "a.csv", b'mt,ref\n"a cat,\nsat","a cat,\nsat"\n')
-    write_bytes(tmp_path / "b.tsv", b"a cat\ta dog\n")
-    tertium.score_corpus(tmp_path / "a.csv", "chrf", tmp_path / "one")
+def test_quoted_csv_and_fields_without_a_header(tmp_path: Path, out: Path) -> None:
+    table = write_bytes(tmp_path / "a.csv", b'mt,ref\n"a cat,\nsat","a cat,\nsat"\n')
+    tertium.score_corpus(table, "chrf", tmp_path / "one")
     assert read_shards(tmp_path / "one")[0]["chrf"] == 100.0
-    tertium.score_corpus(
-        tmp_path / "b.tsv", "chrf", tmp_path / "two", rows=RowOptions(fields="mt,ref")
-    )
-    assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
-    write_bytes(tmp_path / "b.tsv", b"mt\tref\na cat\ta dog\n")
+    bare, options = write_bytes(tmp_path / "b.tsv", b"a cat\ta dog\n"), RowOptions(fields="mt,ref")
+    tertium.score_corpus(bare, "chrf", out, rows=options)
+    assert read_shards(out)[0]["ref"] == "a dog"
+    write_bytes(bare, b"mt\tref\na cat\ta dog\n")
     with pytest.raises(UsageError, match="the first line is a header"):
-        tertium.score_corpus(
-            tmp_path / "b.tsv", "chrf", tmp_path / "three", rows=RowOptions(fields="mt,ref")
-        )
+        tertium.score_corpus(bare, "chrf", tmp_path / "three", rows=options)
 
 
-def test_strings_of_localization_files_are_rows(tmp_path: Path) -> None:
+def test_strings_of_localization_files_are_rows(tmp_path: Path, out: Path) -> None:
     files = [EXAMPLES / "localization" / name for name in ("app.de.xliff", "app.pl.po")]
     tmx = (
         '<tmx version="1.4"><header srclang="en"/><body><tu tuid="a"><tuv xml:lang="en"><seg>Yes'
         '</seg></tuv><tuv xml:lang="de"><seg>Ja</seg></tuv></tu></body></tmx>'
     )
     files.append(write_bytes(tmp_path / "memory.tmx", tmx.encode()))
-    summary = tertium.score_corpus(files, ["checks"], tmp_path / "out", spans=True)
+    summary = tertium.score_corpus(files, ["checks"], out, spans=True)
     assert (summary.rows, summary.bad) == (15, {"no translation": 2})
-    rows = read_shards(tmp_path / "out")
+    rows = read_shards(out)
     assert (rows[1]["id"], rows[1]["checks"]) == ("editor.unsaved", 0)
     assert rows[-1] == {**dict.fromkeys(("doc", "state", "note"), ""), "id": "a", "src": "Yes"} | {
         "mt": "Ja",
@@ -230,15 +234,65 @@ def test_strings_of_localization_files_are_rows(tmp_path: Path) -> None:
         "checks.warnings": "",
         "checks.spans": "[]",
     }
-    bad = (tmp_path / "out" / "_bad" / "app.pl.jsonl").read_text()
+    bad = (out / "_bad" / "app.pl.jsonl").read_text()
     assert "no translation (Restore)" in bad
 
 
-def test_an_unclosed_quote_does_not_swallow_rows(tmp_path: Path) -> None:
-    file = write_bytes(tmp_path / "a.csv", b'mt,ref\na,a\n"A "dog",b\nc,c\nd,"d\ne,e\n')
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert (summary.kept, summary.bad) == (2, {"not a row": 2})
-    assert "(lines 5 to 6: a quote is not closed" in (tmp_path / "out/_bad/a.jsonl").read_text()
+GOOD = b'{"mt": "a", "ref": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kept", "bad", "reason"),
+    [
+        (
+            "rows.csv",
+            b'mt,ref\na,a\n"A "dog",b\nc,c\nd,"d\ne,e\n',
+            2,
+            {"not a row": 2},
+            "(lines 5 to 6: a quote is not closed",
+        ),
+        (
+            "rows.tsv",
+            b"mt\tref\na\ta\na\n\xff\tb\nb\tb\n",
+            2,
+            {"wrong number of fields": 1, "not UTF-8": 1},
+            "",
+        ),
+        (
+            "rows.tsv",
+            b'mt\tref\na\t["a", "b"]\nb\t["b"]\nc\tc\n',
+            1,
+            None,
+            "a list written as text",
+        ),
+        ("rows.jsonl", GOOD + b'"' + b"x" * 5000 + b'"\n' + GOOD, 2, {"too long": 1}, ""),
+        (
+            "rows.jsonl",
+            b'{"mt": ["' + b"x" * 900 + b'"], "ref": "b"}\n{"mt": "a", "ref": ["b", "c"]}\n' + GOOD,
+            2,
+            {"expected text": 1},
+            "",
+        ),
+    ],
+)
+def test_bad_rows_do_not_affect_others(
+    name: str,
+    data: bytes,
+    kept: int,
+    bad: dict[str, int] | None,
+    reason: str,
+    tmp_path: Path,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit of a line is lowered; a very long one is not read completely."""
+    monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1000)
+    summary = tertium.score_corpus(write_bytes(tmp_path / name, data), "chrf", out)
+    assert summary.kept == kept
+    assert bad is None or dict(summary.bad) == bad
+    rejected = (out / "_bad" / "rows.jsonl").read_text()
+    assert reason in rejected
+    assert max(map(len, rejected.splitlines())) < 600
 
 
 @pytest.mark.parametrize(
@@ -257,19 +311,19 @@ def test_an_unclosed_quote_does_not_swallow_rows(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_without_scorable_rows_gives_the_reason(
-    tmp_path: Path, name: str, data: bytes, message: str
+    tmp_path: Path, name: str, data: bytes, message: str, out: Path
 ) -> None:
     file = write_bytes(tmp_path / name, data)
     with pytest.raises(TertiumError, match=message):
-        tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        tertium.score_corpus(file, "chrf", out)
+    assert not out.exists()
 
 
 def test_quotes_of_a_csv_writer_give_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, out: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = write_bytes(tmp_path / "a.tsv", b'mt\tref\n"a ""b"""\t"a ""b"""\na\tb\n')
-    tertium.score_corpus(file, "chrf", tmp_path / "out")
+    tertium.score_corpus(file, "chrf", out)
     assert "a.tsv: fields quoted as in CSV: 2" in caplog.text
 
 
@@ -327,55 +381,23 @@ def test_rows_that_do_not_fit_are_bad_rows(tmp_path: Path) -> None:
     assert "column 'n': expected integer, got 'one'" in bad[0]["reason"]
 
 
-def test_a_bad_first_row_does_not_affect_others(tmp_path: Path) -> None:
-    bad: list[dict[str, Any]] = [{"mt": ["x" * 9000], "ref": "b"}, {"mt": "a", "ref": ["b", "c"]}]
-    file = write_jsonl(tmp_path / "rows.jsonl", [*bad, {"mt": "a", "ref": "a"}])
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert (summary.kept, dict(summary.bad)) == (2, {"expected text": 1})
-    [line] = (tmp_path / "out" / "_bad" / "rows.jsonl").read_text().splitlines()
-    assert len(line) < 600
-    with pytest.raises(UsageError, match="is a file; expected a folder for the shards"):
-        tertium.score_corpus(file, "chrf", file)
-
-
-def test_a_table_with_ragged_rows_and_bytes_that_are_not_utf8(tmp_path: Path) -> None:
-    file = write_bytes(tmp_path / "rows.tsv", b"mt\tref\na\ta\na\n\xff\tb\nb\tb\n")
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert dict(summary.bad) == {"wrong number of fields": 1, "not UTF-8": 1}
-    assert [row["mt"] for row in read_shards(tmp_path / "out")] == ["a", "b"]
-
-
-def test_bad_utf8_in_parquet_is_a_bad_row(tmp_path: Path) -> None:
+def test_bad_utf8_in_parquet_is_a_bad_row(tmp_path: Path, out: Path) -> None:
     import pyarrow as pa
 
     texts = pa.array([b"caf\xe9", b"a cat"], pa.binary()).view(pa.string())
     table = pa.table({"mt": texts, "ref": ["a cat", "a cat"]})
     pq.write_table(table, tmp_path / "rows.parquet")
-    summary = tertium.score_corpus(tmp_path / "rows.parquet", "chrf", tmp_path / "out")
+    summary = tertium.score_corpus(tmp_path / "rows.parquet", "chrf", out)
     assert dict(summary.bad) == {"not UTF-8": 1}
 
 
-def test_a_very_long_line_is_not_read_completely(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1000)
-    good = b'{"mt": "a", "ref": "a"}\n'
-    file = write_bytes(tmp_path / "rows.jsonl", good + b'"' + b"x" * 5000 + b'"\n' + good)
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert (summary.kept, dict(summary.bad)) == (2, {"too long": 1})
-
-
-def test_keep_filters_and_counts(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+def test_keep_filters_and_counts(file: Path, out: Path) -> None:
     keep = ["chrf++ >= 60", "bleu < 90"]
-    summary = tertium.score_corpus(file, ["chrf++", "bleu"], tmp_path / "out", keep=keep)
+    summary = tertium.score_corpus(file, ["chrf++", "bleu"], out, keep=keep)
     pairs = zip(scores_from_totals(ROWS, "chrf++"), scores_from_totals(ROWS, "bleu"), strict=True)
     expected = [n for n, (chrf, bleu) in enumerate(pairs) if chrf >= 60 and bleu < 90]
-    assert [row["id"] for row in read_shards(tmp_path / "out")] == expected
+    assert [row["id"] for row in read_shards(out)] == expected
     assert summary.kept < summary.rows == len(ROWS)
-    with pytest.raises(UsageError, match="a metric of this run "):
-        tertium.score_corpus(file, "chrf", tmp_path / "other", keep="id > 3")
-    assert not (tmp_path / "other").exists()
 
 
 def test_rows_without_a_score_are_not_kept(partial: str, tmp_path: Path) -> None:
@@ -388,12 +410,14 @@ def test_rows_without_a_score_are_not_kept(partial: str, tmp_path: Path) -> None
     assert read_shards(tmp_path / "4")[3][partial] is None
 
 
-def test_keep_names_a_metric_as_it_was_given(tmp_path: Path) -> None:
-    """Regression: the spec gets a tokenizer for the language, and `bleu` was unknown."""
+def test_tokenizer_follows_the_language_of_the_rows(tmp_path: Path, out: Path) -> None:
+    """The condition names the metric as it was given, without its tokenizer."""
     texts = ["今天公园里天气很好，我们去散步。", "他昨天去了北京。"]
     file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": t, "ref": t} for t in texts])
-    summary = tertium.score_corpus(file, "bleu", tmp_path / "out", keep="bleu > 50", workers=1)
+    summary = tertium.score_corpus(file, "bleu", out, keep="bleu > 50", workers=1)
     assert ([*summary.metrics], summary.kept) == (["bleu:tokenize=zh"], 2)
+    assert main(["corpus", str(file), "-m", "bleu", "-o", str(tmp_path / "two"), "-q"]) == 0
+    assert "tok:zh" in (tmp_path / "two" / "_manifest.json").read_text()
 
 
 def test_warnings_are_per_row(tmp_path: Path) -> None:
@@ -413,32 +437,65 @@ def test_warnings_are_per_row(tmp_path: Path) -> None:
     )
 
 
-def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
-    import numpy as np
-
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=30, workers=1)
-    scores = np.array(scores_from_totals(ROWS, "chrf"))
+def test_the_summary_agrees_with_the_scores(file: Path, out: Path) -> None:
+    summary = tertium.score_corpus(file, "chrf", out, part_rows=30, workers=1)
+    scores = scores_from_totals(ROWS, "chrf")
     tally = summary.metrics["chrf"]
-    assert tally.mean == pytest.approx(scores.mean(), rel=1e-12)
-    assert (tally.low, tally.high) == (scores.min(), scores.max())
+    assert tally.mean == pytest.approx(sum(scores) / len(scores), rel=1e-12)
+    assert (tally.low, tally.high) == (min(scores), max(scores))
     segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in ROWS]
     assert tally.signature_text() == format_signature(tertium.load_metric("chrf"), segments)
-    stored = json.loads((tmp_path / "out" / "_summary.json").read_text())
+    stored = json.loads((out / "_summary.json").read_text())
     assert stored["metrics"]["chrf"]["mean"] == tally.mean
 
 
-def test_metrics_that_read_the_corpus_are_refused_with_advice(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    with pytest.raises(UsageError, match=r"needs the whole corpus.*bleu for nist"):
-        tertium.score_corpus(file, ["chrf", "nist"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_corpus_without_what_a_metric_needs_is_refused_at_once(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": "a"}] * 3)
-    with pytest.raises(TertiumError, match="chrf needs references"):
-        tertium.score_corpus(file, "chrf", tmp_path / "out")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metrics": ["chrf", "nist"]}, r"needs the whole corpus.*bleu for nist"),
+        ({"inputs": "texts.jsonl"}, "chrf needs references"),
+        ({"keep": "id > 3"}, "a metric of this run "),
+        ({"spans": True}, "chrf cannot mark errors"),
+        ({"inputs": "nothing://x/y"}, "pyarrow cannot open this URL"),
+        ({"inputs": "none/*.jsonl"}, "no files found"),
+        ({"inputs": "folder"}, "no files found"),
+        ({"inputs": "half.jsonl.gz"}, "half.jsonl.gz: cannot be read"),
+        ({"inputs": "bytes.parquet"}, "not a Parquet file"),
+        ({"inputs": "wide.jsonl"}, "UTF-16"),
+        ({"inputs": "twice.parquet"}, r"twice\.parquet: column 'ref' occurs more than once"),
+        ({"output": "rows.jsonl"}, "is a file; expected a folder for the shards"),
+        ({"output": "folder", "resume": True}, r"not empty \(thesis.tex\)"),
+        ({"workers": "2"}, "workers='2': expected a whole number"),
+        ({"workers": 2.5}, "workers=2.5: expected a whole number"),
+        ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
+        ({"shards": None}, "unknown shard format None"),
+        ({"shards": "tsv"}, r"unknown shard format 'tsv' \(known: jsonl, parquet\)"),
+        ({"inputs": b"rows.tsv"}, "expected files, folders or globs, got b'rows.tsv'"),
+        ({"inputs": ["rows.tsv", None]}, "expected files, folders or globs"),
+    ],
+)
+def test_wrong_calls_write_nothing(
+    given: dict[str, Any],
+    message: str,
+    file: Path,
+    out: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "texts.jsonl", [{"mt": "a"}] * 3)
+    write_bytes(tmp_path / "folder" / "thesis.tex", b"years of work")
+    whole = write_jsonl(tmp_path / "half.jsonl.gz", ROWS).read_bytes()
+    (tmp_path / "half.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    write_bytes(tmp_path / "bytes.parquet", b"PAR1 nothing")
+    (tmp_path / "wide.jsonl").write_text("{}", encoding="utf-16")
+    twice = pa.table([pa.array(["a"])] * 3, names=["mt", "ref", "ref"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    run: dict[str, Any] = {"inputs": file, "metrics": "chrf", "output": out, **given}
+    with pytest.raises(TertiumError, match=message) as error:
+        tertium.score_corpus(**run)
+    assert "\n" not in str(error.value)
+    assert not out.exists()
 
 
 def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
@@ -462,7 +519,9 @@ def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Pat
 
 
 @pytest.mark.parametrize("part_rows", [1000, 3])
-def test_rows_are_not_rejected_for_the_language_of_others(tmp_path: Path, part_rows: int) -> None:
+def test_rows_are_not_rejected_for_the_language_of_others(
+    tmp_path: Path, part_rows: int, out: Path
+) -> None:
     """Regression: rows were rejected because of the language of other rows."""
     pytest.importorskip("torch")
     english = "The cat is sitting on the mat, and the dog has been in front of the door for days."
@@ -470,7 +529,7 @@ def test_rows_are_not_rejected_for_the_language_of_others(tmp_path: Path, part_r
     texts = [f"{text} {n}" for text in (english, german) for n in range(6)]
     file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": text, "ref": text} for text in texts])
     run = {"metrics": "tertium-small", "part_rows": part_rows, "workers": 1}
-    summary = tertium.score_corpus(file, output=tmp_path / "out", **run)
+    summary = tertium.score_corpus(file, output=out, **run)
     assert (summary.kept, summary.bad) == (12, {})
     assert summary.metrics["tertium-small"].warnings == {"reference not English": 6}
     write_jsonl(file, [{"mt": text, "ref": text} for text in texts[6:]])
@@ -479,26 +538,13 @@ def test_rows_are_not_rejected_for_the_language_of_others(tmp_path: Path, part_r
     assert not (tmp_path / "two").exists()
 
 
-def test_ambiguous_column_names_are_refused(tmp_path: Path) -> None:
-    """Regression: duplicate names were a traceback."""
-    twice = pa.table([pa.array(["a"])] * 3, names=["mt", "ref", "ref"])
-    pq.write_table(twice, tmp_path / "twice.parquet")
-    for read in (
-        lambda: tertium.score_corpus(tmp_path / "twice.parquet", "chrf", tmp_path / "out"),
-        lambda: tertium.TestSet.from_records(tmp_path / "twice.parquet"),
-    ):
-        with pytest.raises(DataError, match=r"twice\.parquet: column 'ref' occurs more than once"):
-            read()
-
-
 class Killed(BaseException):
     """Simulates a kill: not caught by any handler."""
 
 
 def test_finished_parts_stay_and_others_are_done_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path
 ) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     run = {"metrics": "chrf", "part_rows": 20, "workers": 1}
     tertium.score_corpus(file, output=tmp_path / "whole", **run)
     done: list[str] = []
@@ -536,33 +582,31 @@ def test_finished_parts_stay_and_others_are_done_once(
     ],
 )
 def test_runs_with_other_settings_are_refused(
-    change: dict[str, Any], named: str, tmp_path: Path
+    change: dict[str, Any], named: str, tmp_path: Path, file: Path, out: Path
 ) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    run: dict[str, Any] = {"metrics": "chrf", "output": tmp_path / "out"}
+    run: dict[str, Any] = {"metrics": "chrf", "output": out}
     tertium.score_corpus(file, **run)
-    before = shard_bytes(tmp_path / "out")
+    before = shard_bytes(out)
     with pytest.raises(UsageError) as caught:
         tertium.score_corpus(file, **{**run, **change}, resume=True)
     assert named in str(caught.value)
-    assert shard_bytes(tmp_path / "out") == before
+    assert shard_bytes(out) == before
 
 
 def test_a_changed_input_or_version_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, file: Path, out: Path
 ) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    tertium.score_corpus(file, "chrf", tmp_path / "out")
+    tertium.score_corpus(file, "chrf", out)
     os.utime(file, ns=(0, 0))  # another time and the same content
-    tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)  # nothing left to score
+    tertium.score_corpus(file, "chrf", out, resume=True)  # nothing left to score
     write_jsonl(file, ROWS[:-1])
     state = r"rows: [\d,]+ bytes, [0-9a-f]{20,}"
     with pytest.raises(UsageError, match=rf"input .*rows.jsonl was '{state}.* and is now '{state}"):
-        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+        tertium.score_corpus(file, "chrf", out, resume=True)
     monkeypatch.setattr("tertium.corpus.corpus_run.__version__", "9.9")
     message = rf"other settings: version was '{re.escape(__version__)}' and is now '9\.9'"
     with pytest.raises(UsageError, match=message):
-        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+        tertium.score_corpus(file, "chrf", out, resume=True)
 
 
 def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
@@ -574,10 +618,9 @@ def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_write_to_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, file: Path, out: Path
 ) -> None:
     """Regression: the process that finished first removed files of the other."""
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
     messages: list[str] = []
 
     def meanwhile(*args: Any, **options: Any) -> Any:
@@ -625,10 +668,9 @@ def test_files_found_by_another_path_are_not_taken_as_done(tmp_path: Path) -> No
 
 
 def test_a_file_that_grows_while_it_is_read_is_not_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, file: Path, out: Path
 ) -> None:
     """Regression: new rows were not read, and the summary did not mention it."""
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
 
     def growing(*args: Any, **options: Any) -> Any:
         with file.open("ab") as stream:
@@ -637,22 +679,22 @@ def test_a_file_that_grows_while_it_is_read_is_not_done(
 
     monkeypatch.setattr("tertium.corpus.worker.score_rows", growing)
     with pytest.raises(TertiumError, match=r"rows\.jsonl changed while it was read"):
-        tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=20, workers=1)
-    assert not list((tmp_path / "out").glob("*.parquet"))
+        tertium.score_corpus(file, "chrf", out, part_rows=20, workers=1)
+    assert not list(out.glob("*.parquet"))
 
 
-def test_strict_refuses_to_resume_with_bad_rows(tmp_path: Path) -> None:
+def test_strict_refuses_to_resume_with_bad_rows(tmp_path: Path, out: Path) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", [*ROWS, {"mt": 5, "ref": ""}])
-    out = tmp_path / "out"
     tertium.score_corpus(file, "chrf", out)
     with pytest.raises(DataError, match=r"_bad: the earlier run rejected rows"):
         tertium.score_corpus(file, "chrf", out, resume=True, rows=RowOptions(strict=True))
     tertium.score_corpus(file, "chrf", out, resume=True)
 
 
-def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_by_two_paths_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     assert tertium.score_corpus(["rows.jsonl", file], "chrf", "out").rows == len(ROWS)
 
 
@@ -673,8 +715,7 @@ def test_shards_in_the_input_folder_are_not_input(
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
-def test_a_missing_or_truncated_shard_is_written_again(tmp_path: Path, shards: Any) -> None:
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+def test_a_missing_or_truncated_shard_is_written_again(shards: Any, file: Path, out: Path) -> None:
     tertium.score_corpus(file, "chrf", out, part_rows=40, shards=shards)
     before = shard_bytes(out)
     _, gone, cut, *_ = sorted(out.glob(f"*.{shards}"))
@@ -686,11 +727,9 @@ def test_a_missing_or_truncated_shard_is_written_again(tmp_path: Path, shards: A
 
 
 def test_a_run_killed_at_the_start_can_be_restarted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path, out: Path
 ) -> None:
     """Before its manifest is written, a run leaves only a partial file and a lock."""
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", mock.Mock(side_effect=Killed))
         patch.setattr(Path, "unlink", mock.Mock())
@@ -703,15 +742,6 @@ def test_a_run_killed_at_the_start_can_be_restarted(
     assert shard_bytes(out) == shard_bytes(tmp_path / "whole")
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    write_bytes(tmp_path / "out" / "thesis.tex", b"years of work")
-    with pytest.raises(UsageError, match=r"not empty \(thesis.tex\)"):
-        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
-    with pytest.raises(DataError, match="no files found"):
-        tertium.score_corpus(file, "chrf", tmp_path)
-
-
 def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "in" / "de" / "a.jsonl", ROWS[:3])
     write_tsv(tmp_path / "in" / "fr" / "a.tsv.gz", ROWS[3:5])
@@ -722,8 +752,6 @@ def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
     assert [str(path) for path in shards] == ["de/a.parquet", "fr/a.parquet"]
     tertium.score_corpus(str(tmp_path / "in" / "*" / "a.*"), "chrf", tmp_path / "again")
     assert sorted(p.name for p in (tmp_path / "again").rglob("*.parquet")) == ["a.parquet"] * 2
-    with pytest.raises(DataError, match="no files found"):
-        tertium.score_corpus(str(tmp_path / "none" / "*.jsonl"), "chrf", tmp_path / "third")
 
 
 def test_folders_that_a_glob_matches_are_read(tmp_path: Path) -> None:
@@ -736,33 +764,20 @@ def test_folders_that_a_glob_matches_are_read(tmp_path: Path) -> None:
         assert (out / "a.parquet" / "part-0.parquet").exists()
 
 
-def test_two_files_never_write_one_shard(tmp_path: Path) -> None:
+def test_two_files_never_write_one_shard(tmp_path: Path, out: Path) -> None:
     write_jsonl(tmp_path / "in" / "a.jsonl", ROWS)
     write_jsonl(tmp_path / "in" / "a-00001.jsonl", ROWS[:3])
     write_tsv(tmp_path / "in" / "a-00001.tsv", ROWS[:3])
-    summary = tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out", part_rows=50)
-    assert len(read_shards(tmp_path / "out")) == summary.rows == len(ROWS) + 6
+    summary = tertium.score_corpus(tmp_path / "in", "chrf", out, part_rows=50)
+    assert len(read_shards(out)) == summary.rows == len(ROWS) + 6
 
 
-def test_files_without_rows_are_shards_without_rows(tmp_path: Path) -> None:
+def test_files_without_rows_are_shards_without_rows(tmp_path: Path, out: Path) -> None:
     write_tsv(tmp_path / "in" / "a.tsv", ROWS[:3])
     write_bytes(tmp_path / "in" / "b.tsv", b"mt\tref\n")
-    summary = tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out")
+    summary = tertium.score_corpus(tmp_path / "in", "chrf", out)
     assert (summary.rows, summary.parts) == (3, 2)
-    assert pq.read_table(tmp_path / "out" / "b.parquet").num_rows == 0
-
-
-def test_damaged_files_give_one_line_errors(tmp_path: Path) -> None:
-    whole = write_jsonl(tmp_path / "rows.jsonl.gz", ROWS).read_bytes()
-    (tmp_path / "rows.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(TertiumError, match=r"rows.jsonl.gz: cannot be read"):
-        tertium.score_corpus(tmp_path / "rows.jsonl.gz", "chrf", tmp_path / "out")
-    (tmp_path / "rows.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(DataError, match="not a Parquet file"):
-        tertium.score_corpus(tmp_path / "rows.parquet", "chrf", tmp_path / "out")
-    (tmp_path / "wide.jsonl").write_text("{}", encoding="utf-16")
-    with pytest.raises(DataError, match="UTF-16"):
-        tertium.score_corpus(tmp_path / "wide.jsonl", "chrf", tmp_path / "out")
+    assert pq.read_table(out / "b.parquet").num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -804,10 +819,11 @@ def test_a_part_with_a_damaged_record_is_done_again(
 
 
 @pytest.mark.parametrize("shards", ["jsonl", "parquet"])
-def test_a_shard_with_changed_bytes_is_written_again(shards: Any, tmp_path: Path) -> None:
+def test_a_shard_with_changed_bytes_is_written_again(
+    shards: Any, tmp_path: Path, out: Path
+) -> None:
     write_jsonl(tmp_path / "in" / "a.jsonl", ROWS[:3])
     write_jsonl(tmp_path / "in" / "b.jsonl", ROWS[3:])
-    out = tmp_path / "out"
     tertium.score_corpus(tmp_path / "in", "chrf", out, shards=shards)
     shard = out / f"a.{shards}"
     content = shard.read_bytes()
@@ -819,8 +835,7 @@ def test_a_shard_with_changed_bytes_is_written_again(shards: Any, tmp_path: Path
     assert shard.read_bytes() == content
 
 
-def test_an_input_swapped_at_the_same_size_and_time_is_refused(tmp_path: Path) -> None:
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+def test_an_input_swapped_at_the_same_size_and_time_is_refused(file: Path, out: Path) -> None:
     tertium.score_corpus(file, "chrf", out)
     status, content = file.stat(), file.read_bytes()
     file.write_bytes(content.replace(b"a", b"e", 1))
@@ -890,13 +905,13 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def test_a_row_without_the_usual_inputs_is_bad_for_flexible_metrics(
-    tmp_path: Path,
+    tmp_path: Path, out: Path
 ) -> None:
     pytest.importorskip("torch")
     rows: list[dict[str, Any]] = [dict(row) for row in ROWS[:4]]
     del rows[2]["ref"]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    summary = tertium.score_corpus(file, "bertscore:encoder=toy", tmp_path / "out")
+    summary = tertium.score_corpus(file, "bertscore:encoder=toy", out)
     assert dict(summary.bad) == {"missing field": 1}
 
 
@@ -907,8 +922,6 @@ def test_urls_are_read_and_written(tmp_path: Path) -> None:
     assert [row["chrf"] for row in read_shards(tmp_path / "out")] == scores_from_totals(
         ROWS, "chrf"
     )
-    with pytest.raises(UsageError, match="pyarrow cannot open this URL"):
-        tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
 
 
 def test_an_object_store_is_read_and_written(
@@ -936,31 +949,6 @@ def test_an_object_store_is_read_and_written(
         assert store.objects["bucket/out/a.parquet"] == (tmp_path / "here/a.parquet").read_bytes()
 
 
-def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, out = str(EXAMPLES / "examples.jsonl"), str(tmp_path / "out")
-    assert main(["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "-q"]) == 0
-    printed = capsys.readouterr().out
-    assert "144 rows, " in printed
-    assert "chrF|nrefs:2|" in printed
-    assert main(["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "-q"]) == 2
-    assert "--resume" in capsys.readouterr().err
-    again = ["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "--resume"]
-    assert main([*again, "-f", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == 144
-    assert main(again) == 0
-    assert "; all done before\n" in capsys.readouterr().out
-    for unread, message in (
-        (["--worker-gpus", "1"], "add --ray HOST:PORT"),
-        (["--worker-cpus", "2"], "was removed: use WorkerPool(cpus=...) in Python"),
-        (["--fields", "src,mt"], "--fields is only for .tsv or .csv"),
-        (["--shards", "tsv"], "invalid choice: 'tsv' (choose from "),
-    ):
-        assert main(["corpus", file, "-m", "chrf", "-o", out, *unread]) == 2
-        assert message in capsys.readouterr().err
-    assert main(["corpus", "-m", "chrf", file, "-o", out]) == 2
-    assert "no INPUT: give files before -m" in capsys.readouterr().err
-
-
 def test_scores_are_equal_without_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -977,32 +965,13 @@ def test_scores_are_equal_without_the_cache(
     assert read_shards(tmp_path / "alone") == read_shards(tmp_path / "kept")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"workers": "2"}, "workers='2': expected a whole number"),
-        ({"workers": 2.5}, "workers=2.5: expected a whole number"),
-        ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
-        ({"shards": None}, "unknown shard format None"),
-        ({"shards": "tsv"}, r"unknown shard format 'tsv' \(known: jsonl, parquet\)"),
-        ({"inputs": b"rows.tsv"}, "expected files, folders or globs, got b'rows.tsv'"),
-        ({"inputs": ["rows.tsv", None]}, "expected files, folders or globs"),
-    ],
-)
-def test_wrong_argument_types_give_one_line_errors(
-    given: dict[str, Any], message: str, tmp_path: Path
+def test_a_worker_that_cannot_start_gives_the_reason(
+    tmp_path: Path, partial: str, out: Path
 ) -> None:
-    file = write_tsv(tmp_path / "rows.tsv", ROWS[:2])
-    run: dict[str, Any] = {"inputs": file, "metrics": "chrf", "output": tmp_path / "out", **given}
-    with pytest.raises(UsageError, match=message):
-        tertium.score_corpus(**run)
-
-
-def test_a_worker_that_cannot_start_gives_the_reason(tmp_path: Path, partial: str) -> None:
     """Regression: spawned workers lack the metric registered here and seemed to be killed."""
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS[:4])
     with pytest.raises(TertiumError, match="unknown metric 'partial'"):
-        tertium.score_corpus(file, partial, tmp_path / "out", part_rows=2, workers=2)
+        tertium.score_corpus(file, partial, out, part_rows=2, workers=2)
 
 
 def test_actors_fit_on_single_nodes(
@@ -1037,20 +1006,3 @@ def test_an_unreachable_cluster_gives_a_one_line_error(monkeypatch: pytest.Monke
         "no Ray cluster at 127.0.0.1:9: Failed to connect to Ray cluster at 127.0.0.1 "
         "(if it requires a token: set RAY_AUTH_MODE=token)"
     )
-
-
-def test_a_reference_list_in_tsv_is_not_read_as_one_reference(tmp_path: Path) -> None:
-    """A JSON list in a TSV cell is not a reference text."""
-    file = write_bytes(tmp_path / "rows.tsv", b'mt\tref\na\t["a", "b"]\nb\t["b"]\nc\tc\n')
-    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert (summary.kept, sum(summary.bad.values())) == (1, 2)
-    assert "a list written as text" in (tmp_path / "out/_bad/rows.jsonl").read_text()
-
-
-def test_tokenizer_follows_the_language_of_the_rows(tmp_path: Path) -> None:
-    texts = ["今天公园里天气很好，我们去散步。", "他昨天去了北京。"]
-    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": t[:-2], "ref": t} for t in texts])
-    summary = tertium.score_corpus(file, "bleu", tmp_path / "out", workers=1)
-    assert [*summary.metrics] == ["bleu:tokenize=zh"]
-    assert main(["corpus", str(file), "-m", "bleu", "-o", str(tmp_path / "two"), "-q"]) == 0
-    assert "tok:zh" in (tmp_path / "two" / "_manifest.json").read_text()
