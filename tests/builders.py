@@ -119,7 +119,7 @@ def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> str:
     return write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
 
 
-def write_tsv(path: Path | str, header: str, rows: Iterable[Sequence[object]]) -> str:
+def write_tsv(path: Path | str, header: str, rows: Iterable[Iterable[object]]) -> str:
     """Write a table of tab-separated values; `header` has the names, separated by blanks."""
     lines = ["\t".join(map(str, row)) for row in rows]
     return write_lines(path, ["\t".join(header.split()), *lines])

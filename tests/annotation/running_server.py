@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 
 from tertium.core.spans import Span
+from tertium.people.annotation_store import EventStore
 from tertium.people.campaign import (
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
@@ -84,6 +85,12 @@ def new_event(kind: str = "change", task: int = 0, **body: Any) -> dict[str, Any
 
 def submit_score(task: int, score: float, **body: Any) -> dict[str, Any]:
     return new_event("submit", task, outputs=[{"score": score}], **body)
+
+
+def fill_disk(store: EventStore) -> None:
+    """Let SQLite report a full disk: no page may be added to the file."""
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
 
 
 @dataclass

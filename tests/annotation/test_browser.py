@@ -14,11 +14,11 @@ from tests.annotation.running_server import (
     EMOJI,
     FAMILY,
     RunningServer,
+    fill_disk,
     make_campaign,
     submit_score,
     with_context_and_suspicions,
 )
-from tests.annotation.test_store import fill_disk
 from tests.output.chromium import Browser
 
 from tertium.people.annotation_store import MANAGER, Event

@@ -14,12 +14,12 @@ import pytest
 from tests.annotation.running_server import (
     EMOJI,
     RunningServer,
+    fill_disk,
     make_campaign,
     new_event,
     submit_score,
     with_context_and_suspicions,
 )
-from tests.annotation.test_store import fill_disk
 
 from tertium.people.annotation_store import MANAGER
 from tertium.people.campaign import Assignment, Campaign, CampaignItem

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.campaigns.simulated_raters import write_answers
 from tests.campaigns.test_campaign import make_campaign
 
 from tertium.core.errors import DataError
 from tertium.core.spans import Span, UnlocatedError
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.people.campaign import CampaignItem
 from tertium.people.rater_answers import (
     RaterAnswer,
     ScoredAnswers,
@@ -22,15 +19,6 @@ from tertium.people.rater_answers import (
 )
 
 MARKS = (Span(4, 5, severity="major"),)  # the emoji, by code points
-
-
-def test_answers_round_trip(tmp_path: Path) -> None:
-    answers = [
-        RaterAnswer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, seconds=12.5),
-        RaterAnswer(rater="ben", item="2", system="a", skipped="not my language", revision=2),
-    ]
-    write_answers(answers, tmp_path / "a.jsonl")
-    assert read_answers(tmp_path / "a.jsonl") == answers
 
 
 def test_a_score_outside_the_scale_is_refused(tmp_path: Path) -> None:
@@ -77,19 +65,6 @@ def test_scores_depend_on_the_protocol() -> None:
     edited = RaterAnswer(rater="anna", item="1", system="b", edited="Ein schöner Satz.")
     [row] = ScoredAnswers(make_campaign(protocol="post-edit"), [edited]).rows()
     assert row["score"] == pytest.approx(-100 / 3)
-
-
-def test_checks_and_incomplete_answers_do_not_count() -> None:
-    base = make_campaign()
-    check = CampaignItem(
-        id="c", source="x", outputs={"a": "y"}, kind="check", damage={"a": "omission"}, original="1"
-    )
-    campaign = replace(base, id="", items=(*base.items, check))
-    answers = [
-        RaterAnswer(rater="anna", item="c", system="a", score=1.0),
-        RaterAnswer(rater="anna", item="1", system="a"),
-    ]
-    assert not [*ScoredAnswers(campaign, answers).rows()]
 
 
 def test_answers_of_another_campaign_are_refused() -> None:

@@ -98,14 +98,3 @@ def test_bad_items_and_assignments_are_refused() -> None:
     twice = (Assignment(item="1", systems=("a", "a")),)
     with pytest.raises(DataError, match="judges a system twice"):
         make_campaign(assignments={"anna": twice})
-
-
-def test_campaigns_are_shown_as_the_work_of_each_rater_and_written_as_their_file(
-    tmp_path: Path,
-) -> None:
-    campaign = make_campaign()
-    [table] = campaign.tables()
-    assert table.values()["translations"] == [2, 1]
-    assert "anna" in str(campaign)
-    campaign.write(tmp_path / "campaign.json")
-    assert read_campaign(tmp_path / "campaign.json") == campaign

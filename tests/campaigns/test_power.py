@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -97,18 +95,3 @@ def test_bad_designs_are_refused() -> None:
         plan_difference(0, TRUE, Design(protocol="da"))
     with pytest.raises(DataError, match="give a pilot"):
         stored_variance("post-edit")
-
-
-def test_plans_compare_numbers_of_raters_and_are_written(tmp_path: Path) -> None:
-    plan = plan_difference(3, stored_variance("esa"), Design(protocol="esa", raters=5))
-    curve, raters = plan.tables()
-    assert raters.values()["raters per segment"] == [1, 2, 3, 5]
-    assert plan.by_raters[-1] is plan
-    needed = raters.values()["segments"]
-    assert needed == sorted(needed, reverse=True)
-    assert plan.segments in curve.values()["segments"]
-    assert next(iter(plan.charts()[0].curves)) == "1 rater per segment"
-    plan.write(tmp_path / "plan.tsv", tmp_path / "plan.svg")
-    header = (tmp_path / "plan.tsv").read_text().partition("\n")[0].split("\t")
-    assert header == ["segments", "power", "difference at 80 %", "judgments", "hours"]
-    assert "5 raters per segment" in (tmp_path / "plan.svg").read_text()

@@ -8,8 +8,7 @@ import pytest
 from tertium.core.arrays import FloatArray
 from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
-from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.people.rater_agreement import agree
+from tertium.data.judgments import JudgmentSet
 from tertium.people.reliability import (
     Ratings,
     Resampler,
@@ -96,36 +95,6 @@ def test_kappa_is_that_of_pairs_of_raters_with_their_own_marginals() -> None:
 def test_kappa_is_undefined_if_all_raters_use_one_level() -> None:
     assert np.isnan(kappa_statistic(np.zeros((2, 9))).value)
     assert np.isnan(kappa_statistic(np.array([[0.0, X, X], [X, 1, 2]])).value)
-
-
-def test_agree_shows_cohens_kappa() -> None:
-    mark = {"start": 0, "end": 1, "severity": "major"}
-    counts = {("anna", "ben"): 20, ("anna",): 5, ("ben",): 10, (): 15}
-    outcomes = [marked_by for marked_by, count in counts.items() for _ in range(count)]
-    rows = [
-        {
-            "system": "a",
-            "segment": str(number),
-            "source": "eins",
-            "hypothesis": "one",
-            "rater": rater,
-            "score": 50.0,
-            "spans": [mark] if rater in marked_by else [],
-        }
-        for number, marked_by in enumerate(outcomes)
-        for rater in ("anna", "ben")
-    ]
-    [study] = agree(read_judgments(rows, name="demo"), resamples=50)
-    kappa = study["kappa of worst severity"]
-    assert kappa.value == pytest.approx(0.4)
-    assert kappa.count == 50
-    [row] = study.file_table().records()
-    assert row["system"] == "a"
-    assert row["low"] <= row["mean"] <= row["high"]
-    assert [table.title for table in study.tables()][2:] == [
-        "Systems by human score",
-        "MQM scorecard: points per 1,000 words",
-    ]
 
 
 def test_perfect_and_random_raters() -> None:

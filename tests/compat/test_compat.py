@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 import pkgutil
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,13 @@ import tertium
 from tertium.cli import main
 from tertium.compat import bert_score, comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
-from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.core.errors import (
+    DataError,
+    LengthError,
+    TertiumError,
+    UnknownNameError,
+    UsageError,
+)
 from tertium.core.runtime import current_runtime
 from tertium.data.testset import TestSet
 from tertium.encoders.encoder import EncoderName
@@ -234,58 +241,10 @@ def test_sentence_may_have_a_missing_reference(function: str) -> None:
     assert (ours.score, repr(ours)) == (theirs.score, repr(theirs))
 
 
-def test_invalid_arguments_are_errors() -> None:
-    with pytest.raises(UsageError, match="no references"):
-        sacrebleu.BLEU().corpus_score(["a"], None)
-    with pytest.raises(UsageError, match="no references"):
-        sacrebleu.sentence_bleu("a", [])
-    with pytest.raises(UnknownNameError, match="unknown tokenizer 'foo'"):
-        sacrebleu.BLEU(tokenize="foo")
-    with pytest.raises(UsageError, match="max_ngram_order must be from 1"):
-        sacrebleu.BLEU(max_ngram_order=0)
-    with pytest.raises(UsageError, match="lowercase='no': expected True or False"):
-        sacrebleu.CHRF(lowercase="no")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="wrap it"):
-        sacrebleu.sentence_bleu("a", "a")
-    with pytest.raises(UsageError, match="score something first"):
-        sacrebleu.BLEU().get_signature()
-    with pytest.raises(LengthError):
-        sacrebleu.corpus_bleu(["a", "b"], [["a"]])
-
-
 def test_scores_can_be_copied_and_pickled() -> None:
     score = sacrebleu.corpus_bleu(["the cat sat"], [["the cat sat down"]])
     for other in (copy.copy(score), copy.deepcopy(score), pickle.loads(pickle.dumps(score))):
         assert vars(other) == vars(score)
-
-
-def test_metrics_module_has_the_classes() -> None:
-    assert (metrics.BLEU, metrics.CHRF, metrics.TER) == (
-        sacrebleu.BLEU,
-        sacrebleu.CHRF,
-        sacrebleu.TER,
-    )
-
-
-def test_references_that_are_not_streams_are_errors() -> None:
-    # sacrebleu reads a flat list as two streams of letters
-    with pytest.raises(UsageError, match=r"one list for each set .* give \[references\]"):
-        sacrebleu.corpus_bleu(["a", "b"], ["a", "b"])
-    with pytest.raises(UsageError, match=r"give \[references\]"):
-        sacrebleu.CHRF(references=["a"])
-
-
-def test_a_missing_hypothesis_is_named() -> None:
-    lacking: Any = ["a", None]
-    with pytest.raises(DataError, match="hypotheses: hypothesis 2 is None"):
-        sacrebleu.corpus_bleu(lacking, [["a", "b"]])
-    with pytest.raises(DataError, match="the hypothesis of a segment is None"):
-        sacrebleu.sentence_bleu(lacking[1], ["a"])
-    for name in ("chrf", "nist"):
-        with pytest.raises(DataError, match="predictions: prediction 2 is None"):
-            evaluate.load(name).compute(predictions=lacking, references=["a", "b"])
-    with pytest.raises(DataError, match="item 2: no translation"):
-        comet.load_from_checkpoint("chrf").predict([DATA[0], {**DATA[1], "mt": None}], gpus=0)
 
 
 DATA: list[dict[str, Any]] = [
@@ -328,20 +287,10 @@ def test_error_spans_have_the_format_of_xcomet() -> None:
         assert 0 < error["confidence"] <= 1
 
 
-def test_unknown_accelerators_and_devices_are_errors() -> None:
+def test_accelerators_and_devices_change_no_score() -> None:
     model = comet.load_from_checkpoint("chrf")
     assert model.predict(DATA, accelerator="cpu").scores == model.predict(DATA).scores
     assert model.predict(DATA, gpus=0, devices=[0]).scores == model.predict(DATA).scores
-    with pytest.raises(UnknownNameError, match="unknown accelerator 'tpu'"):
-        model.predict(DATA, accelerator="tpu")
-    devices: list[Any] = [0, 1, "auto", [], [0, 1], ["0"], [-1]]
-    for arguments in devices:
-        with pytest.raises(UsageError, match=r"expected the number of one GPU in a list"):
-            model.predict(DATA, devices=arguments)
-    sizes: list[Any] = ["8", 2.5, 0]
-    for arguments in sizes:
-        with pytest.raises(UsageError, match="expected a whole number of at least 1"):
-            model.predict(DATA, batch_size=arguments)
 
 
 @pytest.mark.parametrize(
@@ -365,28 +314,6 @@ def test_comet_uses_the_requested_device(
     )
     model.predict(DATA, **options)
     assert devices_used == [device]
-
-
-def test_published_checkpoint_names_are_errors() -> None:
-    with pytest.raises(UsageError, match="does not include these"):
-        comet.download_model("Unbabel/wmt22-comet-da")
-    with pytest.raises(UnknownNameError, match="did you mean 'chrf'"):
-        comet.download_model("chrff")
-    model = comet.load_from_checkpoint("chrf")
-    with pytest.raises(UsageError, match="expected 0 or 1; choose a GPU"):
-        model.predict(DATA, gpus=4)
-    with pytest.raises(UsageError, match="mc_dropout"):
-        model.predict(DATA, mc_dropout=30)
-    with pytest.raises(UsageError, match="does not include these"):
-        comet.load_from_checkpoint("Unbabel/wmt22-comet-da")
-    with pytest.raises(UsageError, match="nothing is downloaded or saved"):
-        comet.download_model("chrf", saving_directory="models")
-    unnamed: Any = None
-    with pytest.raises(UsageError, match="got None"):
-        comet.load_from_checkpoint(unnamed)
-    assert comet.download_model("chrf", local_files_only=True) == "chrf"
-    assert comet.load_from_checkpoint("chrf", True, True, True).metric == model.metric
-    assert comet.load_from_checkpoint("comet:model=x").metric.name == "comet"
 
 
 @pytest.mark.parametrize(
@@ -456,68 +383,105 @@ def test_evaluate_accepts_any_metric_and_leaves_out_missing_inputs() -> None:
     assert module.compute(**rows, gpus=None)["scores"] == [100]
 
 
-def test_texts_of_evaluate_are_checked() -> None:
-    module = evaluate.load("chrf")
-    with pytest.raises(LengthError, match="1 references for 2 predictions"):
-        module.compute(predictions=["a", "b"], references=["a"])
-    with pytest.raises(UnknownNameError, match="unknown argument of chrf 'labels'"):
-        module.compute(predictions=["a"], labels=["a"])
-    with pytest.raises(UsageError, match="got a single text"):
-        module.compute(predictions="ab", references="ab")
-    with pytest.raises(UsageError, match="no predictions"):
-        module.compute(predictions=None, references=["a"])
-    with pytest.raises(UsageError, match="no references"):
-        module.compute(predictions=["a"])
-    with pytest.raises(DataError, match="nothing to score"):
-        module.compute(predictions=[], references=[])
+def predict(data: Any = None, **options: Any) -> Any:
+    return comet.load_from_checkpoint("chrf").predict(data or DATA, **options)
 
 
-def test_unsupported_features_of_evaluate_are_errors() -> None:
-    for name in evaluate.UNSUPPORTED:
-        with pytest.raises(UsageError, match="is not supported: "):
-            evaluate.load(name)
-    with pytest.raises(UsageError, match="no configurations"):
-        evaluate.load("chrf", "large")
-    with pytest.raises(UsageError, match="unknown argument of ter 'no_such_option'"):
-        evaluate.load("ter").compute(predictions=["a"], references=["a"], no_such_option=1)
-    with pytest.raises(UsageError, match=r"is wmt22-comet-da, which is not included: name a"):
-        evaluate.load("comet")
-    with pytest.raises(UsageError, match="expected 'metric'"):
-        evaluate.load("chrf", module_type="comparison")
-    with pytest.raises(UsageError, match="several processes are not supported"):
-        evaluate.load("chrf", num_process=2)
-    with pytest.raises(UsageError, match="load does not support revision"):
-        evaluate.load("chrf", revision="main", download_mode=None)
-    with pytest.raises(DataError, match="nothing to score"):
-        evaluate.load("chrf").compute(predictions=[], references=[])
-    for lang in ("en-sci", "eng"):  # they were not English, and read by `use`
-        with pytest.raises(
-            UsageError, match=f"lang='{lang}' is not an ISO 639-1 language code .*; write en"
-        ):
-            evaluate.load("bertscore").compute(predictions=["a"], references=["a"], lang=lang)
-    for option in ({"all_layers": True}, {"baseline_path": "x"}):
-        with pytest.raises(UsageError, match="all_layers and baseline_path are not supported"):
-            evaluate.load("bertscore").compute(
-                predictions=["a"], references=["a"], model_type="toy", **option
-            )
-    with pytest.raises(LengthError, match="2 references for 1 predictions"):
-        evaluate.load("chrf").compute(predictions=["a"], references=["a", "b"])
-    with pytest.raises(LengthError, match="same number"):
-        evaluate.load("chrf").compute(predictions=["a", "b"], references=[["a"], ["b", "c"]])
-    with pytest.raises(UsageError, match="lang='en'"):
-        evaluate.load("bertscore").compute(predictions=["a"], references=["a"])
-    with pytest.raises(UsageError, match="no predictions"):
-        evaluate.load("chrf").compute(references=["a"])
-    with pytest.raises(UsageError, match=r"no references; give references=\[...\]"):
-        evaluate.load("chrf").compute(predictions=["a"])
-    with pytest.raises(UsageError, match="no references"):
-        evaluate.load("sacrebleu").compute(predictions=["a"], references=None)
-    with pytest.raises(UsageError, match="no sources"):
-        evaluate.load("comet", "chrf").compute(predictions=["a"], references=["a"])
-    with pytest.raises(
-        UsageError, match=r"did you mean 'minilm'.*; for a model of the Hugging Face hub"
-    ):
-        evaluate.load("bertscore").compute(predictions=["a"], references=["a"], model_type="minlm")
+def compute(name: str = "chrf", *configuration: str, **arguments: Any) -> Any:
+    return evaluate.load(name, *configuration).compute(**arguments)
+
+
+def score_bert(**arguments: Any) -> Any:
+    return compute("bertscore", **ONE, **arguments)
+
+
+ONE: dict[str, Any] = {"predictions": ["a"], "references": ["a"]}
+TWO = ["a", "b"]
+NOT_DEVICES: list[Any] = [0, 1, "auto", [], [0, 1], ["0"], [-1]]
+NOT_SIZES: list[Any] = ["8", 2.5, 0]
+# values of wrong types
+GAP: Any = ["a", None]
+MISSING: Any = None
+WORD: Any = "no"
+Call = Callable[[], Any]
+USAGE_ERRORS: list[tuple[Call, str]] = [
+    (lambda: sacrebleu.BLEU().corpus_score(["a"], None), "no references"),
+    (lambda: sacrebleu.sentence_bleu("a", []), "no references"),
+    (lambda: sacrebleu.BLEU(max_ngram_order=0), "max_ngram_order must be from 1"),
+    (lambda: sacrebleu.CHRF(lowercase=WORD), "lowercase='no': expected True or False"),
+    (lambda: sacrebleu.sentence_bleu("a", "a"), "wrap it"),
+    (lambda: sacrebleu.BLEU().get_signature(), "score something first"),
+    # sacrebleu reads a flat list as two streams of letters
+    (lambda: sacrebleu.corpus_bleu(TWO, TWO), r"one list for each set .* give \[references\]"),
+    (lambda: sacrebleu.CHRF(references=["a"]), r"give \[references\]"),
+    *((lambda d=d: predict(devices=d), "number of one GPU in a list") for d in NOT_DEVICES),
+    *((lambda n=n: predict(batch_size=n), "a whole number of at least 1") for n in NOT_SIZES),
+    (lambda: predict(gpus=4), "expected 0 or 1; choose a GPU"),
+    (lambda: predict(mc_dropout=30), "mc_dropout"),
+    (lambda: comet.download_model("Unbabel/wmt22-comet-da"), "does not include these"),
+    (lambda: comet.load_from_checkpoint("wmt22-comet-da"), "does not include these"),
+    (lambda: comet.download_model("chrf", saving_directory="x"), "nothing is downloaded or saved"),
+    (lambda: comet.load_from_checkpoint(MISSING), "got None"),
+    (lambda: compute(predictions="ab", references="ab"), "got a single text"),
+    (lambda: compute(predictions=None, references=["a"]), "no predictions"),
+    (lambda: compute(references=["a"]), "no predictions"),
+    (lambda: compute(predictions=["a"]), r"no references; give references=\[...\]"),
+    (lambda: compute("sacrebleu", predictions=["a"]), "no references"),
+    (lambda: compute("comet", "chrf", **ONE), "no sources"),
+    (lambda: compute("ter", **ONE, no_such_option=1), "unknown argument of ter 'no_such_option'"),
+    *((lambda n=n: evaluate.load(n), "is not supported: ") for n in evaluate.UNSUPPORTED),
+    (lambda: evaluate.load("chrf", "large"), "no configurations"),
+    (lambda: evaluate.load("comet"), "is wmt22-comet-da, which is not included: name a"),
+    (lambda: evaluate.load("chrf", module_type="comparison"), "expected 'metric'"),
+    (lambda: evaluate.load("chrf", num_process=2), "several processes are not supported"),
+    (lambda: evaluate.load("chrf", revision="main"), "load does not support revision"),
+    # these were not English, and read by `use`
+    (lambda: score_bert(lang="en-sci"), "'en-sci' is not an ISO 639-1 language .*; write en"),
+    (lambda: score_bert(lang="eng"), "lang='eng' is not an ISO 639-1 language code .*; write en"),
+    (lambda: score_bert(model_type="toy", all_layers=True), "all_layers and baseline_path are not"),
+    (
+        lambda: score_bert(model_type="toy", baseline_path="x"),
+        "and baseline_path are not supported",
+    ),
+    (lambda: score_bert(), "lang='en'"),
+    (lambda: score_bert(model_type="minlm"), "'minilm'.*; for a model of the Hugging Face hub"),
+]
+OTHER_ERRORS: list[tuple[type[TertiumError], Call, str]] = [
+    (UnknownNameError, lambda: sacrebleu.BLEU(tokenize="foo"), "unknown tokenizer 'foo'"),
+    (UnknownNameError, lambda: predict(accelerator="tpu"), "unknown accelerator 'tpu'"),
+    (UnknownNameError, lambda: comet.download_model("chrff"), "did you mean 'chrf'"),
+    (
+        UnknownNameError,
+        lambda: compute(predictions=["a"], labels=["a"]),
+        "argument of chrf 'labels'",
+    ),
+    (LengthError, lambda: sacrebleu.corpus_bleu(TWO, [["a"]]), ""),
+    (LengthError, lambda: compute(predictions=TWO, references=["a"]), "1 references for 2 predict"),
+    (LengthError, lambda: compute(predictions=["a"], references=TWO), "2 references for 1 predict"),
+    (LengthError, lambda: compute(predictions=TWO, references=[["a"], TWO]), "same number"),
+    # a missing hypothesis is named
+    (DataError, lambda: sacrebleu.corpus_bleu(GAP, [TWO]), "hypotheses: hypothesis 2 is None"),
+    (DataError, lambda: sacrebleu.sentence_bleu(MISSING, ["a"]), "hypothesis of a segment is None"),
+    (DataError, lambda: compute(predictions=GAP, references=TWO), "prediction 2 is None"),
+    (DataError, lambda: compute("nist", predictions=GAP, references=TWO), "prediction 2 is None"),
+    (DataError, lambda: predict([DATA[0], {**DATA[1], "mt": None}]), "item 2: no translation"),
+    (DataError, lambda: compute(predictions=[], references=[]), "nothing to score"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "message"), [*((UsageError, *case) for case in USAGE_ERRORS), *OTHER_ERRORS]
+)
+def test_errors_say_what_to_do(kind: type[TertiumError], call: Call, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_comet_accepts_the_arguments_of_its_loaders() -> None:
+    metric = tertium.load_metric("chrf")
+    assert comet.download_model("chrf", local_files_only=True) == "chrf"
+    assert comet.load_from_checkpoint("chrf", True, True, True).metric == metric
+    assert comet.load_from_checkpoint("comet:model=x").metric.name == "comet"
 
 
 def test_bert_score_has_the_arguments_of_the_package() -> None:

@@ -129,12 +129,6 @@ def test_commands_are_in_console_bash_or_python_blocks(page: Path) -> None:
             assert hidden is None, f"{page.name}, line {block.line}: use console, bash or python"
 
 
-def test_outputs_are_compared() -> None:
-    assert matches("a  b\n\n...\nz", "a b\nc d\n z\n")
-    assert not matches("a b", "a b c")
-    assert not matches("0.35", "0.36")
-
-
 def test_wrong_commands_fail(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace)
     with pytest.raises(AssertionError):

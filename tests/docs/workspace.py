@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import json
 import logging
 import random
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.__main__ import list_benchmarks as benchmark_names
 from papers.command import make_parser as make_parser_of_papers
+from tests.builders import EXAMPLES, example_ratings, example_texts, write_jsonl, write_tsv
 from tests.docs.cli_reference import find_parser
 from tests.docs.pages import ROOT
 
@@ -27,7 +27,6 @@ from tertium.cli.arguments import build_values, parameter_types
 from tertium.core.errors import UsageError
 from tertium.metrics.base import judge_run
 
-EXAMPLES = ROOT / "examples"
 ALIASES = {
     "source.de.txt": ("src.txt", "source.txt", "out.de.txt", "ref.de.txt"),
     "reference-a.en.txt": ("ref.txt", "reference.txt", "ref1.txt"),
@@ -56,49 +55,24 @@ def build(folder: Path) -> None:
 
 def _write_judged(folder: Path) -> None:
     """Write judgments with texts, from the invented ratings of the example."""
-    texts = {
-        (name, str(n)): line
-        for name in ("good", "fair", "poor")
-        for n, line in enumerate((EXAMPLES / f"system-{name}.en.txt").read_text().split("\n"), 1)
-    }
-    sources = (EXAMPLES / "source.de.txt").read_text().splitlines()
-    references = (EXAMPLES / "reference-a.en.txt").read_text().splitlines()
     rows = []
-    for line in (EXAMPLES / "ratings.csv").read_text().splitlines()[1:]:
-        system, segment, annotator, score = line.split(",")
-        rows.append(
-            {
-                "system": system,
-                "segment": segment,
-                "annotator": annotator,
-                "score": float(score),
-                "source": sources[int(segment) - 1],
-                "reference": references[int(segment) - 1],
-                "hypothesis": texts[system, segment],
-            }
-        )
-    (folder / "judgments.jsonl").write_text(
-        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    )
-    header = "\t".join(rows[0])
-    lines = ["\t".join(map(str, row.values())) for row in rows]
-    (folder / "judgments.tsv").write_text("\n".join([header, *lines]) + "\n")
+    for rating in example_ratings():
+        number = int(rating["segment"]) - 1
+        names = {"source": "source.de", "reference": "reference-a.en"}
+        names["hypothesis"] = f"system-{rating['system']}.en"
+        rows.append({**rating, **{k: example_texts(name)[number] for k, name in names.items()}})
+    write_jsonl(folder / "judgments.jsonl", rows)
+    write_tsv(folder / "judgments.tsv", " ".join(rows[0]), (row.values() for row in rows))
 
 
 def _write_candidates(folder: Path) -> None:
     """Write the outputs of the three systems as candidate lists."""
-    outputs = [
-        (EXAMPLES / f"system-{name}.en.txt").read_text().splitlines()
-        for name in ("poor", "good", "fair")
-    ]
-    references = (EXAMPLES / "reference-a.en.txt").read_text().splitlines()
-    records = [
+    outputs = zip(*(example_texts(f"system-{n}.en") for n in ("poor", "good", "fair")), strict=True)
+    rows = [
         {"candidates": list(texts), "references": [reference]}
-        for *texts, reference in zip(*outputs, references, strict=True)
+        for texts, reference in zip(outputs, example_texts("reference-a.en"), strict=True)
     ]
-    (folder / "candidates.jsonl").write_text(
-        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records[:6])
-    )
+    write_jsonl(folder / "candidates.jsonl", rows[:6])
 
 
 def _write_projects(folder: Path) -> None:

@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +82,27 @@ def run_kills(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+Case = tuple[str, str, Callable[[Path], Any]]  # kind, name, and a test in a new folder
+
+
+def run_cases(tally: Tally, home: Path, cases: Sequence[Case], times: int = 1) -> None:
+    """Run each case a number of times."""
+    for number, (kind, name, test) in enumerate(cases):
+        for time in range(times):
+            folder = home / f"{kind.split(':')[0]}-{number}-{time}".replace(" ", "-")
+            tally.attempt(kind, f"{name} {time}", partial(test, folder))
+
+
 def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
     kills.warm_up()
-    for name in caches.DAMAGES:
-        for time in range(times):
-            folder = home / f"cache-{name.replace(' ', '-')}-{time}"
-            tally.attempt(
-                f"cache: {name}", str(time), lambda n=name, f=folder: caches.try_damage(n, f, rng)
-            )
-    for time in range(times):
-        folder = home / f"limit-{time}"
-        tally.attempt(
-            "cache: files that cannot grow",
-            str(time),
-            lambda f=folder: caches.try_file_limit(f, rng),
-        )
-        tally.attempt(
-            "cache: two writers, eight readers",
-            str(time),
-            lambda t=time: caches.share_cache(home / f"shared-{t}"),
-        )
+    cases: list[Case] = [
+        (f"cache: {name}", name, lambda folder, name=name: caches.try_damage(name, folder, rng))
+        for name in caches.DAMAGES
+    ]
+    limit = "cache: files that cannot grow"
+    cases.append((limit, "", lambda folder: caches.try_file_limit(folder, rng)))
+    cases.append(("cache: two writers, eight readers", "", caches.share_cache))
+    run_cases(tally, home, cases, times)
 
 
 def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> None:
@@ -122,56 +124,46 @@ def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> N
 
 
 def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
-    for number, (name, case) in enumerate(archives.ARCHIVES.items()):
-        folder = home / f"archive-{number}" / "in"
-        tally.attempt("archive", name, lambda c=case, f=folder: archives.try_archive(c, f))
-    for name in archives.DAMAGES:
-        for time in range(times):
-            folder = home / f"judgments-{name.replace(' ', '-')}-{time}"
-            tally.attempt(
-                "judgment folder",
-                f"{name} {time}",
-                lambda n=name, f=folder: archives.try_judgments(n, f, rng),
-            )
+    hostile: list[Case] = [
+        ("archive", name, lambda folder, case=case: archives.try_archive(case, folder / "in"))
+        for name, case in archives.ARCHIVES.items()
+    ]
+    run_cases(tally, home, hostile)
+    damaged: list[Case] = [
+        ("judgments", name, lambda folder, name=name: archives.try_judgments(name, folder, rng))
+        for name in archives.DAMAGES
+    ]
+    run_cases(tally, home, damaged, times)
 
 
 def run_corpora(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
     """Damage finished corpus runs and resume them."""
-    for name in corpora.DAMAGES:
-        for time in range(times):
-            folder = home / f"corpus-{name.replace(' ', '-')}-{time}"
-            tally.attempt(
-                f"corpus: {name}",
-                str(time),
-                lambda n=name, f=folder: corpora.try_damage(n, f, rng),
-            )
+    cases: list[Case] = [
+        (f"corpus: {name}", name, lambda folder, name=name: corpora.try_damage(name, folder, rng))
+        for name in corpora.DAMAGES
+    ]
+    run_cases(tally, home, cases, times)
 
 
 def run_permissions(tally: Tally, home: Path) -> None:
     """Run each command without a permission that it needs."""
-    for case in permissions.CASES:
-        name = case.__name__.replace("_", " ")
-        folder = home / f"permission-{case.__name__}"
-        tally.attempt("no permission", name, lambda c=case, f=folder: permissions.try_command(c, f))
+    cases: list[Case] = [
+        ("no permission", name, partial(permissions.try_command, name))
+        for name in permissions.CASES
+    ]
+    run_cases(tally, home, cases)
 
 
 def run_races(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
     """Read models and text files while other processes write them."""
-    for time in range(times):
-        for writers in (1, 2):
-            tally.attempt(
-                f"model read during saving: {writers} writers",
-                str(time),
-                lambda w=writers, t=time: races.read_while_saving(
-                    home / f"race-{w}-{t}", writers=w
-                ),
-            )
-        for reader in races.READERS:
-            tally.attempt(
-                f"file read during writing: {reader}",
-                str(time),
-                lambda r=reader, t=time: races.read_while_writing(r, home / f"text-{r}-{t}", rng),
-            )
+    cases: list[Case] = [
+        (f"model read during saving: {n}", "", partial(races.read_while_saving, writers=n))
+        for n in (1, 2)
+    ]
+    for reader in races.READERS:
+        kind = f"file read during writing: {reader}"
+        cases.append((kind, "", lambda folder, r=reader: races.read_while_writing(r, folder, rng)))
+    run_cases(tally, home, cases, times)
 
 
 def run_short(home: Path, kills: int) -> Tally:

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.children import Report, check_line, run
@@ -33,101 +32,32 @@ def drop_privileges() -> bool:
     return bool(ctypes.CDLL(None).capset(header, sets) == 0)
 
 
-def _close(*paths: Path) -> None:
-    for path in paths:
-        path.chmod(0o000)
+SCORE = "score -t hyp.txt -r ref.txt -m"
+# case: (file or folder whose mode changes, mode, command)
+CASES: dict[str, tuple[str, int, str]] = {
+    "unreadable text": ("hyp.txt", 0o000, f"{SCORE} chrf"),
+    "unreadable input folder": ("rows", 0o000, "corpus rows -m chrf -o out"),
+    # whose rows would be missing without notice
+    "unreadable folder among inputs": ("rows/b", 0o000, "corpus rows -m chrf -o out"),
+    "glob in unreadable folder": ("rows", 0o000, "corpus rows/*.jsonl -m chrf -o out"),
+    "unreadable model folder": ("model", 0o000, f"{SCORE} ./model"),
+    "unreadable weights": ("model/weights.safetensors", 0o000, f"{SCORE} ./model"),
+    "unreadable config": ("model/config.json", 0o000, f"{SCORE} ./model"),
+    "unreadable human scores": ("rows", 0o000, "meta --human rows -m chrf"),
+    "unreadable models": ("models", 0o000, "list models"),
+    "unreadable cache": ("cache", 0o000, "setup cache"),
+    "unwritable scores": ("rows", 0o500, f"{SCORE} chrf -o rows/out.json"),
+    "unwritable training": ("rows", 0o500, "train bleu-r --train rows/a.jsonl -o rows/model"),
+    "unwritable report": (
+        "rows",
+        0o500,
+        "report -t hyp.txt -r ref.txt -m chrf -o rows/page.html",
+    ),
+    "unwritable corpus": ("cache", 0o500, "corpus rows -m chrf -o cache/out"),
+}
 
 
-def unreadable_text(home: Path) -> list[str]:
-    _close(home / "hyp.txt")
-    return ["score", "-t", "hyp.txt", "-r", "ref.txt", "-m", "chrf"]
-
-
-def unreadable_input_folder(home: Path) -> list[str]:
-    _close(home / "rows")
-    return ["corpus", "rows", "-m", "chrf", "-o", "out"]
-
-
-def unreadable_folder_among_inputs(home: Path) -> list[str]:
-    """Its rows would be missing without notice."""
-    _close(home / "rows" / "b")
-    return ["corpus", "rows", "-m", "chrf", "-o", "out"]
-
-
-def glob_in_unreadable_folder(home: Path) -> list[str]:
-    _close(home / "rows")
-    return ["corpus", "rows/*.jsonl", "-m", "chrf", "-o", "out"]
-
-
-def unreadable_model_folder(home: Path) -> list[str]:
-    _close(home / "model")
-    return ["score", "-t", "hyp.txt", "-r", "ref.txt", "-m", "./model"]
-
-
-def unreadable_weights(home: Path) -> list[str]:
-    _close(home / "model" / "weights.safetensors")
-    return ["score", "-t", "hyp.txt", "-r", "ref.txt", "-m", "./model"]
-
-
-def unreadable_config(home: Path) -> list[str]:
-    _close(home / "model" / "config.json")
-    return ["score", "-t", "hyp.txt", "-r", "ref.txt", "-m", "./model"]
-
-
-def unreadable_human_scores(home: Path) -> list[str]:
-    _close(home / "rows")
-    return ["meta", "--human", "rows", "-m", "chrf"]
-
-
-def unreadable_models(home: Path) -> list[str]:
-    _close(home / "models")
-    return ["list", "models"]
-
-
-def unreadable_cache(home: Path) -> list[str]:
-    _close(home / "cache")
-    return ["setup", "cache"]
-
-
-def unwritable_scores(home: Path) -> list[str]:
-    (home / "rows").chmod(0o500)
-    return ["score", "-t", "hyp.txt", "-r", "ref.txt", "-m", "chrf", "-o", "rows/out.json"]
-
-
-def unwritable_training(home: Path) -> list[str]:
-    (home / "rows").chmod(0o500)
-    return ["train", "bleu-r", "--train", "rows/a.jsonl", "-o", "rows/model"]
-
-
-def unwritable_report(home: Path) -> list[str]:
-    (home / "rows").chmod(0o500)
-    return ["report", "-t", "hyp.txt", "-r", "ref.txt", "-m", "chrf", "-o", "rows/page.html"]
-
-
-def unwritable_corpus(home: Path) -> list[str]:
-    (home / "cache").chmod(0o500)
-    return ["corpus", "rows", "-m", "chrf", "-o", "cache/out"]
-
-
-CASES: tuple[Callable[[Path], list[str]], ...] = (
-    unreadable_text,
-    unreadable_input_folder,
-    unreadable_folder_among_inputs,
-    glob_in_unreadable_folder,
-    unreadable_model_folder,
-    unreadable_weights,
-    unreadable_config,
-    unreadable_human_scores,
-    unreadable_models,
-    unreadable_cache,
-    unwritable_scores,
-    unwritable_training,
-    unwritable_report,
-    unwritable_corpus,
-)
-
-
-def try_command(make: Callable[[Path], list[str]], home: Path) -> str:
+def try_command(name: str, home: Path) -> str:
     """Run a command that lacks a permission: it must fail with one line that says so."""
     for folder in ("rows/b", "cache", "models"):
         (home / folder).mkdir(parents=True)
@@ -136,7 +66,8 @@ def try_command(make: Callable[[Path], list[str]], home: Path) -> str:
     for file in ("hyp.txt", "ref.txt"):
         (home / file).write_text("a cat\n")
     _two_models()[0].save(home / "model")
-    arguments = make(home)
+    path, mode, command = CASES[name]
+    (home / path).chmod(mode)
 
     def work(report: Report) -> None:
         os.chdir(home)
@@ -146,7 +77,7 @@ def try_command(make: Callable[[Path], list[str]], home: Path) -> str:
             return
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
-            code = main(arguments)
+            code = main(command.split())
         report(json.dumps([code, errors.getvalue()]))
 
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults import archives, caches, campaign, corpora, folders
+from tests.faults import archives, campaign, corpora, folders
 from tests.tiny_models import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork and signals")
@@ -82,12 +82,6 @@ def test_undamaged_folders_are_accepted(tmp_path: Path) -> None:
     assert len(DatasetFolder.open(tmp_path).judgments("da/wmt17", "de-en")) == 30
     for original in folders.valid_folders(tmp_path / "valid"):
         assert folders.try_folder(original) == "scored"
-
-
-def test_all_kinds_of_damage_are_listed() -> None:
-    assert {"corrupt", "other database", "locked", "read-only", "deleted during use"} <= set(
-        caches.DAMAGES
-    )
 
 
 @pytest.mark.parametrize(

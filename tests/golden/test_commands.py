@@ -92,7 +92,3 @@ def test_every_command_is_recorded() -> None:
     assert commands == {name.split()[0] for name in command_parsers()}
     recorded = {path.name.partition(".")[0] for path in (FOLDER / "commands").iterdir()}
     assert is_recording() or recorded == {*SCRIPTS, "help"}
-
-
-def test_braces_stand_for_one_command_with_each_word() -> None:
-    assert [*expand(" a -f {x,y}\n b ")] == ["a -f x", "a -f y", "b"]

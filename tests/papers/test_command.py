@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from papers.command import main
-
-import tertium.cli
+from tests.builders import write_jsonl
 
 
 def test_papers_are_listed_without_data(
@@ -17,12 +15,6 @@ def test_papers_are_listed_without_data(
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     assert main(["--list", "-f", "md"]) == 0
     assert "| mathur2019 | 1 |" in capsys.readouterr().out
-
-
-def test_the_command_of_tertium_names_its_replacement(capsys: pytest.CaptureFixture[str]) -> None:
-    assert tertium.cli.main(["reproduce", "all", "-o", "docs/papers"]) == 2
-    advice = "`tertium reproduce` was removed: run `python -m papers` in a checkout"
-    assert advice in capsys.readouterr().err
 
 
 def test_no_paper_or_an_unknown_one_exits_2(
@@ -37,20 +29,14 @@ def test_no_paper_or_an_unknown_one_exits_2(
 @pytest.fixture
 def wmt17(tmp_path: Path) -> Path:
     """A set of the right name and layout, with five made-up judgments."""
-    folder = tmp_path / "da" / "wmt17"
-    folder.mkdir(parents=True)
+    scores = (0.1, 0.2, 0.3, 0.15, 0.9)
+    rows = [
+        {"system": "A", "segment": str(n), "mt": f"one two three {n}", "score": score}
+        | {"ref": "one two three 4"}
+        for n, score in enumerate(scores)
+    ]
     for lp in ("en-ru", "en-zh"):
-        rows = [
-            {
-                "system": "A",
-                "segment": str(n),
-                "mt": f"one two three {n}",
-                "ref": "one two three 4",
-                "score": score,
-            }
-            for n, score in enumerate((0.1, 0.2, 0.3, 0.15, 0.9))
-        ]
-        (folder / f"{lp}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_jsonl(tmp_path / "da" / "wmt17" / f"{lp}.jsonl", rows)
     return tmp_path
 
 

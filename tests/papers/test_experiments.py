@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
 from papers.trained_metrics import SeededSegments, SeededSystems
+from tests.builders import write_tsv
 from tests.papers.length_metric import Length
+from tests.papers.small_sets import write_assessments, write_rankings
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError
@@ -37,22 +39,11 @@ class Longer:
 
 @pytest.fixture
 def datasets(tmp_path: Path) -> DatasetFolder:
-    judgments = [
-        {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": score}
-        for n, score in ((1, 1.0), (2, 3.0), (3, 2.0), (4, 4.0))
-    ]
-    ranked = {"segment": "1", "source": "s", "reference": "r"}
+    write_assessments(tmp_path, "mine", [1.0, 3.0, 2.0, 4.0])
     outputs = {"A": "xxxx", "B": "xx", "C": "x", "unjudged": "xxxxxxxx"}
-    folder = tmp_path / "rankings" / "mine"
-    folder.mkdir(parents=True)
-    (tmp_path / "da" / "mine").mkdir(parents=True)
-    lines = "".join(json.dumps(row) + "\n" for row in judgments)
-    (tmp_path / "da" / "mine" / "cs-en.jsonl").write_text(lines)
-    (folder / "cs-en.texts.jsonl").write_text(json.dumps({**ranked, "outputs": outputs}) + "\n")
-    rows = ["1\tj\tA\tB\ta", "1\tj\tB\tC\tb", "1\tj\tC\tA\tb", "1\tj\tA\tC\ttie"]
-    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
-    (folder / "cs-en.judgements.tsv").write_text("\n".join([header, *rows]) + "\n")
-    (folder / "cs-en.systems.tsv").write_text("system\tscore\nA\t3\nB\t1\nC\t2\ngone\t9\n")
+    folder = write_rankings(tmp_path, outputs, ["A B a", "B C b", "C A b", "A C tie"])
+    systems = [("A", 3), ("B", 1), ("C", 2), ("gone", 9)]
+    write_tsv(folder / "cs-en.systems.tsv", "system score", systems)
     return DatasetFolder(tmp_path)
 
 

@@ -14,6 +14,7 @@ from papers.ledger import Ledger, describe_method
 from papers.overview import TRAINING_SETS, metric_rows
 from papers.pages import INCOMPLETE_NOTE, ResultPages, summary_table
 from papers.table import Figure, PaperTable, Row, RowResult, TableResult, measure
+from tests.builders import write_jsonl
 
 from papers import PAPERS, find_table, tables_of
 from tertium.core.errors import DataError, MissingResourceError
@@ -25,24 +26,16 @@ PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """da/wmt17 with twelve synthetic judgments per language pair."""
-    folder = tmp_path / "data" / "da" / "wmt17"
-    folder.mkdir(parents=True)
     rng = random.Random(7)
     words = "the cat sat on a mat and looked at us".split()
     for lp in PAIRS:
         rows = []
         for n in range(12):
             subset = [word for word in words if rng.random() < 0.8]
-            rows.append(
-                {
-                    "system": "A",
-                    "segment": str(n),
-                    "mt": " ".join(subset) or "cat",
-                    "ref": " ".join(words),
-                    "score": len(subset) + rng.random(),
-                }
-            )
-        (folder / f"{lp}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            texts = {"mt": " ".join(subset) or "cat", "ref": " ".join(words)}
+            score = len(subset) + rng.random()
+            rows.append({"system": "A", "segment": str(n), **texts, "score": score})
+        write_jsonl(tmp_path / "data" / "da" / "wmt17" / f"{lp}.jsonl", rows)
     return tmp_path / "data"
 
 

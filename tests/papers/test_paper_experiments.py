@@ -20,7 +20,9 @@ from papers.table import Figure, PaperTable, Row, measure
 from papers.table_rendering import make_table
 from papers.trained_metrics import SeededSegments
 from papers.wink_vectors import convert_vectors
+from tests.builders import write_jsonl
 from tests.papers.length_metric import Length
+from tests.papers.small_sets import write_assessments, write_rankings
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError
@@ -42,21 +44,9 @@ class ReferenceLength(Length):
 @pytest.fixture
 def datasets(tmp_path: Path) -> DatasetFolder:
     """Three ranked systems on one segment, A over B over C, and four scored translations."""
-    folder = tmp_path / "rankings" / "mine"
-    folder.mkdir(parents=True)
     outputs = {"A": "xxxx", "B": "xx", "C": "xxx"}
-    texts = {"segment": "7", "source": "s", "reference": "r", "outputs": outputs}
-    (folder / "cs-en.texts.jsonl").write_text(json.dumps(texts) + "\n")
-    comparisons = ["7\tj\tA\tB\ta", "7\tj\tA\tC\ta", "7\tj\tB\tC\ta"]
-    lines = ["segment\tjudge\tsystem_a\tsystem_b\tpreference", *comparisons]
-    (folder / "cs-en.judgements.tsv").write_text("\n".join(lines) + "\n")
-    (tmp_path / "da" / "wmt15").mkdir(parents=True)
-    judgments = [
-        {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": n}
-        for n in (1, 2, 3, 4)
-    ]
-    rows = "".join(json.dumps(row) + "\n" for row in judgments)
-    (tmp_path / "da" / "wmt15" / "cs-en.jsonl").write_text(rows)
+    write_rankings(tmp_path, outputs, ["A B a", "A C a", "B C a"], segment="7")
+    write_assessments(tmp_path, "wmt15", [1, 2, 3, 4])
     return DatasetFolder(tmp_path)
 
 
@@ -121,20 +111,13 @@ def test_best_rows_are_stored_and_bold(tmp_path: Path) -> None:
 
 
 def test_best_rows_include_trained_rows(tmp_path: Path) -> None:
-    folder = tmp_path / "da" / "mine"
-    folder.mkdir(parents=True)
     noise = np.random.default_rng(1).permutation(40)
     rows = [
-        {
-            "system": "A",
-            "segment": str(n),
-            "hypothesis": "x" * (n + 1),
-            "reference": "r" * int(noise[n] + 1),
-            "score": n,
-        }
+        {"system": "A", "segment": str(n), "score": n, "hypothesis": "x" * (n + 1)}
+        | {"reference": "r" * int(noise[n] + 1)}
         for n in range(40)
     ]
-    (folder / "cs-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(tmp_path / "da" / "mine" / "cs-en.jsonl", rows)
     trained = [
         Row(label="good", model=lambda datasets, column: [Length(), ReferenceLength()]),
         Row(label="bad", model=lambda datasets, column: [ReferenceLength()]),

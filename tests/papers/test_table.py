@@ -58,14 +58,8 @@ def test_measured_published_and_difference(datasets: DatasetFolder) -> None:
     assert (row.average, row.published_average) == (4.5, 4.75)
 
 
-def test_a_printed_average_is_preferred(datasets: DatasetFolder) -> None:
-    (row,) = measure(make_paper_table(Row("x", (2.5, 7.0), 4.8)), datasets).rows
-    assert row.published_average == 4.8
-    assert isnan(row.average)
-
-
 def test_an_average_that_is_not_printed_is_marked(datasets: DatasetFolder) -> None:
-    printed = Row("x", (2.5, 7.0), 4.8)
+    printed = Row("x", (2.5, 7.0), 4.8)  # without a model, it is quoted
     computed = Row("y", (2.5, 7.0))
     recomputed = Row("z", average=4.8, is_average_recomputed=True)
     result = measure(make_paper_table(printed, computed, recomputed), datasets)
@@ -76,6 +70,8 @@ def test_an_average_that_is_not_printed_is_marked(datasets: DatasetFolder) -> No
     assert any(note.startswith("†: ") for note in table.notes)
     notes = table_notes(measure(make_paper_table(printed), datasets))
     assert not any(note.startswith("†") for note in notes)
+    assert result.rows[0].figures == ()
+    assert isnan(result.rows[0].average)
     values = [row.published_average for row in result.rows]
     assert values == [4.8, 4.75, 4.8]
 
@@ -87,12 +83,6 @@ def test_departures_are_in_the_notes(datasets: DatasetFolder) -> None:
     assert "departure from the paper: a title: The paper does x; we do y." in render_table(
         make_table(result), "md"
     )
-
-
-def test_a_row_without_model_is_quoted(datasets: DatasetFolder) -> None:
-    result = measure(make_paper_table(Row("x", (2.5, 7.0))), datasets)
-    assert result.rows[0].figures == ()
-    assert len(make_table(result).rows) == 1
 
 
 def test_a_table_without_published_figures_has_one_line_per_row(datasets: DatasetFolder) -> None:
@@ -125,6 +115,10 @@ def test_a_row_may_have_its_own_experiment(datasets: DatasetFolder) -> None:
     other = Product(statistic="another")
     result = measure(make_paper_table(Row("x", model=three, experiment=other)), datasets)
     assert "x: statistic: another" in render_table(make_table(result))
+    notes = table_notes(
+        measure(make_paper_table(Row("x", model=three, experiment=Product())), datasets)
+    )
+    assert not [note for note in notes if note.startswith("x: statistic") or "seeds" in note]
     with pytest.raises(UsageError, match="other columns"):
         make_paper_table(Row("x", model=three, experiment=Product(columns=("one",))))
 
@@ -168,10 +162,3 @@ def test_the_deviation_over_seeds_is_one_note_per_row(datasets: DatasetFolder) -
     notes = table_notes(result)
     assert "means of 2 seeds, with standard deviations: x: one 0.707, two 0.707" in notes
     assert "x: statistic: a mean" in notes
-
-
-def test_an_equal_statistic_of_a_row_is_not_repeated(datasets: DatasetFolder) -> None:
-    row = Row("x", model=three, experiment=Product())
-    notes = table_notes(measure(make_paper_table(row), datasets))
-    assert not [note for note in notes if note.startswith("x: statistic")]
-    assert not [note for note in notes if "seeds" in note]
