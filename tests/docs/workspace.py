@@ -95,8 +95,7 @@ def _write_marked_errors(folder: Path) -> None:
             dict(zip(("start", "end", "severity", "category"), s, strict=True)) for s in spans
         ]
         row = {"system": "A", "hypothesis": "The cat sat on a mat .", "score": 0, "spans": fields}
-        rows = [json.dumps({"segment": number, **row}) + "\n" for number in (1, 2)]
-        write_file(folder / f"{name}.jsonl", "".join(rows))
+        write_jsonl(folder / f"{name}.jsonl", ({"segment": n, **row} for n in (1, 2)))
 
 
 def _write_data_folder(folder: Path) -> None:
@@ -105,7 +104,7 @@ def _write_data_folder(folder: Path) -> None:
     write_file(folder / "held-out.jsonl", "".join(rows[:15]))
     write_file(folder / "my-data/da/wmt17/cs-en.jsonl", "".join(rows[:5]))
     item = {"segment": "1", "source": "x", "reference": "y", "outputs": {"a": "y", "b": "z"}}
-    write_file(folder / "my-data/rankings/wmt12/de-en.texts.jsonl", json.dumps(item) + "\n")
+    write_jsonl(folder / "my-data/rankings/wmt12/de-en.texts.jsonl", [item])
     lines = "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\ta\tb\ta\n"
     write_file(folder / "my-data/rankings/wmt12/de-en.judgements.tsv", lines)
 
