@@ -394,9 +394,9 @@ def evaluate_metrics(
 
     Notes
     -----
-    docs/meta-evaluation/statistics.md describes the formats of --human and --scores. Each language
-    pair becomes a column. Scores are matched to language pairs by the file name, its folder or a
-    column `lp`, and to judgments by system and segment. An .svg file has scatter plots.
+    docs/meta-evaluation/human-judgments.md describes the formats of --human and --scores. Each
+    language pair becomes a column. Scores are matched to language pairs by the file name, its
+    folder or a column `lp`, and to judgments by system and segment. An .svg file has scatter plots.
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
