@@ -82,6 +82,8 @@ class Measurement:
         The test "" stands for the collection of tests. All tests run once, if they did not yet.
         """
         if not (self.reach / "reach.tsv").exists():
+            if self.reach.parent != self.folder:
+                sys.exit(f"no tests of {self.reach.parent.name} were recorded in {self.reach}")
             self.run("reach", None)
             (self.reach / "recorded.tsv").rename(self.reach / "reach.tsv")
         places_of = defaultdict(set)
