@@ -242,7 +242,7 @@ GOOD = b'{"mt": "a", "ref": "a"}\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "kept", "bad", "reason"),
+    ("name", "data", "count", "bad", "reason"),
     [
         (
             "rows.csv",
@@ -278,7 +278,7 @@ GOOD = b'{"mt": "a", "ref": "a"}\n'
 def test_bad_rows_do_not_affect_others(
     name: str,
     data: bytes,
-    kept: int,
+    count: int,
     bad: dict[str, int] | None,
     reason: str,
     tmp_path: Path,
@@ -288,7 +288,7 @@ def test_bad_rows_do_not_affect_others(
     """The limit of a line is lowered; a very long one is not read completely."""
     monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1000)
     summary = tertium.score_corpus(write_bytes(tmp_path / name, data), "chrf", out)
-    assert summary.kept == kept
+    assert summary.kept == count
     assert bad is None or dict(summary.bad) == bad
     rejected = (out / "_bad" / "rows.jsonl").read_text()
     assert reason in rejected
