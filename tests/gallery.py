@@ -52,16 +52,6 @@ ALL: tuple[str, ...] = tuple(dict.fromkeys(text for texts in TEXTS.values() for 
 SHORT: tuple[str, ...] = tuple(text for text in ALL if len(text) <= 100)
 LONG: tuple[str, ...] = tuple(text for text in ALL if text not in SHORT)
 
-KIND_OF: Mapping[str, str] = {
-    text: kind for kind, texts in reversed(list(TEXTS.items())) for text in texts
-}
-
-
-def kinds(texts: Sequence[str]) -> list[str]:
-    """Return the distinct kinds of some texts."""
-    return list(dict.fromkeys(KIND_OF.get(text, "mutated") for text in texts))
-
-
 Draw = Callable[[], str]
 
 

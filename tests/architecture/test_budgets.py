@@ -6,6 +6,9 @@ import warnings
 
 import pytest
 from tests.architecture import shape
+from tests.architecture.shape import list_imports
+
+from tertium.core.registry import METRICS, RANKERS
 
 CLEARLY_BELOW = 0.97  # of a limit
 
@@ -76,3 +79,17 @@ def test_tokens_are_counted_alike_by_all_versions_of_python() -> None:
     """An f-string is one token, also where the tokenizer splits it."""
     text = '"""Two."""\nx = f"{a + 1} of {f\'{b}\'}"  # a comment\n'
     assert shape.count_tokens(text, {1}) == 3
+
+
+METRIC_CLASSES = [*METRICS.builtin.values(), *RANKERS.builtin.values()]
+
+
+@pytest.mark.parametrize("name", ["svr", "bilstm", "pairwise", "tertium-multi"])
+def test_training_imports_one_metric(name: str) -> None:
+    """Its class, and for tertium-multi that of the trained metric."""
+    imported = list_imports(["train", name, "--help"])
+    module = {**METRICS.builtin, **RANKERS.builtin}[name].partition(":")[0]
+    others = {path.partition(":")[0] for path in METRIC_CLASSES}
+    family = module.rpartition(".")[0]
+    assert module in imported
+    assert {path for path in others & imported if not path.startswith(family)} == set()

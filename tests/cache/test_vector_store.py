@@ -46,6 +46,13 @@ MEGABYTE = 1 << 20
 ROOT = Path(__file__).parents[2]
 
 
+def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a process that runs a program with the names of `entries`."""
+    imports = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.cache.entries import *\n"
+    command = [sys.executable, "-c", imports + program, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "store" / cache.FILE
@@ -127,25 +134,18 @@ def test_read_returns_what_was_written(store: Store) -> None:
     assert store.count() == {"model": 700}
 
 
-def test_processes_write_at_the_same_time(path: Path) -> None:
-    script = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from tests.cache.entries import *
-store = Store(Path({str(path)!r}), 1 << 28)
+WRITE_RANGES = """
+store = Store(Path(sys.argv[1]), 1 << 28)
 for start in range(0, 400, 100):
-    write_texts(store, make_texts(150, start + int(sys.argv[1])))
+    write_texts(store, make_texts(150, start + int(sys.argv[2])))
 print(store.is_usable)
 """
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(50 * n)], stdout=subprocess.PIPE, text=True
-        )
-        for n in range(4)
-    ]
+
+
+def test_processes_write_at_the_same_time(path: Path) -> None:
+    workers = [start(WRITE_RANGES, path, 50 * n) for n in range(4)]
     assert [worker.communicate(timeout=120)[0].strip() for worker in workers] == ["True"] * 4
-    store = Store(path, 1 << 28)
-    entries = read_entries(store, "model", make_texts(600))
+    entries = read_entries(Store(path, 1 << 28), "model", make_texts(600))
     assert len(entries) == 600
     assert are_all_correct(entries)
 
@@ -214,19 +214,6 @@ def test_a_file_above_a_lower_limit_shrinks_during_use(path: Path) -> None:
     store.close()
     assert path.stat().st_size <= limit
     assert len(read_entries(Store(path, limit), "model", make_texts(200, 5000))) == 200
-
-
-def test_concurrent_eviction_frees_no_more_than_one(path: Path) -> None:
-    limit = 2 * MEGABYTE
-    fill_store_at(path, make_texts(3000), when=1e9, limit=64 * MEGABYTE)
-    one, other = Store(path, limit), Store(path, limit)
-    goal = int(0.8 * limit)
-    with closing(database._connect(path)) as first, closing(database._connect(path)) as second:
-        one._evict(first, goal)
-        left = database._used_bytes(second)
-        other._evict(second, goal)
-        assert database._used_bytes(second) == left
-    assert goal // 2 < left <= goal
 
 
 def test_reading_an_entry_protects_it_from_eviction(path: Path) -> None:
@@ -301,16 +288,6 @@ def test_a_file_that_is_not_a_database(path: Path, caplog: pytest.LogCaptureFixt
     assert not path.exists()
 
 
-def test_a_store_that_another_process_creates_concurrently(path: Path) -> None:
-    path.parent.mkdir()
-    late = sqlite3.connect(path, isolation_level=None)
-    assert late.execute("PRAGMA application_id").fetchone() == (0,)
-    database._connect(path).close()
-    database._prepare_file(late)
-    assert late.execute("SELECT count(*) FROM entries").fetchone() == (0,)
-    late.close()
-
-
 def test_a_database_of_another_program(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.parent.mkdir()
     other = sqlite3.connect(path)
@@ -339,32 +316,32 @@ def test_a_locked_file(
     assert len(read_entries(Store(path, MEGABYTE), "model", make_texts(200))) == 200
 
 
+FILL_DISK = """
+import resource
+path = Path(sys.argv[1])
+limit = path.stat().st_size + 40_000
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+store = Store(path, 1 << 30)
+for start in range(1000, 4000, 1000):
+    write_texts(store, make_texts(1000, start))
+assert are_all_correct(read_entries(store, "model", make_texts(4000)))
+print(store.is_usable)
+"""
+
+
 def test_a_full_disk(path: Path) -> None:
     """A limit on file size simulates a full disk: writes fail in the same offset."""
     fill_store(path, 100)
-    script = f"""
-import sys, resource
-sys.path.insert(0, {str(ROOT)!r})
-from tests.cache.entries import *
-size = Path({str(path)!r}).stat().st_size
-resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40_000, size + 40_000))
-store = Store(Path({str(path)!r}), 1 << 30)
-for start in range(1000, 4000, 1000):
-    write_texts(store, make_texts(1000, start))
-entries = read_entries(store, "model", make_texts(4000))
-assert are_all_correct(entries)
-print(store.is_usable)
-"""
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (result.stdout.strip(), result.returncode) == ("False", 0), result.stderr
-    assert result.stderr.count("is not used") == 1
-    store = Store(path, 64 * MEGABYTE)
-    entries = read_entries(store, "model", make_texts(4000))
+    process = start(FILL_DISK, path)
+    out, err = process.communicate()
+    assert (out.strip(), process.returncode) == ("False", 0), err
+    assert err.count("is not used") == 1
+    entries = read_entries(Store(path, 64 * MEGABYTE), "model", make_texts(4000))
     assert set(make_texts(100)) <= set(entries)
     assert are_all_correct(entries)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_flipped_bytes_never_give_a_wrong_vector(path: Path, seed: int) -> None:
     fill_store(path)
     rng = np.random.default_rng(seed)
@@ -396,10 +373,7 @@ def test_a_damaged_entry_is_stored_again(
     assert are_all_correct(stored)
 
 
-WRITER = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from tests.cache.entries import *
+WRITER = """
 store = Store(Path(sys.argv[1]), 1 << 30)
 start = 0
 print("writing", flush=True)
@@ -412,12 +386,10 @@ while True:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Linux or macOS: it kills")
-@pytest.mark.parametrize("delay", [0.0, 0.03, 0.17])
+@pytest.mark.parametrize("delay", [0.0, 0.1])
 def test_a_killed_writer_leaves_a_usable_store(path: Path, delay: float) -> None:
     for _ in range(2):
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-        ) as writer:
+        with start(WRITER, path) as writer:
             assert writer.stdout is not None
             if delay:
                 while writer.stdout.readline().strip() != "ready":

@@ -17,7 +17,6 @@ from tests.short_windows import short_windows
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.segment import Segment
 from tertium.encoders.encoder import load_encoder
-from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.meteor_metric import METEOR
@@ -94,13 +93,3 @@ def test_windows_stop_at_the_limit() -> None:
     encoder = load_encoder("minilm", long="window")
     assert [len(pieces) for pieces in encoder.tokenize([BOOK])] == [MAX_ENCODED_TOKENS]
     assert encoder.find_truncated([BOOK, " ".join(WORDS * 100)]) == {BOOK}
-
-
-@pytest.mark.parametrize("spec", ["bertscore", "esim", "tertium-small"])
-def test_out_of_vocabulary_text_is_counted(spec: str) -> None:
-    unknown = Segment("x" * 5_000, "Hallo.", ("y" * 5_000,))
-    warning = "text of unknown pieces only"
-    assert count_flags(load_metric(spec).flags([unknown]))[warning] == 1
-    assert warning not in count_flags(
-        load_metric(spec).flags([Segment("a cat", "Hallo.", ("a cat",))])
-    )

@@ -21,22 +21,7 @@ CLASSES = (
     "METEOR METEORR MTR MTRTER NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR "
     "TertiumBase TertiumMulti TertiumSmall WMD WMDO"
 ).split()
-CHEAP_METRICS = (
-    "bleu",
-    "chrf",
-    "chrf++",
-    "ter",
-    "nist",
-    "meteor:synonyms=false",
-    "bleu-r",
-    "bertscore:encoder=toy",
-    "bertr:encoder=toy",
-    "wmd:encoder=toy",
-    "wmdo:encoder=toy",
-    "sss:encoder=toy",
-    "smd:encoder=toy",
-    "sentsim:encoder=toy",
-)
+CHEAP_METRICS = ("bleu", "ter", "nist", "bleu-r", "bertscore:encoder=toy", "wmd:encoder=toy")
 HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly", "nobody came"]
 REFERENCES = ["the cat sat on a mat", "a dog barked", "nobody came home"]
 # Modules of scoring, and modules of training that they must not import.
@@ -61,13 +46,12 @@ def test_metric_classes_are_importable_by_name() -> None:
         _ = tertium.metrics.Blue
 
 
-@pytest.mark.parametrize("module", SCORING_MODULES)
-def test_scoring_imports_no_training_module(module: str) -> None:
-    program = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('tertium')))"
-    output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    loaded = {name.rpartition(".")[2] for name in output.split()}
+def test_scoring_imports_no_training_module() -> None:
+    program = f"import sys, {', '.join(SCORING_MODULES)}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    modules = [name for name in output.split() if name.startswith("tertium")]
+    loaded = {name.rpartition(".")[2] for name in modules}
     assert not loaded & {*TRAINING_MODULES}
 
 

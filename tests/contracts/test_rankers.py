@@ -70,9 +70,6 @@ def test_invalid_input_is_refused(ranker: Ranker, segments: list[Segment]) -> No
         ranker.prefer([], [])
     with pytest.raises(DataError, match="at least two systems"):
         ranker.rank(TestSet(systems={"a": ["x"]}, references=[("y",)]))
-
-
-def test_unknown_ranker_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'pairwise'"):
         load_ranker("pairwse")
 

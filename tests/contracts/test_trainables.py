@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,15 +18,15 @@ from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
+from tertium.evaluation.training import find_trainable_class
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.heads.config import HeadOptions
-from tertium.metrics.heads.head_metric import ESIM, BiLSTM, BiLSTMAttention
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.training_data import remove_leaks, sort_training_sets
 
 OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
-HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
+ONE_SETTING = SVROptions(folds=3, c=(10.0,), epsilon=(0.01,), gamma=(1.0,))
+HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0, "options": OPTIONS}
 
 
 def preferences(count: int) -> list[Preference]:
@@ -35,30 +35,19 @@ def preferences(count: int) -> list[Preference]:
     return [Preference(s, replace(s, hypothesis="wrong " * 5), 1.0) for s in segments]
 
 
-def train_head(cls: type[Trainable]) -> Callable[..., Any]:
-    def train(data: Any, **changes: Any) -> Any:
-        return cls.train(data, **{"options": OPTIONS, **HEAD, **changes})
-
-    return train
+HEADS = ["bilstm", "bilstm-attention", "esim"]
 
 
-def train_svr(data: Any, **changes: Any) -> Any:
-    return SVR.train(data, **{"encoders": ["toy"], "options": SVROptions(folds=3), **changes})
-
-
-TRAINERS: dict[str, Callable[..., Any]] = {
-    "bilstm": train_head(BiLSTM),
-    "bilstm-attention": train_head(BiLSTMAttention),
-    "esim": train_head(ESIM),
-    "svr": train_svr,
-}
-HEADS = [name for name in TRAINERS if name != "svr"]
+def train(name: str, data: Any, **changes: Any) -> Any:
+    """Train a small metric over toy vectors."""
+    settings = {"encoders": ["toy"], "options": ONE_SETTING} if name == "svr" else HEAD
+    return find_trainable_class(name).train(data, **{**settings, **changes})
 
 
 def train_quickly(name: str, data: Any, epochs: int = 1, **settings: Any) -> Any:
     """Train for a few epochs; an SVR has none."""
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=epochs)}
-    return TRAINERS[name](data, **short, **settings)
+    return train(name, data, **short, **settings)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,10 +66,10 @@ def change_segment(judgment: Judgment, **changes: Any) -> Judgment:
 @cache
 def trained(name: str) -> Any:
     """Train a metric on sixteen judgments, once for all tests of a process."""
-    return TRAINERS[name](make_judgments(16))
+    return train(name, make_judgments(16))
 
 
-@pytest.fixture(params=sorted(TRAINERS))
+@pytest.fixture(params=[*HEADS, "svr"])
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -99,7 +88,7 @@ def test_equal_seeds_give_equal_weights(name: str) -> None:
     first, second = (train_quickly(name, make_judgments(8), 2) for _ in range(2))
     assert first.checkpoint.hash == second.checkpoint.hash
     if name != "svr":
-        other = TRAINERS[name](make_judgments(8), options=replace(OPTIONS, epochs=2, seed=2))
+        other = train(name, make_judgments(8), options=replace(OPTIONS, epochs=2, seed=2))
         assert other != first
 
 
@@ -167,7 +156,7 @@ def test_signature_lists_several_encoders(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", HEADS)
 def test_training_on_comparisons_only(name: str) -> None:
     options = HeadOptions(comparison_epochs=15, comparison_rate=4e-2, items=4)
-    metric = TRAINERS[name](preferences(6), options=options)
+    metric = train(name, preferences(6), options=options)
     pairs = preferences(6)
     better = metric.score([p.left for p in pairs]).segments
     worse = metric.score([p.right for p in pairs]).segments
@@ -177,7 +166,8 @@ def test_training_on_comparisons_only(name: str) -> None:
 def test_training_on_comparisons_and_scores() -> None:
     short = replace(OPTIONS, epochs=2, comparison_epochs=2)
     stages = []
-    TRAINERS["esim"](
+    train(
+        "esim",
         [*make_judgments(8), *preferences(3)],
         options=short,
         on_epoch=lambda epoch: stages.append(epoch.stage),
@@ -188,7 +178,7 @@ def test_training_on_comparisons_and_scores() -> None:
 def test_interrupted_training_is_resumed(tmp_path: Path) -> None:
     options = replace(OPTIONS, epochs=4, patience=4, comparison_epochs=4)
     data, dev = [*make_judgments(8), *preferences(3)], make_judgments(6, seed=9)
-    uninterrupted = TRAINERS["esim"](data, dev=dev, options=options)
+    uninterrupted = train("esim", data, dev=dev, options=options)
 
     def kill(epoch: Any) -> None:
         if (epoch.stage, epoch.number) == ("scores", 2):
@@ -197,13 +187,13 @@ def test_interrupted_training_is_resumed(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     arguments = {"dev": dev, "options": options, "folder": folder}
     with pytest.raises(KeyboardInterrupt):
-        TRAINERS["esim"](data, on_epoch=kill, **arguments)
+        train("esim", data, on_epoch=kill, **arguments)
     assert np.isfinite(segment_scores(load_metric(str(folder)), dev)).all()
     negated = [replace(row, score=-row.score) for row in dev]  # another epoch would be the best
     with pytest.raises(UsageError, match="other data or settings"):
-        TRAINERS["esim"](data, **{**arguments, "dev": negated})
+        train("esim", data, **{**arguments, "dev": negated})
     epochs: list[Any] = []
-    resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
+    resumed = train("esim", data, on_epoch=epochs.append, **arguments)
     assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]
     assert resumed == uninterrupted
     assert len((folder / "log.tsv").read_text().splitlines()) == 1 + 8
@@ -214,7 +204,7 @@ def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
     from tertium.metrics.heads.head_training import NumberedSets
     from tertium.models.training_data import TrainingSets
 
-    rows = [*make_judgments(2), *(replace(row, lp="fi-en") for row in make_judgments(2, seed=1))]
+    rows = [replace(row, lp=lp) for lp in ("de-en", "fi-en") for row in make_judgments(2)]
     numbered = NumberedSets.from_sets(sort_training_sets(rows), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
     bare = JudgmentSet(name="x", lp="cs-en", judgments=tuple(replace(r, lp="") for r in rows))
@@ -223,9 +213,9 @@ def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
 
 def test_training_data_overlapping_held_out_data_are_removed() -> None:
     rows = make_judgments(10)
-    dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
-    uppercased = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
-    held_out = sort_training_sets([replace(dev[0], segment=uppercased)]).all
+    (reference,) = rows[3].segment.references
+    other = change_segment(rows[3], hypothesis="another", references=(reference.upper() + "!",))
+    held_out = sort_training_sets([other]).all
     (remaining,) = remove_leaks(sort_training_sets(rows), held_out).scores
     assert len(remaining) == 9
     assert remaining.excluded_counts == {OVERLAP_REASON: 1}
@@ -277,7 +267,7 @@ def test_invalid_data_and_settings_are_refused(
     if name == "svr" and "encoder" in settings:
         settings = {"encoders": [settings["encoder"]]}
     with pytest.raises(error, match=message):
-        TRAINERS[name](rows, **settings)
+        train(name, rows, **settings)
 
 
 def test_encoder_with_another_hash_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +277,7 @@ def test_encoder_with_another_hash_is_refused(name: str, monkeypatch: pytest.Mon
 
 
 def test_weights_inconsistent_with_settings_are_refused(tmp_path: Path) -> None:
-    TRAINERS["esim"](make_judgments(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
+    train("esim", make_judgments(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
     change_json(tmp_path / "m" / "config.json", config={"hidden": 9})
     with pytest.raises(ModelError, match="do not fit"):
         segment_scores(load_metric(str(tmp_path / "m")), make_judgments(2))

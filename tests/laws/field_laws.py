@@ -27,21 +27,8 @@ INTEGERS = (0, 1, 2, 3, 7, 10**6, 10**30, -1)
 NAMED_FLOATS = (float("inf"), float("-inf"), float("nan"))
 FLOATS = (0.0, 0.1, 1.0, 2.5, 1e-9, 1e9, 1e200, 1.7e308, 1 / 3, -0.5, *NAMED_FLOATS)
 TEXTS = (
-    "",
-    "none",
-    "true",
-    "1",
-    "a,b",
-    "a=b",
-    'say "x"',
-    "back\\slash",
-    "a+b",
-    "[a]",
-    "a b",
-    " a ",
-    "a:b",
-    "x|y",
-    "日本",
+    *("", "a b", " a ", 'say "x"'),
+    *"none true 1 a,b a=b back\\slash a+b [a] a:b x|y 日本".split(),
     *(texts[0] for texts in gallery.TEXTS.values()),
 )
 

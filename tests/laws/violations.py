@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.laws.shrink import shrink
 from tests.laws.table import Law, check_law_on, find_law
 from tests.laws.trial import LawViolation, Subject
 
@@ -128,3 +129,73 @@ def shrink_violation(
         testset, lambda smaller: failure_kind(failure_of(smaller)) == failure_kind(first), seconds
     )
     return Violation.of(law, subject, smallest, seed, prefix + (failure_of(smallest) or first))
+
+
+Fails = Callable[[TestSet], bool]
+
+
+def shrink(testset: TestSet, fails: Fails, seconds: float = 60.0) -> TestSet:
+    """Remove systems, segments, references, then characters while the test set still fails."""
+    end = time.monotonic() + seconds
+    is_smaller = True
+    while is_smaller and time.monotonic() < end:
+        is_smaller = False
+        for smaller in _smaller_testsets(testset):
+            if time.monotonic() > end:
+                break
+            if fails(smaller):
+                testset, is_smaller = smaller, True
+                break
+    return testset
+
+
+def _smaller_testsets(testset: TestSet) -> Iterator[TestSet]:
+    """Yield smaller test sets, the smallest first."""
+    systems, references = testset.systems, testset.references
+    for part in _subsets([*systems]):
+        yield replace(testset, systems={name: systems[name] for name in part})
+    for rows in _subsets([*range(len(testset))]):
+        yield testset.subset(rows)
+    for n, texts in enumerate(references):
+        for fewer in _subsets(texts):
+            yield replace(testset, references=_replace_at(references, n, fewer))
+    for name, texts in systems.items():
+        for shorter in _shorter_texts(texts):
+            yield replace(testset, systems={**systems, name: shorter})
+    for n, texts in enumerate(references):
+        for shorter in _shorter_texts(texts):
+            yield replace(testset, references=_replace_at(references, n, shorter))
+    for shorter in _shorter_texts(testset.sources):
+        yield replace(testset, sources=shorter)
+
+
+def _shorter_texts(texts: Sequence[str]) -> Iterator[list[str]]:
+    for n, text in enumerate(texts):
+        for shorter in _shorter_versions(text):
+            yield _replace_at(texts, n, shorter)
+
+
+def _shorter_versions(text: str) -> Iterator[str]:
+    """Yield a text without all, halves, quarters ... single characters; then simplified."""
+    size = len(text)
+    while size:
+        for start in range(0, len(text), size):
+            yield text[:start] + text[start + size :]
+        size = size // 2 if size > 1 else 0
+    for n, character in enumerate(text[:40]):
+        if character != "a":
+            yield text[:n] + "a" + text[n + 1 :]
+
+
+def _subsets(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield halves, then all values but one; never an empty list."""
+    count = len(values)
+    if count > 2:
+        yield [*values[: count // 2]]
+        yield [*values[count // 2 :]]
+    for n in range(count if count > 1 else 0):
+        yield [*values[:n], *values[n + 1 :]]
+
+
+def _replace_at(values: Sequence[Any], place: int, value: Any) -> list[Any]:
+    return [*values[:place], value, *values[place + 1 :]]

@@ -153,3 +153,53 @@ def test_cache_can_be_disabled(parser: Parser, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     other.analyze(["Hello there."])
     assert list(tmp_path.iterdir())
+
+
+def test_passive_and_active_have_the_same_deep_roles() -> None:
+    roles = []
+    texts = ["Pirates kidnapped workers.", "Workers were kidnapped by pirates."]
+    for analysis in load_parser().analyze(texts):
+        nodes = build_graph(analysis).nodes
+        roles.append({n.lemma: n.role for n in nodes if n.is_content})
+    assert roles[0] == roles[1] == {"pirate": "subject", "kidnap": "root", "worker": "object"}
+
+
+def test_prepositions_are_below_their_objects() -> None:
+    [analysis] = load_parser().analyze(["He came out of the house on 5 May 2016."])
+    graph = build_graph(analysis)
+    nodes = {node.text: node for node in graph.nodes}
+    assert graph.nodes[nodes["house"].parent].text == "came"
+    assert nodes["house"].marker == "out_of"
+    assert nodes["5 May 2016"].role == "adjunct"
+    assert graph.phrase_text(nodes["house"].index) == "out of the house"
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("The virus did not infect anybody.", "infect", {"is_negated": True, "tense": "past"}),
+        ("No one was infected by the virus.", "infected", {"is_negated": True, "is_passive": True}),
+        ("Nobody did not come.", "come", {"is_negated": False}),
+        ("He failed to come.", "come", {"is_negated": True, "attitude": "negative"}),
+        ("There are no tunnels.", "are", {"is_negated": True}),
+        ("He left without eating.", "eating", {"is_negated": True}),
+        ("He might leave.", "leave", {"modality": "possible"}),
+        ("He has to leave.", "leave", {"modality": "necessary"}),
+        ("Peter is certainly from Lincolnshire.", "is", {"modality": "certain"}),
+        ("If it rains, we leave.", "rains", {"modality": "hypothetical", "is_downward": True}),
+        ("We will have been sleeping.", "sleeping", {"tense": "future", "is_perfect": True}),
+        ("She is going to leave.", "going", {"tense": "future"}),
+        ("He knows that she left.", "left", {"attitude": "factive", "tense": "past"}),
+        ("All dogs sleep.", "dogs", {"quantifier": "all", "number": "plural", "is_downward": True}),
+        ("A dog sleeps.", "dog", {"definiteness": "indefinite", "number": "singular"}),
+        ("My dog is bigger.", "bigger", {"degree": "comparative"}),
+        ("My dog sleeps.", "dog", {"definiteness": "definite"}),
+    ],
+)
+def test_attributes_of_a_word(text: str, word: str, expected: dict[str, object]) -> None:
+    [analysis] = load_parser().analyze([text])
+    graph = build_graph(analysis)
+    [attributes] = [
+        m for n, m in zip(graph.nodes, extract_attributes(graph), strict=True) if n.text == word
+    ]
+    assert {name: getattr(attributes, name) for name in expected} == expected

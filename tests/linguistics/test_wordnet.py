@@ -9,7 +9,6 @@ import pytest
 
 from tertium.core.errors import DataError, MissingResourceError
 from tertium.metrics.base.wordnet import (
-    WORDNET,
     Relation,
     WordNet,
     candidate_folders,
@@ -152,12 +151,6 @@ def test_damaged_index_is_rebuilt(small: Path) -> None:
     assert index.stat().st_size > 1000
 
 
-def test_unwritable_cache_is_ignored(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (small.parent / "file").write_text("in the way")
-    monkeypatch.setenv("TERTIUM_CACHE", str(small.parent / "file"))
-    assert len(load_arrays(small)["offset"]) == 5
-
-
 def test_models_folder_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,13 +161,6 @@ def test_models_folder_comes_before_packages(
     assert next(iter(candidate_folders())) == folder
     (folder / "data.noun").touch()
     assert find_wordnet() == folder
-
-
-def test_installed_files_include_all_that_are_read() -> None:
-    names = {Path(name).name for name in WORDNET.files}
-    parts = ("noun", "verb", "adj", "adv")
-    assert {f"data.{part}" for part in parts} | {f"index.{part}" for part in parts} <= names
-    assert {f"{part}.exc" for part in parts} | {"LICENSE"} <= names
 
 
 def test_error_without_wordnet_shows_the_install_command(

@@ -66,41 +66,6 @@ def test_wmt17_to_english(
     assert correlations == pytest.approx(expected, abs=0.003)
 
 
-@pytest.mark.parametrize("encoder", ["minilm@3", "minilm@4", "use@3"])
-@pytest.mark.parametrize("parts", ["", ",token=wmd", ",sentence=smd", ",sentence=smd,token=wmd"])
-def test_fixed_bounds_lose_little_on_wmt16(human_data: Path, encoder: str, parts: str) -> None:
-    pairs = ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en")
-    spec = f"sentsim:encoder={encoder}{parts}"
-    fixed = agreement(human_data, spec, "da/wmt16", pairs)
-    corpus = agreement(human_data, f"{spec},normalise=corpus", "da/wmt16", pairs)
-    assert fixed >= corpus - 0.005
-
-
-# SRC-MT with `use`, SSS.
-SOURCES = {
-    "de-en": 0.293,
-    "ru-en": 0.326,
-    "tr-en": 0.296,
-    "zh-en": 0.403,
-    "en-ru": 0.386,
-    "en-zh": 0.270,
-}
-
-
-def test_wmt17_against_the_source(human_data: Path) -> None:
-    correlations = {
-        pair: agreement(human_data, "sss:encoder=use,against=source", "da/wmt17", (pair,))
-        for pair in SOURCES
-    }
-    assert correlations == pytest.approx(SOURCES, abs=0.003)
-
-
-def test_language_that_only_e5_supports(human_data: Path) -> None:
-    """Measured on a GPU: docs/results/song2021-3.json."""
-    correlations = agreement(human_data, "sss:against=source,lp=lv-en", "da/wmt17", ("lv-en",))
-    assert correlations == pytest.approx(0.400, abs=0.003)
-
-
 @pytest.mark.parametrize("name", ["bilstm", "bilstm-attention", "esim"])
 def test_bundled_head_reaches_the_agreement_of_its_training(human_data: Path, name: str) -> None:
     expected = read_config(bundled_models_folder() / name)["training"]["pearson"]

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.text.meteor_tokens import tokenize_meteor
+from tertium.text.meteor_tokens import (
+    SNOWBALL,
+    has_stemmer,
+    stemmer,
+    tokenize_meteor,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +74,28 @@ def test_tokens_keep_every_letter_and_contain_no_space(text: str, language: str)
     assert all(token and not any(c.isspace() for c in token) for token in tokens)
     letters = "".join(c for c in text.lower() if c.isascii() and c.isalnum())
     assert "".join(c for t in tokens for c in t if c.isascii() and c.isalnum()) == letters
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "expected"),
+    [  # snowballstem.org, vocabularies with stems
+        ("en", "consistently", "consist"),
+        ("de", "aufeinanderfolgenden", "aufeinanderfolg"),
+        ("fr", "continuellement", "continuel"),
+        ("es", "chicharrones", "chicharron"),
+    ],
+)
+def test_stems_are_those_of_snowball(language: str, word: str, expected: str) -> None:
+    assert stemmer(language)(word) == expected
+
+
+@pytest.mark.parametrize("language", SNOWBALL)
+def test_every_listed_language_has_its_stemmer(language: str) -> None:
+    assert has_stemmer(language)
+    assert stemmer(language)("x1") == "x1"
+    assert stemmer(language)("") == ""
+
+
+def test_unsupported_languages_are_not_stemmed() -> None:
+    assert not has_stemmer("zh")
+    assert stemmer("zh")("words") == "words"

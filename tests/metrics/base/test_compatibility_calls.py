@@ -14,12 +14,12 @@ from tertium.core.errors import (
     DataError,
     LengthError,
     MissingInputError,
+    TertiumError,
     UnknownNameError,
     UsageError,
 )
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.metrics.base.compatibility_calls import make_segments
 from tertium.metrics.lexical.bleu_metric import BLEU
 
 HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly today"]
@@ -34,13 +34,8 @@ def test_streams_and_segments_mean_the_same() -> None:
     by_stream = BLEU().corpus_score(three, streams)
     assert by_stream.system == BLEU().corpus_score(three, rows).system
     assert by_stream.system == BLEU().corpus_score(three, rows, layout="segments").system
-
-
-def test_a_square_of_references_is_ambiguous() -> None:
-    with pytest.raises(UsageError, match="per segment or per stream"):
-        BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER])
-    streams = BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER], layout="streams")
-    assert streams.signature.startswith("BLEU|nrefs:2")
+    square = BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER], layout="streams")
+    assert square.signature.startswith("BLEU|nrefs:2")
 
 
 def test_flat_references_are_one_each() -> None:
@@ -141,22 +136,42 @@ def test_a_missing_reference_is_none_and_its_segment_is_named() -> None:
             BLEU().corpus_score([HYPOTHESES[0], missing], REFERENCES)  # type: ignore[list-item]
 
 
-def test_an_unknown_layout_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'streams'"):
-        BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER], layout="stream")  # type: ignore[arg-type]
-    with pytest.raises(LengthError, match='use layout="streams"'):
-        BLEU().compute(predictions=HYPOTHESES, references=[REFERENCES])
+TWO = [REFERENCES, BETTER]
+INVALID: list[tuple[Any, Any, dict[str, Any], type[TertiumError], str]] = [
+    (HYPOTHESES, REFERENCES[:1], {}, LengthError, "1 references for 2"),
+    (HYPOTHESES, REFERENCES, {"sources": ["s"]}, LengthError, "1 sources for 2"),
+    (HYPOTHESES, [["a", "b"], ["c"]], {"layout": "streams"}, LengthError, "streams of lengths"),
+    (HYPOTHESES, [["a"]], {"layout": "segments"}, LengthError, "references for 1 segments"),
+    (HYPOTHESES, TWO, {"layout": "stream"}, UnknownNameError, "did you mean 'streams'"),
+    (HYPOTHESES, TWO, {}, UsageError, "per segment or per stream"),
+    ("hello", ["hello"], {}, UsageError, "got a single text"),
+    (["hello"], "hello", {}, UsageError, "got a single text"),
+    (b"hello", ["hello"], {}, UsageError, "got a single text"),
+    (["a"], ["a"], {"sources": "A"}, UsageError, "sources must be a list of texts, got a single"),
+    (["a", "b"], ["x", ["y"]], {}, DataError, "mix texts and lists"),
+    (["a", "b"], ["x", 1], {}, DataError, "reference 2 is 1: expected a text"),
+    (["a", "b"], ["x", b"y"], {}, DataError, "reference 2 is b'y': expected a text"),
+]
 
 
-def test_single_source_text_is_refused() -> None:
-    with pytest.raises(UsageError, match="sources must be a list of texts, got a single text"):
-        BLEU().corpus_score(["a"], ["a"], sources="A")
+@pytest.mark.parametrize(("hypotheses", "references", "options", "error", "message"), INVALID)
+def test_invalid_lists_are_refused(
+    hypotheses: Any,
+    references: Any,
+    options: dict[str, Any],
+    error: type[TertiumError],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        BLEU().corpus_score(hypotheses, references, **options)
 
 
 def test_evaluate_style_compute() -> None:
     result = BLEU().compute(predictions=HYPOTHESES, references=[[r] for r in REFERENCES])
     assert result["score"] == BLEU().corpus_score(HYPOTHESES, REFERENCES).system
     assert len(result["scores"]) == 2
+    with pytest.raises(LengthError, match='use layout="streams"'):
+        BLEU().compute(predictions=HYPOTHESES, references=[REFERENCES])
 
 
 def test_sentence_score_expects_a_list() -> None:
@@ -167,28 +182,3 @@ def test_sentence_score_expects_a_list() -> None:
     for references in ({"a", "b"}, {"a": "b"}, 3, b"a"):
         with pytest.raises(UsageError, match="references must be a list of texts, got "):
             BLEU().sentence_score("a", references)  # type: ignore[arg-type]
-
-
-def test_lengths_are_checked() -> None:
-    with pytest.raises(LengthError, match="1 references for 2"):
-        make_segments(HYPOTHESES, REFERENCES[:1])
-    with pytest.raises(LengthError, match="1 sources for 2"):
-        make_segments(HYPOTHESES, REFERENCES, ["s"])
-    with pytest.raises(LengthError, match="streams of lengths"):
-        make_segments(HYPOTHESES, [REFERENCES, BETTER[:1]], layout="streams")
-    with pytest.raises(LengthError, match="references for 1 segments"):
-        make_segments(HYPOTHESES, [["a"]], layout="segments")
-
-
-def test_strings_in_place_of_lists_are_refused() -> None:
-    with pytest.raises(UsageError, match="got a single text"):
-        make_segments("hello", ["hello"])
-    with pytest.raises(UsageError, match="got a single text"):
-        make_segments(["hello"], "hello")
-    with pytest.raises(DataError, match="mix texts and lists"):
-        make_segments(["a", "b"], ["x", ["y"]])
-    with pytest.raises(UsageError, match="got a single text"):
-        make_segments(b"hello", ["hello"])  # type: ignore[arg-type]
-    for reference in (1, b"y"):
-        with pytest.raises(DataError, match=f"reference 2 is {reference!r}: expected a text"):
-            make_segments(["a", "b"], ["x", reference])  # type: ignore[list-item]

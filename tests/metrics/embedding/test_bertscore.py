@@ -53,28 +53,6 @@ def test_f1_of_unrelated_texts_has_no_pole() -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("idf", [False, True])
-def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) -> None:
-    bert_score = pytest.importorskip("bert_score")
-    from tertium.data.dataset_folder import DatasetFolder
-    from tertium.encoders.encoder import EncoderName
-    from tertium.encoders.weight_files import locate_weights
-
-    segments = DatasetFolder(human_data).judgments("da/wmt17", "de-en").segments[:500]
-    expected = bert_score.score(
-        [s.hypothesis for s in segments],
-        [s.references[0] for s in segments],
-        model_type=str(locate_weights(EncoderName("minilm")).folder),
-        num_layers=4,
-        idf=idf,
-        device="cpu",
-        nthreads=0,
-    )
-    values = BERTScore(encoder="minilm@4", idf=idf).score(segments).statistics[:, :3]
-    np.testing.assert_allclose(values, np.column_stack([e.numpy() for e in expected]), atol=1e-4)
-
-
 def test_inverse_document_frequencies() -> None:
     texts = ["the cat", "the dog", "the dog"]
     values = DocumentFrequencies.count(ToyEncoder(), texts)

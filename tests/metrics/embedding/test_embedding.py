@@ -77,20 +77,6 @@ def test_two_references_are_best_or_mean(name: str) -> None:
     assert mean == pytest.approx(np.mean(single))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_texts_without_known_words_have_defined_scores(name: str, tmp_path: Path) -> None:
-    vectors = tmp_path / "v.txt"
-    vectors.write_text("cat 1 0\ndog 0 1\n", encoding="utf-8")
-    metric = load_metric(name, encoder=f"file/{vectors}")
-    rows = [("zebra", "cat"), ("zebra", "zebra"), ("cat", "cat"), ("dog", "cat")]
-    scores = metric.score([Segment(h, None, (r,)) for h, r in rows])
-    assert np.isfinite(scores.segments).all()
-    unknown, equal, same, other = scores.segments if metric.higher_is_better else -scores.segments
-    assert unknown <= other < same
-    assert equal == pytest.approx(same, abs=0.11)  # WMDO of a single word differs
-    assert scores.flags["unknown word"].tolist() == [True, True, False, False]
-
-
 def test_warnings_count_translations(tmp_path: Path) -> None:
     vectors = tmp_path / "v.txt"
     vectors.write_text("cat 1 0\n", encoding="utf-8")
@@ -125,19 +111,6 @@ def test_metrics_for_english_count_references_in_other_languages(spec: str) -> N
         assert count_flags(load_metric(spec, language="de").flags(foreign)) == {}
 
 
-def test_unsupported_language_pair_is_counted() -> None:
-    segment = Segment("a cat", "yksi kissa")
-    assert SSS(encoder="use", lp="fi-en").score([segment]).warnings == {
-        "language unknown to use": 1
-    }
-    assert SSS(encoder="use", lp="de-en").score([segment]).warnings == {}
-    # Against the reference the source language does not matter.
-    referenced = Segment("a cat", "yksi kissa", ("the cat",))
-    assert SSS(lp="fi-en").score([referenced]).warnings == {}
-    with pytest.raises(UsageError, match="de-en"):
-        SSS(lp="fi")
-
-
 LONG_ENGLISH = "The old train to the coast leaves at seven in the morning, rain or shine."
 LONG_GERMAN = "Der alte Zug an die Küste fährt bei jedem Wetter um sieben Uhr morgens ab."
 LONG_FINNISH = "Vanha juna rannikolle lähtee aamulla seitsemältä, satoi tai paistoi."
@@ -158,24 +131,6 @@ def test_wrong_language_penalty_moves_the_score_towards_unrelated_texts(name: st
         assert partial[0] == pytest.approx(free[0] + 0.3 * (blank - free[0]))
     sign = 1 if metrics[0].higher_is_better else -1
     assert sign * free[0] > sign * partial[0] > sign * full[0]
-
-
-def test_wrong_language_penalty_is_in_the_signature() -> None:
-    segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
-    scores = toy("sss", against="source", lp="de-en").score(segments)
-    assert scores.warnings == {
-        "hypothesis equals source": 1,
-        "source not in de": 1,
-        "translation not in en": 1,
-    }
-    assert "|astray:0.3|" in scores.signature
-    free = toy("sss", against="source", lp="de-en", wrong_language_penalty=0.0).score(segments)
-    assert (free.warnings, "astray" in free.signature) == (scores.warnings, False)
-    # The penalty needs a language pair, and does not apply to references.
-    assert "astray" not in toy("sss", against="source").score(segments).signature
-    referenced = [Segment(LONG_GERMAN, LONG_GERMAN, (LONG_GERMAN,))]
-    assert toy("sss", lp="de-en").score(referenced).system == pytest.approx(1)
-    assert "astray" not in toy("sss", lp="de-en").score(referenced).signature
 
 
 def test_settings_that_give_other_scores_have_other_signatures() -> None:
@@ -200,19 +155,6 @@ def test_settings_that_give_other_scores_have_other_signatures() -> None:
     assert len({metric.score(segments).signature for metric in idle}) == 1
 
 
-def test_mixed_language_text_is_counted() -> None:
-    mixed = Segment(f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}", LONG_GERMAN * 4)
-    assert toy("sss", against="source").score([mixed]).warnings == {"text of two languages": 1}
-
-
-def test_unsupported_language_is_detected_from_the_text() -> None:
-    metric = SSS(encoder="use", against="source")
-    assert count_flags(metric.flags([Segment(LONG_ENGLISH, LONG_FINNISH)])) == {
-        "language unknown to use": 1
-    }
-    assert not count_flags(metric.flags([Segment(LONG_ENGLISH, LONG_GERMAN)]))
-
-
 @pytest.mark.parametrize(
     ("lp", "complaint"),
     [
@@ -227,20 +169,6 @@ def test_unsupported_language_is_detected_from_the_text() -> None:
 def test_invalid_language_pair_raises_an_error(name: str, lp: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
         load_metric(f"{name}:lp={lp}")
-
-
-def test_source_in_an_unsupported_script_is_counted() -> None:
-    metric = SSS(encoder="use")
-    assert metric.score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
-        "language unknown to use": 1
-    }
-    assert metric.score([Segment("a cat", "\u732b")]).warnings == {}
-
-
-def test_empty_source_is_counted_and_has_a_defined_score() -> None:
-    scores = SSS(encoder="use").score([Segment("a cat", "")])
-    assert scores.warnings == {"empty source": 1}
-    assert scores.system == 0.0
 
 
 def test_signature_contains_both_sides() -> None:
@@ -264,3 +192,38 @@ def test_explanation_of_an_empty_text_has_no_links() -> None:
     explanation = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
     assert explanation.score == 2.0
     assert explanation.comparisons[0].links == ()
+
+
+FINNISH, GERMAN, SINHALA = "yksi kissa", "eine Katze", "\u0db4\u0dd6\u0dc3\u0dcf"
+UNSUPPORTED = "language unknown to use"
+MIXED = f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}"
+
+
+@pytest.mark.parametrize(
+    ("lp", "segment", "warnings"),
+    [
+        ("fi-en", Segment("a cat", FINNISH), [UNSUPPORTED]),
+        ("de-en", Segment("a cat", FINNISH), []),
+        ("", Segment("a cat", SINHALA), [UNSUPPORTED]),
+        ("", Segment("a cat", "\u732b"), []),
+        ("", Segment("a cat", ""), ["empty source"]),
+        ("", Segment(LONG_ENGLISH, LONG_FINNISH), [UNSUPPORTED]),
+        ("", Segment(LONG_ENGLISH, LONG_GERMAN), []),
+        ("", Segment(MIXED, LONG_GERMAN * 4), ["text of two languages"]),
+        ("de-en", Segment(LONG_GERMAN, "Hallo"), ["translation not in en"]),
+        ("de-en", Segment(LONG_ENGLISH, LONG_FINNISH), ["source not in de"]),
+    ],
+)
+def test_languages_are_those_of_the_pair_or_of_the_text(
+    lp: str, segment: Segment, warnings: list[str]
+) -> None:
+    metric = SSS(encoder="use", lp=lp, against="source")
+    assert metric.score([segment]).warnings == dict.fromkeys(warnings, 1)
+
+
+def test_the_language_of_the_source_does_not_matter_to_references() -> None:
+    referenced = [Segment(LONG_GERMAN, LONG_GERMAN, (LONG_GERMAN,))]
+    scores = toy("sss", lp="de-en").score(referenced)
+    assert scores.system == pytest.approx(1)
+    assert "astray" not in scores.signature
+    assert "astray" not in toy("sss", against="source").score(referenced).signature

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import ot
@@ -15,7 +14,6 @@ from tertium.core.runtime import runtime, usable_cores
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import make_embeddings
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
-from tertium.metrics.embedding import optimal_transport
 from tertium.metrics.embedding.optimal_transport import (
     map_distances,
     solve_exact,
@@ -63,21 +61,6 @@ def test_usable_cores_respect_the_cpu_affinity(monkeypatch: pytest.MonkeyPatch) 
         assert usable_cores() == 2
     with runtime(threads=8):
         assert usable_cores() == 3
-
-
-def test_threads_are_limited_to_the_usable_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    thread_counts: list[int] = []
-    pool = ThreadPoolExecutor
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
-
-    def record(threads: int) -> ThreadPoolExecutor:
-        thread_counts.append(threads)
-        return pool(threads)
-
-    monkeypatch.setattr(optimal_transport, "ThreadPoolExecutor", record)
-    assert list(optimal_transport._in_threads(abs, [-1, -2])) == [1, 2]
-    assert thread_counts == [2]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import change_json, record_calls
 
 from tertium.cli import main
 from tertium.core.errors import DataError, ModelError, UsageError
@@ -75,17 +74,9 @@ def test_guard_accepts_gains_and_refuses_noise() -> None:
 
 
 def test_folds_hold_out_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    folds = []
-    adapt_head = adaptation.adapt_head
-
-    def record(
-        data: adaptation.JudgedValues, strengths: Sequence[float]
-    ) -> list[adaptation.Adaptation]:
-        folds.append(set(data.sources.tolist()))
-        return adapt_head(data, strengths)
-
-    monkeypatch.setattr(adaptation, "adapt_head", record)
+    calls = record_calls(monkeypatch, adaptation, "adapt_head")
     adaptation.cross_validate(make_data(60, 1.0), (1.0,))
+    folds = [{*data.sources.tolist()} for data, _ in calls]
     assert [len(fold) for fold in folds] == [24] * 5  # sources in training, of 30
     assert len(set.union(*({*range(30)} - fold for fold in folds))) == 30
 
@@ -130,28 +121,15 @@ def test_useless_and_reversed_judgments_raise_an_error() -> None:
         train("tertium-multi", reversed_scores, adapt="scale")
 
 
-def test_other_weights_of_tertium_multi_raise_an_error(tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    train("tertium-multi", JUDGMENTS, adapt="scale", folder=folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["config"]["model_sha256"] = "0" * 64
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="adapts tertium-multi@00000000, but"):
-        load_metric(str(folder)).score([JUDGMENTS[0].segment])
-
-
-def test_trained_layers_of_older_models_raise_an_error(tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    train("tertium-multi", JUDGMENTS, adapt="scale", folder=folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["config"]["layers"] = 0
-    (folder / "config.json").write_text(json.dumps(config))
-    assert 20 <= load_metric(str(folder)).score([JUDGMENTS[0].segment]).system <= 90
-    older = shutil.copytree(folder, tmp_path / "older")
-    config["config"]["layers"] = 2
-    (older / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"layers .*no longer supported; train again"):
-        load_metric(str(older))
+def test_models_for_other_weights_and_with_trained_layers_raise_an_error(tmp_path: Path) -> None:
+    for name, settings, message in (
+        ("other", {"model_sha256": "0" * 64}, "adapts tertium-multi@00000000, but"),
+        ("older", {"layers": 2}, r"layers .*no longer supported; train again"),
+    ):
+        train("tertium-multi", JUDGMENTS, adapt="scale", folder=tmp_path / name)
+        change_json(tmp_path / name / "config.json", config=settings)
+        with pytest.raises(ModelError, match=message):
+            load_metric(str(tmp_path / name)).score([JUDGMENTS[0].segment])
 
 
 def test_options_without_effect_raise_an_error(

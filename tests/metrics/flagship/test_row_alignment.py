@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.builders import record_calls
+from tests.short_windows import short_windows
 
 from tertium.core.runtime import runtime
 from tertium.encoders.transformer_layer import PaddedLayout
@@ -19,7 +21,7 @@ TRANSLATIONS = (
     ("", "nichts", "nothing"),
     ("no source", "", "no source at all"),
     ("猫坐在垫子上。", "die Katze saß auf der Matte", "猫在垫子上坐着。"),
-    ("it rains " * 260, "es regnet " * 4, "it is raining " * 3),  # read in windows
+    ("it rains " * 20, "es regnet " * 4, "it is raining " * 3),  # read in windows
 )
 ROWS: list[Row] = [
     row
@@ -47,19 +49,13 @@ def padded() -> Iterator[RowScorer]:
 def test_padded_batches_equal_single_rows(
     padded: RowScorer, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches: list[tuple[int, int]] = []
-    make_layout = PaddedLayout.__init__
-
-    def record(self: PaddedLayout, lengths: list[int], *args: object) -> None:
-        batches.append((len(lengths), len(lengths) * max(lengths)))
-        make_layout(self, lengths, *args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(PaddedLayout, "__init__", record)
+    calls = record_calls(monkeypatch, PaddedLayout, "__init__")
     rows = ROWS[:-3] if limits else ROWS
-    with runtime(cache=False, **limits):
+    with short_windows(), runtime(cache=False, **limits):
         outputs = [output for mode in range(3) for output in padded(rows[mode::3])]
         padded._network.padded = False
         expected = [output for mode in range(3) for output in padded(rows[mode::3])]
+    batches = [(len(lengths), len(lengths) * max(lengths)) for _, lengths, *_ in calls]
     assert batches, "no batch was padded"
     assert all(n <= limits.get("batch_size", n) for n, _ in batches)
     assert all(n == 1 or size <= limits.get("token_budget", size) for n, size in batches)

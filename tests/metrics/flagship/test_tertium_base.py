@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import change_json, record_calls
 
 from tertium.core.errors import ModelError
 from tertium.core.runtime import runtime
@@ -112,18 +113,11 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
 def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = TertiumBase(precision="fp32", folder=str(tuned))
     cold = metric.raw_scores(ROWS)
-    batch_sizes: list[int] = []
-    run_network = PairScorer.__call__
-
-    def counting(self: PairScorer, rows: list[Row]) -> np.ndarray:
-        batch_sizes.append(len(rows))
-        return run_network(self, rows)
-
-    monkeypatch.setattr(PairScorer, "__call__", counting)
+    calls = record_calls(monkeypatch, PairScorer, "__call__")
     assert (metric.raw_scores(ROWS) == cold).all()
-    assert not batch_sizes
+    assert not calls
     metric.raw_scores([("the big cat", None, "a cat"), ROWS[0]])
-    assert batch_sizes == [1]
+    assert [len(rows) for _, rows in calls] == [1]
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
@@ -154,8 +148,7 @@ def test_same_weights_with_other_settings_are_another_model(
     scores = metric.score(segments)
     copy = shutil.copytree(tuned, tmp_path / "copy")
     assert TertiumBase(precision="fp32", folder=str(copy)) == metric
-    config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps({**config, setting: value}))
+    change_json(copy / "config.json", **{setting: value})
     other = TertiumBase(precision="fp32", folder=str(shutil.copytree(copy, tmp_path / "other")))
     other_scores = other.score(segments)
     with runtime(cache=False, memory=0):
@@ -173,8 +166,7 @@ def test_long_texts_are_truncated_and_counted(tuned: Path) -> None:
 
 
 def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
-    config = json.loads((tuned / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))
-    (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
+    copy = shutil.copytree(tuned, tmp_path / "copy")
+    change_json(copy / "config.json", encoder_sha256="0" * 64)
     with pytest.raises(ModelError, match="needs the encoder"):
-        TertiumBase(precision="fp32", folder=str(tmp_path)).raw_scores(ROWS)
+        TertiumBase(precision="fp32", folder=str(copy)).raw_scores(ROWS)

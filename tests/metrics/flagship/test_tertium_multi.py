@@ -12,13 +12,12 @@ import pytest
 from tests.builders import record_calls
 from tests.short_windows import MAX_PIECES, short_windows
 
-from tertium.core.errors import MissingInputError, ModelError, UsageError
+from tertium.core.errors import MissingInputError, ModelError
 from tertium.core.fields import read_dataclass
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.encoders.vector_cache import clear_memory
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.bundled.input_rows import INPUT_MODES
 from tertium.metrics.bundled.row_scorer import MultiSettings, RowScorer, piece_errors, row_features
 from tertium.metrics.bundled.tertium_multi import MODEL, TertiumMulti
@@ -90,16 +89,6 @@ def test_input_mode_follows_the_inputs(metric: TertiumMulti) -> None:
         metric.score([both, Segment(GOOD, SOURCE)])
     with pytest.raises(MissingInputError, match="neither"):
         metric.score([Segment(GOOD)])
-
-
-def test_several_references_are_reduced_by_best_or_mean(metric: TertiumMulti) -> None:
-    references = (REFERENCE, "Something else altogether was said there.")
-    segment = Segment(GOOD, None, references)
-    parts = [metric.segment_scores([Segment(GOOD, None, (r,))])[0] for r in references]
-    assert metric.segment_scores([segment])[0] == max(parts)
-    mean = TertiumMulti(references="mean").segment_scores([segment])[0]
-    assert mean == pytest.approx(np.mean(parts))
-    assert metric.segment_scores([Segment(REFERENCE, None, references)])[0] == 1.0
 
 
 def test_windows_of_a_long_text_are_averaged_by_length(metric: TertiumMulti) -> None:
@@ -211,37 +200,6 @@ def test_thresholds_without_other_languages_are_refused(tmp_path: Path) -> None:
     del config["spans"]["esa"]["both"]["other"]
     with pytest.raises(ModelError, match=r"spans\.esa\.both .*expected .*with the key other"):
         read_dataclass(MultiSettings, config, tmp_path / "config.json")
-
-
-def test_spans_follow_the_annotation_scheme_and_the_best_reference(metric: TertiumMulti) -> None:
-    metric = dataclasses.replace(metric, all_spans=True)
-    words = dataclasses.replace(metric, marks="words")
-    assert {s.severity for s in words.spans([Segment(GOOD, SOURCE)])[0]} <= {"bad"}
-    esa = load_metric("tertium-multi:marks=esa,all_spans=true")
-    assert esa == dataclasses.replace(metric, marks="esa")
-    references = (REFERENCE, "Something else altogether was said there.")
-    expected = metric.spans([Segment(GOOD, None, (REFERENCE,))])
-    assert metric.spans([Segment(GOOD, None, references)]) == expected
-    assert metric.spans([Segment(REFERENCE, None, references)]) == [()]
-
-
-def test_long_texts_and_unsupported_languages_are_counted(metric: TertiumMulti) -> None:
-    short = Segment(GOOD, SOURCE)
-    windowed = metric.score([Segment("der Zug " * 400, SOURCE), short]).warnings
-    assert windowed["long text, read in windows"] == 1
-    assert "truncated text" not in windowed
-    cut = count_flags(metric.flags([Segment("der Zug " * 2500, SOURCE), short]))
-    assert cut["truncated text"] == 1
-    assert "long text, read in windows" not in cut
-    kind = f"language unknown to {MODEL}"
-    assert kind not in metric.score([Segment(GOOD, SOURCE)]).warnings
-    tibetan = Segment("བོད་སྐད་ནི་བོད་མིའི་སྐད་ཡིག་ཡིན།", SOURCE)
-    assert metric.score([tibetan]).warnings[kind] == 1
-    yoruba = TertiumMulti(lp="en-yo").score([Segment(GOOD, SOURCE)])
-    assert yoruba.warnings[kind] == 1
-    assert metric.score([Segment(GOOD, " ")]).warnings["empty source"] == 1
-    with pytest.raises(UsageError, match="language pair"):
-        TertiumMulti(lp="en")
 
 
 def test_wrong_language_output_is_counted_and_penalized() -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from tertium.encoders.encoder_network import SkipInit
@@ -28,36 +29,24 @@ from tertium.metrics.heads.networks import (
 CONFIG = HeadConfig(hidden=4)
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
 def softmax(x):
     e = np.exp(x - x.max())
     return e / e.sum()
 
 
+def torch_lstm(module: BidirectionalLSTM, x: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+    """Compute the states of padded texts with torch's own LSTM of the same weights."""
+    packed = nn.utils.rnn.pack_padded_sequence(
+        x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
+    )
+    return nn.utils.rnn.pad_packed_sequence(module.lstm(packed)[0], batch_first=True)[0]
+
+
 def lstm_loop(module: BidirectionalLSTM, x: np.ndarray) -> np.ndarray:
-    """A bidirectional LSTM over (tokens, d), gate by gate: i, f, g, o as torch stores them."""
-    weights = {k: v.detach().double().numpy() for k, v in module.lstm.named_parameters()}
-    size = module.lstm.hidden_size
-    outputs = []
-    for suffix, order in (("", range(len(x))), ("_reverse", range(len(x) - 1, -1, -1))):
-        h, c = np.zeros(size), np.zeros(size)
-        states = np.zeros((len(x), size))
-        for t in order:
-            z = (
-                weights[f"weight_ih_l0{suffix}"] @ x[t]
-                + weights[f"bias_ih_l0{suffix}"]
-                + weights[f"weight_hh_l0{suffix}"] @ h
-                + weights[f"bias_hh_l0{suffix}"]
-            )
-            i, f, g, o = np.split(z, 4)
-            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-            h = sigmoid(o) * np.tanh(c)
-            states[t] = h
-        outputs.append(states)
-    return np.hstack(outputs)
+    """A bidirectional LSTM over (tokens, d)."""
+    with torch.inference_mode():
+        states = torch_lstm(module, torch.tensor(x, dtype=torch.float32)[None], [len(x)])
+    return states[0].double().numpy()
 
 
 def mix_loop(network: PairNetwork, states: np.ndarray) -> np.ndarray:
@@ -202,16 +191,6 @@ def test_published_sizes() -> None:
     assert NETWORKS["bilstm"](HeadConfig(), 1, 8).regressor.layers[1].in_features == 4800
 
 
-def test_recurrence_starts_with_an_open_forget_gate() -> None:
-    module = BidirectionalLSTM(3, 4)
-    for suffix in ("", "_reverse"):
-        hidden = getattr(module.lstm, f"bias_hh_l0{suffix}")
-        assert hidden[4:8].tolist() == [1.0] * 4
-        assert hidden[:4].tolist() + hidden[8:].tolist() == [0.0] * 12
-        square = getattr(module.lstm, f"weight_hh_l0{suffix}")
-        torch.testing.assert_close(square.T @ square, torch.eye(4), atol=1e-5, rtol=0)
-
-
 def test_sequence_dropout_hides_the_same_dimensions_of_every_token() -> None:
     torch.manual_seed(0)
     out = SequenceDropout(0.5)(torch.ones(3, 7, 40))
@@ -257,3 +236,26 @@ def test_loading_draws_no_random_numbers(name: str) -> None:
         MAKERS[name]()
     assert any(called.endswith(drawn) for called in usual.names)
     assert not [called for called in loaded.names if called.endswith(drawn)]
+
+
+@pytest.mark.parametrize("lengths", [[5, 3, 1, 3], [1], [7, 7]])
+def test_values_and_gradients_equal_torchs(lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    module = BidirectionalLSTM(6, 4)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    values = torch.randn(len(lengths), max(lengths), 6)
+    weights = torch.randn(len(lengths), max(lengths), 8)
+    result = []
+    for own in (True, False):
+        x = values.clone().requires_grad_()
+        if own:
+            states = module(PaddedSequences(x, torch.tensor(lengths))).values
+        else:
+            states = torch_lstm(module, x, lengths)
+        module.zero_grad()
+        (states * weights).sum().backward()
+        result.append([states, x.grad, *(p.grad.clone() for p in module.parameters())])
+    for ours, torchs in zip(*result, strict=True):
+        torch.testing.assert_close(ours, torchs, atol=2e-6, rtol=1e-5)

@@ -6,7 +6,6 @@ import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +13,8 @@ from nltk.translate.nist_score import corpus_nist, sentence_nist
 
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.segment import Segment
-from tertium.metrics.base.word_tokenizers import nist_brevity_penalty
 from tertium.metrics.lexical.nist_metric import (
-    MAX_ORDER,
     NIST,
-    information_precisions,
     nist_statistics,
 )
 
@@ -53,32 +49,6 @@ def test_scores_equal_nltk_for_one_reference(pairs: list[tuple[list[str], list[s
     assert single == pytest.approx(sentence_nist([references[0]], hypotheses[0]), abs=1e-12)
 
 
-def test_scores_equal_hand_computed_values() -> None:
-    # References: "a b a c" and "a b": a occurs 3 times of 6 words, b twice, c once.
-    # info(a) = log2(6/3) = 1, info(b) = log2(6/2), info(a b) = log2(3/2), info(b a) = log2(2/1).
-    segments = [
-        Segment("b a b", references=("a b a c",)),  # matches a, b; b a, a b
-        Segment("a b", references=("a b",)),
-    ]
-    three = math.log2(3)
-    metric = NIST(order=2)
-    rows = dict(zip(metric.columns, metric.statistics(segments)[0].tolist(), strict=True))
-    assert rows["information_1"] == pytest.approx(1 + three)
-    assert rows["information_2"] == pytest.approx((three - 1) + 1)
-    assert (rows["matches_1"], rows["matches_2"], rows["matches_3"]) == (2, 2, 0)
-    assert (rows["totals_1"], rows["totals_2"], rows["totals_3"], rows["totals_4"]) == (3, 2, 1, 0)
-    assert (rows["hypothesis_length"], rows["reference_length"]) == (3, 4)
-    beta = math.log(0.5) / math.log(1.5) ** 2
-    expected = ((1 + three) / 3 + three / 2) * math.exp(beta * math.log(3 / 4) ** 2)
-    assert metric.score(segments).segments[0] == pytest.approx(expected)
-
-
-def test_penalty_is_one_half_at_two_thirds() -> None:
-    totals = np.zeros((4, 2 + 3 * MAX_ORDER))
-    totals[:, :2] = [[2, 3], [3, 3], [9, 3], [0, 3]]
-    assert nist_brevity_penalty(totals) == pytest.approx([0.5, 1.0, 1.0, 0.0])
-
-
 def test_several_references_clip_by_the_maximum_and_use_the_mean_length() -> None:
     rows = nist_statistics([list("aab")], [[list("bcde"), list("aa")]])
     columns = dict(zip(NIST().columns, rows[0].tolist(), strict=True))
@@ -88,15 +58,6 @@ def test_several_references_clip_by_the_maximum_and_use_the_mean_length() -> Non
     assert NIST(order=1).sentence_score("a a b", ["b c d e", "a a"]) == pytest.approx(bits / 3)
     nltk = sentence_nist([list("bcde"), list("aa")], list("aab"), n=1)
     assert nltk == pytest.approx(2 * math.log2(6 / 2) / 3)
-
-
-def test_statistics_hold_all_orders() -> None:
-    segments = [Segment("a b c d e f g h i j k", references=("a b c d e f g h i j k",))]
-    scores = {order: NIST(order=order).score(segments) for order in range(1, 11)}
-    assert {s.statistics.tobytes() for s in scores.values()} == {scores[1].statistics.tobytes()}
-    precisions = information_precisions(scores[1].statistics)[0]
-    assert precisions[0] == pytest.approx(math.log2(11))
-    assert [s.system for s in scores.values()] == pytest.approx(np.cumsum(precisions))
 
 
 def test_invalid_settings_raise_an_error() -> None:

@@ -107,23 +107,6 @@ def test_search_does_not_reward_recognizing_segments() -> None:
     assert trained.checkpoint.training["search"][0][1] < 0
 
 
-def test_best_value_at_the_edge_of_the_grid_is_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    words = "the cat sat on a mat".split()
-    rows = [(n % 5, f"{n} {' '.join(words[:5])}") for n in range(30)]
-    judgments = [
-        Judgment(Segment(" ".join(words[: score + 1]), None, (reference,)), score)
-        for score, reference in rows
-    ]
-    options = SVROptions(folds=3, c=(1e-3, 1.0), epsilon=(0.0, 0.5), gamma=(0.1,))
-    SVR.train(judgments, encoders=("toy",), options=options)
-    assert caplog.messages == [
-        "svr: the best --c of the search, 1, is the largest tried: try larger ones, too "
-        "(--c 0.001+1+10)"
-    ]
-
-
 def test_invalid_folds_are_rejected(data: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = data
     distances = squared_distances(x, x)

@@ -1,18 +1,23 @@
-"""The training loop: best epoch, early stopping, determinism, resuming after a kill."""
+"""Training: the loop, its options, losses and the statistics that select epochs."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from tertium.core.errors import DataError, ModelError
-from tertium.models.training_loop import fit
-from tertium.models.training_options import Epoch, TrainingOptions
+from tertium.core.errors import DataError, ModelError, UsageError
+from tertium.meta import kendall_strict, pearson
+from tertium.metrics.pairwise.neural_ranker import PairwiseOptions
+from tertium.metrics.regression.linear_metric import RegressionOptions
+from tertium.models.training_examples import average_pearson, strict_tau
+from tertium.models.training_loop import fit, pairwise_loss
+from tertium.models.training_options import Epoch, TrainingOptions, warn_at_grid_edge
 
 X = torch.linspace(-1, 1, 24)[:, None]
 Y = 3 * X + 1
@@ -130,3 +135,77 @@ def test_a_linear_schedule_ends_near_zero() -> None:
     finally:
         torch.optim.AdamW = original
     assert rates == pytest.approx([1 - n / 12 for n in range(12)])
+
+
+def test_pairwise_losses_by_hand() -> None:
+    scores = torch.tensor([2.0, 0.5, 1.0])
+    better, worse = torch.tensor([0, 1]), torch.tensor([1, 2])  # margins 1.5 and -0.5
+    weights = torch.tensor([1.0, 3.0])
+    logistic = (math.log1p(math.exp(-1.5)) + 3 * math.log1p(math.exp(0.5))) / 4
+    assert float(pairwise_loss(scores, better, worse, weights)) == pytest.approx(logistic)
+    hinge = (0.0 + 3 * 1.5) / 4
+    assert float(pairwise_loss(scores, better, worse, weights, "hinge")) == pytest.approx(hinge)
+
+
+def test_average_pearson_equals_the_meta_evaluations() -> None:
+    rng = np.random.default_rng(0)
+    human, scores = rng.normal(size=(2, 30))
+    groups = ["a"] * 12 + ["b"] * 18
+    parts = slice(0, 12), slice(12, 30)
+    expected = np.mean([float(pearson(human[part], scores[part])) for part in parts])
+    assert average_pearson(scores, human, groups) == pytest.approx(expected)
+    assert average_pearson(np.ones(30), human, groups) == 0.0
+
+
+def test_strict_tau_equals_the_meta_evaluations() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 5, size=20).astype(float)  # with ties
+    better, worse = rng.integers(0, 20, size=(2, 50))
+    keep = better != worse
+    better, worse = better[keep], worse[keep]
+    expected = float(kendall_strict(np.ones(len(better)), scores[better], scores[worse]))
+    assert strict_tau(scores, better, worse) == pytest.approx(expected)
+    twice = strict_tau(scores, better, worse, np.full(len(better), 2.0))
+    assert twice == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
+def test_options_out_of_range_are_refused(field: str) -> None:
+    with pytest.raises(UsageError, match=field):
+        TrainingOptions(**{field: 0})
+
+
+def test_negative_patience_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
+        TrainingOptions(patience=-1)
+    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
+        PairwiseOptions(patience=-1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "bogus"}, "order='bogus': expected 'given' or 'random'"),
+        ({"epochs": 2.5}, "epochs=2.5: expected a whole number"),
+        ({"epochs": True}, "epochs=True: expected a whole number"),
+    ],
+)
+def test_option_types_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PairwiseOptions(**options)
+    with pytest.raises(UsageError, match="prior='no': expected True or False"):
+        RegressionOptions(prior="no")  # was yes
+    with pytest.raises(UsageError, match="expected a list, each item a number"):
+        RegressionOptions(strengths=0.1)
+
+
+def test_best_value_at_the_edge_of_a_grid_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    warn_at_grid_edge("svr", "c", 1.0, (0.1, 1.0, 10.0))
+    warn_at_grid_edge("svr", "c", 1.0, (1.0,))  # no search
+    warn_at_grid_edge("svr", "epsilon", 0.0, (0.0, 1.0))  # there are no smaller ones
+    assert not caplog.messages
+    warn_at_grid_edge("svr", "c", 0.1, (1.0, 0.1, 10.0))
+    assert caplog.messages == [
+        "svr: the best --c of the search, 0.1, is the smallest tried: try smaller ones, too "
+        "(--c 0.01+0.1+1+10)"
+    ]

@@ -1,4 +1,4 @@
-"""Languages are identified by script and n-grams."""
+"""Languages are identified by script and n-grams; codes are ISO 639-1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import TITLES
 
-from tertium.text.language_codes import LANGUAGE_CODES
+from tertium.core.errors import UsageError
+from tertium.text.language_codes import (
+    CODE_ALIASES,
+    LANGUAGE_CODES,
+    check_language_code,
+    parse_language_pair,
+)
 from tertium.text.language_identification import (
     MIN_LETTERS,
     are_english,
@@ -22,7 +28,8 @@ from tertium.text.language_identification import (
     main_language,
     seem_english,
 )
-from tertium.text.scripts import main_script
+from tertium.text.language_profiles import MIN_LETTERS
+from tertium.text.scripts import is_other_script, language_scripts, main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(
     (Path(__file__).parents[1] / "golden" / "e5_sentences.json").read_text()
@@ -169,3 +176,69 @@ def test_main_language_of_a_set() -> None:
     assert main_language(["火车七点出发。"] * 1000) == "zh"
     assert main_language(["기차는 일곱 시에 출발합니다.", "Hamburg"]) == "ko"
     assert main_language([]) == main_language(["12:30"]) == ""
+
+
+TEXTS = {
+    "en": "The cat sat.",
+    "de": "Schöne Grüße",
+    "ru": "Привет, мир",
+    "zh": "你好，世界。",
+    "ja": "こんにちは世界",
+    "ko": "안녕하세요",
+    "ar": "مرحبا بالعالم",
+    "th": "สวัสดีชาวโลก",
+    "he": "שלום עולם",
+    "el": "Γειά σου",
+    "hi": "नमस्ते दुनिया",
+    "si": "ආයුබෝවන්",
+    "ka": "გამარჯობა",
+    "vi": "Xin chào thế giới",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_text_matches_the_script_of_its_language(language: str) -> None:
+    assert not is_other_script(TEXTS[language], language_scripts([language]))
+
+
+@pytest.mark.parametrize("language", [k for k in TEXTS if k not in ("en", "de", "vi")])
+def test_latin_and_other_scripts_differ(language: str) -> None:
+    assert is_other_script(TEXTS[language], language_scripts(["en"]))
+    assert is_other_script(TEXTS["en"], language_scripts([language]))
+
+
+def test_a_name_in_another_script_does_not_change_the_script() -> None:
+    assert not is_other_script("He lives in Москва today.", language_scripts(["en"]))
+    assert not is_other_script("Компания Google", language_scripts(["ru"]))
+
+
+@pytest.mark.parametrize("text", ["", "123, 456!", "😀 …"])
+def test_a_text_without_letters_matches_every_script(text: str) -> None:
+    assert not is_other_script(text, language_scripts(["zh"]))
+
+
+def test_aliases_map_to_valid_codes_and_are_not_codes() -> None:
+    assert set(CODE_ALIASES.values()) <= LANGUAGE_CODES
+    assert not LANGUAGE_CODES & CODE_ALIASES.keys()
+
+
+@pytest.mark.parametrize(
+    ("code", "suggestion"),
+    [("deu", "de"), ("DE", "de"), ("pt-BR", "pt"), ("zh_Hans", "zh"), ("jp", "ja"), ("xx", "")],
+)
+def test_an_invalid_code_raises_an_error_with_a_suggestion(code: str, suggestion: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_language_code(code)
+    message = f"{code!r} is not an ISO 639-1 language code such as de"
+    assert str(caught.value) == message + (f"; write {suggestion}" if suggestion else "")
+
+
+@pytest.mark.parametrize("pair", ["de", "de-", "-", "de-en-fr", "zh-CN-en"])
+def test_a_pair_has_two_codes(pair: str) -> None:
+    with pytest.raises(UsageError, match=f"^lp={pair}: expected a language pair such as de-en"):
+        parse_language_pair(pair)
+
+
+def test_an_invalid_code_in_a_pair_is_named() -> None:
+    with pytest.raises(UsageError, match=r"^lp=ger-en: 'ger' is not an ISO 639-1 .*write de$"):
+        parse_language_pair("ger-en")
