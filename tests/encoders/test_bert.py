@@ -26,8 +26,7 @@ torch = pytest.importorskip("torch")
 
 
 from tertium.encoders.bert import read_bert_config  # noqa: E402
-from tertium.encoders.encoder_network import EncoderNetwork  # noqa: E402
-from tertium.encoders.transformers_model import TransformersModel  # noqa: E402
+from tertium.encoders.encoder_network import EncoderNetwork, TransformersModel  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
 # Sums of up to 3,072 fp32 values in another order, through 12 layers.

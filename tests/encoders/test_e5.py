@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tertium.encoders import Encoder
-from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import MODEL_CARDS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SENTENCES: dict[str, list[str]] = json.loads((GOLDEN / "e5_sentences.json").read_text())

@@ -92,7 +92,7 @@ def test_a_hub_that_does_not_answer_is_replaced_by_packages(
     endpoint: str,
     reason: str,
 ) -> None:
-    monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
+    monkeypatch.setattr(weights_module, "TIMEOUT", 0.3)
     with socket.socket() as silent, socket.socket() as unused:
         for server in (silent, unused):
             server.bind(("127.0.0.1", 0))

@@ -28,7 +28,6 @@ from tertium.text.language_identification import (
     main_language,
     seem_english,
 )
-from tertium.text.language_profiles import MIN_LETTERS
 from tertium.text.scripts import is_other_script, language_scripts, main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled.calibrated_metric import (
     MAX_MQM_POINTS,
