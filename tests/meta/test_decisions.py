@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tertium.core.errors import DataError, LengthError
-from tertium.meta.decisions import (
+from tertium.meta.difference_scales import (
     accept_translations,
     rerank_outputs,
 )

@@ -17,8 +17,12 @@ from tertium.core.result import (
     percent_column,
 )
 from tertium.evaluation.judged import JudgedSets
-from tertium.meta.decisions import accept_translations, rerank_outputs
-from tertium.meta.difference_scales import DifferenceScale, fit_scales
+from tertium.meta.difference_scales import (
+    DifferenceScale,
+    accept_translations,
+    fit_scales,
+    rerank_outputs,
+)
 from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.metrics.base.capabilities import find_inputs
 
@@ -44,9 +48,9 @@ NOTES = (
 class Decisions(Result):
     """Decisions by each metric on each set, where human scores of `min_good_score` are good.
 
-    A row has the values of `tertium.meta.decisions`, and a `curve` of threshold, precision and
-    recall. Thresholds are on the metric's own scale: scores above are accepted, or below if lower
-    is better.
+    A row has the values of `accept_translations` and `rerank_outputs`, and a `curve` of threshold,
+    precision and recall. Thresholds are on the metric's own scale: scores above are accepted, or
+    below if lower is better.
     """
 
     rows: Sequence[Mapping[str, Any]]

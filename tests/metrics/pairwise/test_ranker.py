@@ -16,9 +16,13 @@ from tertium.core.segment import Preference, Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
 from tertium.metrics.base.scorer import format_signature
-from tertium.metrics.pairwise.features import PairwiseFeatures
+from tertium.metrics.pairwise.features import (
+    PairwiseFeatures,
+    Projection,
+    VectorName,
+    sentence_vectors,
+)
 from tertium.metrics.pairwise.neural_ranker import Pairwise, PairwiseOptions
-from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
 
 QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
 

@@ -27,18 +27,20 @@ from tertium.metrics.base.text_warnings import (
     flag_not_english,
     merge_flags,
 )
-from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
+from tertium.metrics.pairwise.features import (
+    SYNTAX,
+    PairwiseFeatures,
+    VectorName,
+    joint_vectors,
+    part_encoder,
+    part_model_ids,
+)
 from tertium.metrics.pairwise.ranking_network import (
     InputNumbers,
     PairwiseModel,
     Rows,
     Scaling,
     restore_model,
-)
-from tertium.metrics.pairwise.sentence_vectors import (
-    SYNTAX,
-    VectorName,
-    joint_vectors,
 )
 from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint
 from tertium.models.trained_model import TrainedModel
@@ -88,7 +90,7 @@ class Pairwise(TrainedModel, Ranker):
     returns f itself. Several references are averaged.
 
     `vectors` (glove, syntax25, minilm~32, source/use) and `features` (4metrics, bleucomp,
-    layers/minilm, any metric) are described in the modules `sentence_vectors` and `features`.
+    layers/minilm, any metric) are described in the module `features`.
     `hidden=0` is logistic regression. `cost` and `scaling` are the training cost and the input
     scaling; the published ones are `logistic+kendall` and `minmax`. `model` is the folder of a
     trained model or the name of a bundled one (`pairwise-minilm`, `pairwise-published`); the

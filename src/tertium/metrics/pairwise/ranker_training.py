@@ -29,6 +29,7 @@ from tertium.core.runtime import progress_task
 from tertium.core.segment import Preference, Segment
 from tertium.data.rankings import sample_comparisons
 from tertium.metrics.base.lexical_features import NgramInformation, split_references, tokenize_13a
+from tertium.metrics.pairwise.features import Projection, sentence_vectors
 from tertium.metrics.pairwise.ranking_network import (
     Array,
     InputNumbers,
@@ -40,7 +41,6 @@ from tertium.metrics.pairwise.ranking_network import (
     as_checkpoint,
     groups,
 )
-from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.training_data import TrainingJob
 

@@ -24,7 +24,7 @@ from tertium.core.arrays import IntArray, exact_dot_products
 from tertium.core.errors import ModelError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, construct
 from tertium.metrics.base.lexical_features import NgramInformation
-from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName
+from tertium.metrics.pairwise.features import Projection, VectorName
 from tertium.models.checkpoint import (
     CONFIG,
     WEIGHTS,
