@@ -13,8 +13,14 @@ import numpy as np
 import pytest
 from tests.decisions.judged_files import make_rows
 
+from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Judgment, Preference, Segment
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
+from tertium.meta.aligned_scores import AlignedScores
+
+Content = str | bytes | Iterable[Mapping[str, Any]]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEMS = ("good", "fair", "poor")  # of the example
@@ -199,3 +205,53 @@ def _write_candidates(folder: Path, testset: TestSet) -> None:
             pair |= {"hypothesis_a": texts[left], "hypothesis_b": texts[right]}
             pairs.append(pair | {"judge": "x", "reference": testset.references[number][0]})
     write_jsonl(folder / "pairs.jsonl", pairs)
+
+
+def write_file(path: Path, content: Content) -> Path:
+    """Write a text, bytes, or records as JSON Lines; missing folders are created."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        text = content if isinstance(content, str) else "".join(map(_format_record, content))
+        path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def _format_record(record: Mapping[str, Any]) -> str:
+    return json.dumps(record) + "\n"
+
+
+def write_files(folder: Path, contents: Mapping[str, Content]) -> Path:
+    """Write several files by their path in a folder, and return the folder."""
+    for name, content in contents.items():
+        write_file(folder / name, content)
+    return folder
+
+
+def read_one(source: Any, **options: Any) -> Any:
+    """Read human data that have a single set, and return that set."""
+    (human_data,) = read_human_data(source, **options)
+    return human_data
+
+
+def make_judgment_set(*rows: tuple[str, str, float], name: str = "x", **fields: Any) -> JudgmentSet:
+    """Make a set from rows of system, item and score; its texts are `system item`."""
+    judgments = (
+        Judgment(Segment(f"{system} {item}", None, ("r",)), score, item, system, **fields)
+        for system, item, score in rows
+    )
+    return JudgmentSet(name=name, judgments=tuple(judgments))
+
+
+def make_aligned_scores(
+    name: str, seed: int, noise: Mapping[str, float], systems: str = "ABCD", items: int = 50
+) -> AlignedScores:
+    """Make random human scores, and metrics that add noise of the given deviation to them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(len(systems), items))
+    metrics = [
+        ScoreMatrix(metric, tuple(systems), truth + rng.normal(0, deviation, truth.shape))
+        for metric, deviation in noise.items()
+    ]
+    return AlignedScores.align(name, metrics, human=ScoreMatrix("da", tuple(systems), truth))

@@ -151,7 +151,7 @@ def receive_messages(session: pytest.Session, workers: list[Worker]) -> None:
     hook, by_pipe = session.config.hook, {worker.pipe: worker for worker in workers}
     while by_pipe:
         for pipe in wait(list(by_pipe)):
-            worker = by_pipe[pipe]  # type: ignore[index]
+            worker = by_pipe[pipe]
             try:
                 kind, value = worker.pipe.recv()
             except EOFError:

@@ -35,5 +35,5 @@ class Partial(SegmentMetric):
 @pytest.fixture
 def partial(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register the metric for one test; return its name."""
-    monkeypatch.setitem(METRICS.builtin, Partial.name, f"{__name__}:Partial")  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS.builtin, Partial.name, f"{__name__}:Partial")
     return Partial.name

@@ -29,7 +29,7 @@ def round_by_definition(rows: NDArray[np.floating]) -> FloatArray:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_rows_are_rounded_to_the_nearest_step(kind: type[np.floating]) -> None:
+def test_rows_are_rounded_to_the_nearest_step(kind):
     draw = np.random.default_rng(7)
     rows = draw.normal(size=(60, 24)).astype(kind) * 10.0 ** draw.integers(-20, 20, size=(60, 1))
     rows[3] = 0
@@ -41,7 +41,7 @@ def test_rows_are_rounded_to_the_nearest_step(kind: type[np.floating]) -> None:
     )
 
 
-def test_rounding_does_not_depend_on_other_rows() -> None:
+def test_rounding_does_not_depend_on_other_rows():
     """Also at block boundaries."""
     rows = (
         np.random.default_rng(8).normal(size=(2 * BLOCK_NUMBERS // 64 + 3, 64)).astype(np.float32)
@@ -54,7 +54,7 @@ def test_rounding_does_not_depend_on_other_rows() -> None:
     np.testing.assert_array_equal(exact_squared_norms(rows), (separate * separate).sum(axis=1))
 
 
-def test_dot_products_are_exact() -> None:
+def test_dot_products_are_exact():
     left, right = np.random.default_rng(9).normal(size=(2, 3, 384)).astype(np.float32)
     products = exact_dot_products(left, right)
     for i, row in enumerate(round_to_grid(left).tolist()):
@@ -63,13 +63,10 @@ def test_dot_products_are_exact() -> None:
             assert Fraction(float(products[i, j])) == exact
 
 
-def test_empty_arrays_have_empty_products() -> None:
+def test_empty_and_undefined_rows():
     empty = np.zeros((0, 5), dtype=np.float32)
     assert round_to_grid(empty).shape == (0, 5)
     assert exact_squared_norms(empty).shape == (0,)
     assert exact_dot_products(empty, np.ones((2, 5))).shape == (0, 2)
-
-
-def test_nan_stays_nan() -> None:
     rows = np.array([[np.nan, 1.0], [2.0, 1.0]])
     assert np.isnan(exact_squared_norms(rows)).tolist() == [True, False]

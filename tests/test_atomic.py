@@ -28,19 +28,7 @@ def only_file(folder: Path) -> Path:
     return file
 
 
-def test_text_round_trips(tmp_path: Path) -> None:
-    write_text(tmp_path / "a.txt", ["grüß ", "dich\n"])
-    assert only_file(tmp_path).read_bytes() == "grüß dich\n".encode()
-
-
-def test_equal_texts_are_compressed_to_equal_files(tmp_path: Path) -> None:
-    write_text(tmp_path / "a.gz", "text\n")
-    write_text(tmp_path / "b.gz", ["te", "xt\n"])
-    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"text\n"
-
-
-def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("old")
 
@@ -53,7 +41,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert only_file(tmp_path).read_text() == "old"
 
 
-def test_the_file_is_the_old_one_until_the_block_ends(tmp_path: Path) -> None:
+def test_the_file_is_the_old_one_until_the_block_ends(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("old")
     with open_atomic(file) as stream:
@@ -63,9 +51,19 @@ def test_the_file_is_the_old_one_until_the_block_ends(tmp_path: Path) -> None:
     assert only_file(tmp_path).read_text() == "new"
 
 
+def test_texts_round_trip_and_are_compressed_to_equal_files(tmp_path):
+    longest = tmp_path / ("a" * 255)
+    write_text(longest, ["grüß ", "dich\n"])
+    assert only_file(tmp_path).read_bytes() == "grüß dich\n".encode()
+    write_text(tmp_path / "a.gz", "text\n")
+    write_text(tmp_path / "b.gz", ["te", "xt\n"])
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"text\n"
+
+
 @ONLY_UNIX
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
-def test_the_file_mode_is_preserved(tmp_path: Path, mode: int) -> None:
+def test_the_file_mode_is_preserved(tmp_path, mode):
     file = tmp_path / "a.txt"
     file.touch()
     file.chmod(mode)
@@ -74,7 +72,7 @@ def test_the_file_mode_is_preserved(tmp_path: Path, mode: int) -> None:
 
 
 @ONLY_UNIX
-def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path: Path) -> None:
+def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path):
     file = tmp_path / "a"
     write_text(file, "x", private=True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -85,7 +83,7 @@ def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path: Path) -> Non
 
 
 @ONLY_UNIX
-def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
+def test_a_new_file_follows_the_umask(tmp_path):
     code = (
         "import os, sys; os.umask(0o027); from tertium.core.atomic import write_text; "
         "write_text(sys.argv[1], 'x')"
@@ -96,7 +94,7 @@ def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
 
 @ONLY_UNIX
 @pytest.mark.parametrize("there", [True, False])
-def test_links_are_followed(tmp_path: Path, there: bool) -> None:
+def test_links_are_followed(tmp_path, there):
     goal = tmp_path / "folder" / "goal.txt"
     goal.parent.mkdir()
     if there:
@@ -111,7 +109,7 @@ def test_links_are_followed(tmp_path: Path, there: bool) -> None:
 
 
 @ONLY_UNIX
-def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
+def test_a_pipe_is_written_directly(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -124,7 +122,7 @@ def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
 
 
 @ONLY_UNIX
-def test_a_device_is_written_directly(tmp_path: Path) -> None:
+def test_a_device_is_written_directly(tmp_path):
     link = tmp_path / "null"
     link.symlink_to("/dev/null")
     for name in (link, Path("/dev/null")):
@@ -134,7 +132,7 @@ def test_a_device_is_written_directly(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
-def test_redirected_output_keeps_earlier_output(tmp_path: Path) -> None:
+def test_redirected_output_keeps_earlier_output(tmp_path):
     code = (
         "from tertium.core.atomic import write_text; print('before', flush=True); "
         "write_text('/dev/stdout', 'written\\n'); print('after')"
@@ -146,12 +144,12 @@ def test_redirected_output_keeps_earlier_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_raises_a_one_line_error() -> None:
+def test_a_full_disk_raises_a_one_line_error():
     with pytest.raises(WriteError, match=r"/dev/full: cannot be written \(No space left"):
         write_text("/dev/full", "x" * 100_000)
 
 
-def test_invalid_paths_raise_one_line_errors(tmp_path: Path) -> None:
+def test_invalid_paths_raise_one_line_errors(tmp_path):
     (tmp_path / "file").touch()
     cases = {
         tmp_path: "is a directory; expected a file name",
@@ -165,23 +163,15 @@ def test_invalid_paths_raise_one_line_errors(tmp_path: Path) -> None:
             with pytest.raises(WriteError, match=message):
                 attempt(path)
     assert only_file(tmp_path).read_bytes() == b""
-
-
-def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
-    write_text(tmp_path / ("a" * 255), "x")
-    assert only_file(tmp_path).read_text() == "x"
-
-
-@ONLY_UNIX
-def test_circular_links_raise_a_one_line_error(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
-    with pytest.raises(WriteError, match=r"a: cannot be written \(Too many levels"):
-        write_text(tmp_path / "a", "x")
+    if sys.platform != "win32":
+        (tmp_path / "a").symlink_to("b")
+        (tmp_path / "b").symlink_to("a")
+        with pytest.raises(WriteError, match=r"a: cannot be written \(Too many levels"):
+            write_text(tmp_path / "a", "x")
 
 
 @NOT_ROOT
-def test_read_only_files_raise_errors(tmp_path: Path) -> None:
+def test_read_only_files_raise_errors(tmp_path):
     file = tmp_path / "a"
     file.write_text("old")
     file.chmod(0o444)
@@ -190,13 +180,10 @@ def test_read_only_files_raise_errors(tmp_path: Path) -> None:
     assert file.read_text() == "old"
 
 
-def test_a_lone_surrogate_raises_a_one_line_error(tmp_path: Path) -> None:
+def test_errors_leave_no_file(tmp_path):
     with pytest.raises(WriteError, match=r"U\+D800 is not a character"):
         write_text(tmp_path / "a", "x\ud800")
     assert not list(tmp_path.iterdir())
-
-
-def test_errors_of_reading_inside_the_block_pass_through(tmp_path: Path) -> None:
     with pytest.raises(gzip.BadGzipFile), open_atomic(tmp_path / "a"):
         raise gzip.BadGzipFile("what is read is damaged")
     assert not list(tmp_path.iterdir())
@@ -213,12 +200,11 @@ with lock_file(Path(sys.argv[1])) as is_ours:
 """
 
 
-def test_a_lock_has_one_holder_and_ends_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_has_one_holder_and_ends_with_its_process(tmp_path):
     lock = tmp_path / "new" / "_lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True
     ) as other:
-        assert other.stdout is not None
         assert other.stdout.readline() == "True\n"
         with lock_file(lock) as is_ours:
             assert not is_ours
@@ -230,7 +216,7 @@ def test_a_lock_has_one_holder_and_ends_with_its_process(tmp_path: Path) -> None
     assert not [*lock.parent.iterdir()]
 
 
-def test_without_file_locks_every_process_continues(tmp_path: Path) -> None:
+def test_without_file_locks_every_process_continues(tmp_path):
     (tmp_path / "file").write_text("")
     with lock_file(tmp_path / "file" / "_lock") as is_ours:
         assert is_ours

@@ -35,9 +35,7 @@ def make_index(folder: Path, packages: dict[str, str]) -> str:
     return folder.as_uri()
 
 
-def test_a_higher_version_on_another_index_is_not_installed(
-    installer: ModuleType, tmp_path: Path
-) -> None:
+def test_a_higher_version_on_another_index_is_not_installed(installer, tmp_path):
     pytest.importorskip("uv")
     main = make_index(tmp_path / "main", {"wanted": "1.0"})
     extra = make_index(tmp_path / "extra", {"wanted": "9.9", "additional": "2.0"})
@@ -49,7 +47,7 @@ def test_a_higher_version_on_another_index_is_not_installed(
     assert installed == {" + wanted==1.0", " + additional==2.0"}, done.stderr
 
 
-def test_settings_of_the_environment_take_precedence(installer: ModuleType) -> None:
+def test_settings_of_the_environment_take_precedence(installer):
     lines = [":env:.index-url='https://a'", "global.index-url='https://b'"]
     lines += ["global.extra-index-url='https://c https://d'", "global.find-links='/wheels'"]
     for listing in (lines, lines[::-1]):
@@ -61,12 +59,7 @@ def test_settings_of_the_environment_take_precedence(installer: ModuleType) -> N
 
 
 @pytest.mark.parametrize("indexes", [["https://a"], ["https://a", "https://b"]])
-def test_pip_is_used_only_with_a_single_index(
-    installer: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    indexes: list[str],
-) -> None:
+def test_pip_is_used_only_with_a_single_index(installer, monkeypatch, capsys, indexes):
     commands: list[list[str]] = []
 
     def fail(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:

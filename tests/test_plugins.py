@@ -156,7 +156,7 @@ def ratios(site: Path) -> Path:
 
 
 @pytest.mark.usefixtures("ratios")
-def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_is_a_metric_like_built_in_ones(capsys):
     metric = load_metric("length-ratio:words=false")
     assert metric.spec == "length-ratio:words=false"
     segment = Segment("a cat sat", None, ("the cat",))
@@ -172,17 +172,7 @@ def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("ratios")
-def test_built_in_names_take_precedence() -> None:
-    assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu_metric"
-    assert list(METRICS).count("bleu") == 1
-    assert len(METRICS) == len(list(METRICS))
-    assert {*RANKERS} - {*RANKERS.builtin} >= {"longer"}
-
-
-@pytest.mark.usefixtures("ratios")
-def test_a_plugin_encoder_works_with_built_in_metrics_and_the_cache(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_plugin_encoder_works_with_built_in_metrics_and_the_cache(capsys):
     segments = [Segment("the cat sat", None, ("a cat sat down",))]
     theirs, ours = (load_metric(f"smd:encoder={name}").score(segments) for name in ("toys", "toy"))
     assert theirs.system == ours.system
@@ -192,14 +182,21 @@ def test_a_plugin_encoder_works_with_built_in_metrics_and_the_cache(
 
 
 @pytest.mark.usefixtures("ratios")
-def test_the_conformance_checks_work_for_plugins() -> None:
+def test_built_in_names_take_precedence():
+    assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu_metric"
+    assert list(METRICS).count("bleu") == 1
+    assert {*RANKERS} - {*RANKERS.builtin} >= {"longer"}
+
+
+@pytest.mark.usefixtures("ratios")
+def test_the_conformance_checks_work_for_plugins():
     check_metric("length-ratio")
     check_metric("length-ratio:words=false")
     with pytest.raises(AssertionError, match="Scores do not depend on the order of segments"):
         check_metric("random")
 
 
-def test_an_unregistered_metric_can_rank_but_not_score_a_corpus(tmp_path: Path) -> None:
+def test_an_unregistered_metric_can_rank_but_not_score_a_corpus(tmp_path):
     metric = type("Spoken", (type(load_metric("chrf")),), {"name": "spoken"})()
     testset = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
     assert [record["system"] for record in rank(testset, metric).records()] == ["b", "a"]
@@ -209,7 +206,7 @@ def test_an_unregistered_metric_can_rank_but_not_score_a_corpus(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("ratios")
-def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted() -> None:
+def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted():
     segments = [Segment(text, None, ("the cat",)) for text in ("a cat", "a dog", "a cow")]
     for gives in ("fewer", "more", "texts", "generator", "nothing"):
         metric = load_metric(f"strange:gives={gives}")
@@ -220,7 +217,7 @@ def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted() -> None:
     assert load_metric("strange").score(segments).warnings == {"score is not a number": 1}
 
 
-def test_finite_scores_whose_sum_would_overflow_raise_an_error() -> None:
+def test_finite_scores_whose_sum_would_overflow_raise_an_error():
     @dataclass(frozen=True, kw_only=True)
     class Huge(SegmentMetric):
         name: ClassVar[str] = "huge"
@@ -233,26 +230,23 @@ def test_finite_scores_whose_sum_would_overflow_raise_an_error() -> None:
         score({"a": ["x", "y"]}, Huge(), references=["x", "y"])
 
 
+@pytest.mark.parametrize(
+    ("load", "name", "message"),
+    [
+        (load_metric, "not-a-metric", "metric 'not-a-metric' is .*: expected a subclass of Metric"),
+        (load_metric, "chosen", "metric 'chosen' is .*: expected a subclass of Metric"),
+        (load_encoder, "nothing", "encoder nothing is a NotAMetric, which has no dim: an en"),
+        (load_encoder, "failing@3", "encoder 'failing' of ratios 1.0 .*: OSError: no such server;"),
+    ],
+)
 @pytest.mark.usefixtures("ratios")
-def test_objects_that_are_not_metrics_or_encoders_raise_errors() -> None:
-    for name in ("not-a-metric", "chosen"):
-        with pytest.raises(
-            PluginError, match=f"^metric '{name}' is .*: expected a subclass of Metric"
-        ):
-            load_metric(name)
-    with pytest.raises(
-        PluginError, match=r"^encoder nothing is a NotAMetric, which has no dim: an en"
-    ):
-        load_encoder("nothing")
-    with pytest.raises(
-        PluginError,
-        match=r"^encoder 'failing' of ratios 1.0 .*load_with_error: OSError: no such server;",
-    ):
-        load_encoder("failing@3")
+def test_objects_that_are_not_metrics_or_encoders_raise_errors(load, name, message):
+    with pytest.raises(PluginError, match=f"^{message}"):
+        load(name)
 
 
 @pytest.mark.usefixtures("ratios")
-def test_invalid_probabilities_raise_errors() -> None:
+def test_invalid_probabilities_raise_errors():
     testset = TestSet(systems={"a": ["dogs", "a"], "b": ["cat", "b"]}, references=[["cat"], ["b"]])
     assert rank(testset, "longer").matrix.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
     for gives in ("fewer", "percent", "nothing"):
@@ -264,7 +258,7 @@ def test_invalid_probabilities_raise_errors() -> None:
     ranker, segment = load_ranker("longer"), Segment("a", None, ("b",))
     for left in (["a"], segment):
         with pytest.raises(UsageError, match=r"^longer expects .*segments"):
-            ranker.prefer(left, [segment])  # type: ignore[arg-type]
+            ranker.prefer(left, [segment])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,21 +292,16 @@ def make_invalid_metric(*, frozen: bool = True, **changes: Any) -> Metric:
     return metric
 
 
-def test_the_conformance_checks_work_for_unregistered_metrics() -> None:
+def test_the_conformance_checks_work_for_unregistered_metrics():
     check_metric(Words())
     with pytest.raises(AssertionError, match=r"^words: A perfect translation scores better"):
         check_metric(make_invalid_metric(higher_is_better=False))
-
-
-def test_a_citation_is_optional_and_bibtex() -> None:
     check_metric(make_invalid_metric(citation=None))
     with pytest.raises(AssertionError, match="`citation` must be a BibTeX entry, or be omitted"):
         check_metric(make_invalid_metric(citation="Me, 2026"))
 
 
-def test_citations_name_metrics_without_one(
-    ratios: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_citations_name_metrics_without_one(ratios, capsys, caplog):
     file = ratios / "ratios.py"
     file.write_text(file.read_text().replace("    citation: ", "    paper: "))
     assert main(["list", "citations", "length-ratio", "chrf"]) == 0
@@ -320,32 +309,22 @@ def test_citations_name_metrics_without_one(
     assert caplog.messages == ["length-ratio names no paper to cite"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"name": None}, "^Wrong has no name \\(used in specs\\): add name: ClassVar"),
-        ({"title": None}, "^Wrong has no title \\(shown in tables\\): add title"),
-        (
-            {"required_inputs": "source"},
-            "^words: required_inputs is 'source': expected a set .* references, source, context",
-        ),
-        (
-            {"required_inputs": frozenset({"refs"})},
-            r"^words: required_inputs is frozenset\({'refs'}\): ",
-        ),
-        ({"reduce": lambda self, totals: totals[0] / totals[1]}, "maps sums of shape .5, 2."),
-        ({"reduce": lambda self, totals: totals.sum()}, "maps sums .* scores of shape ()"),
-    ],
-)
-def test_violations_of_the_metric_interface_are_explained(
-    changes: dict[str, Any], message: str
-) -> None:
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"name": None}, "^Wrong has no name \\(used in specs\\): add name: ClassVar"),
+    ({"title": None}, "^Wrong has no title \\(shown in tables\\): add title"),
+    ({"required_inputs": "source"},
+     "^words: required_inputs is 'source': expected a set .* references, source, context"),
+    ({"required_inputs": frozenset({"refs"})}, r"^words: required_inputs is frozenset\({'refs'}"),
+    ({"reduce": lambda self, totals: totals[0] / totals[1]}, "maps sums of shape .5, 2."),
+    ({"reduce": lambda self, totals: totals.sum()}, "maps sums .* scores of shape ()"),
+])  # fmt: skip
+def test_violations_of_the_metric_interface_are_explained(changes, message):
     segments = [Segment(text, None, ("the cat",)) for text in "abc"]
     with pytest.raises(PluginError, match=message):
         make_invalid_metric(**changes).score(segments).aggregate(np.ones((5, 3)))
 
 
-def test_plain_classes_and_metric_classes_raise_errors() -> None:
+def test_plain_classes_and_metric_classes_raise_errors():
     bare = type("Bare", (SegmentMetric,), {"segment_scores": lambda self, segments: []})
     with pytest.raises(
         PluginError, match=r"^Bare is not a dataclass: decorate it with @dataclass\(frozen=True"
@@ -354,14 +333,12 @@ def test_plain_classes_and_metric_classes_raise_errors() -> None:
     testset = TestSet(systems={"a": ["a dog"]}, references=[["the cat"]])
     for metrics in (Words, [Words]):
         with pytest.raises(UsageError, match=r"^Words is a class: create a metric with Words\(\)"):
-            score(testset, metrics)  # type: ignore[arg-type]
+            score(testset, metrics)
     with pytest.raises(AssertionError, match=r"^words: .* it is not frozen"):
         check_metric(make_invalid_metric(frozen=False))
 
 
-def test_a_broken_plugin_raises_a_one_line_error_and_affects_nothing_else(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_plugin_raises_a_one_line_error_and_affects_nothing_else(site, capsys):
     install(
         site,
         "broken",
@@ -385,7 +362,7 @@ def test_a_broken_plugin_raises_a_one_line_error_and_affects_nothing_else(
     assert error.count("\n") == 1
 
 
-def test_a_name_registered_by_two_packages_raises_an_error(ratios: Path) -> None:
+def test_a_name_registered_by_two_packages_raises_an_error(ratios):
     install(ratios, "others", "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\n")
     both = "registered by others 1.0 and ratios 1.0: uninstall all but one"
     with pytest.raises(PluginError, match=both):
@@ -393,7 +370,7 @@ def test_a_name_registered_by_two_packages_raises_an_error(ratios: Path) -> None
     assert isinstance(load_metric("chrf"), Metric)
 
 
-def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
+def test_plugins_are_not_imported_before_they_are_used(site):
     install(site, "broken", "[tertium.metrics]\nworse = broken:Metric\n", "raise RuntimeError\n")
     code = (
         f"import sys; sys.path.insert(0, {str(site)!r}); import tertium.cli; "
@@ -407,8 +384,8 @@ def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
 
 @pytest.mark.parametrize("entries", ["no section = at all", "[tertium.metrics]\nnot a pair\n"])
 def test_a_malformed_file_of_any_package_affects_no_built_in_name(
-    entries: str, ratios: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    entries, ratios, monkeypatch, caplog
+):
     install(ratios, "malformed", entries)
     with monkeypatch.context() as patch:
         patch.setattr("tertium.core.registry.list_plugins", None)  # is not called

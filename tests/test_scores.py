@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,14 +9,13 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.scores import ScoreMatrix, Scores
 from tertium.core.segment import Segment
-from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.meteor_metric import METEOR
 
 
-def test_documents_are_scored_as_corpora(example: TestSet) -> None:
+def test_documents_are_scored_as_corpora(example):
     scores = score(example, "bleu").scores["fair"]["bleu"]
     by_document = scores.documents(example.documents)
     assert list(by_document) == list(dict.fromkeys(example.documents))
@@ -28,30 +25,34 @@ def test_documents_are_scored_as_corpora(example: TestSet) -> None:
         assert by_document[name] == alone.system
 
 
-def test_subset_is_the_metric_on_those_segments(segments: list[Segment]) -> None:
+def test_weights_and_rows_are_checked(segments):
     scores = BLEU().score(segments)
     assert scores.subset(slice(0, 2)).system == BLEU().score(segments[:2]).system
-
-
-def test_document_ids_must_be_parallel(segments: list[Segment]) -> None:
-    with pytest.raises(LengthError, match="2 document ids for 6 segments"):
-        BLEU().score(segments).documents(["a", "b"])
-
-
-def test_weights_must_be_parallel(segments: list[Segment]) -> None:
-    scores = BLEU().score(segments)
+    assert len(scores.subset([True, False, True, False, False, False])) == 2
     assert scores.aggregate(np.ones((2, len(segments)))).tolist() == [scores.system] * 2
     for weights, count in (([1.0] * 3, "3"), (np.ones((len(segments), 1)), "1"), (1.0, "no")):
         with pytest.raises(LengthError, match=f"^{count} weights for {len(segments)} segments"):
             scores.aggregate(weights)
+    with pytest.raises(DataError, match="a weight is missing or infinite"):
+        scores.aggregate([1, np.nan, 1, 1, 1, 1])
+    with pytest.raises(UsageError, match="weights='abc': expected numbers"):
+        scores.aggregate("abc")
+    with pytest.raises(DataError, match="there is no row 9"):
+        scores.subset([0, 9])
 
 
-def test_statistics_have_two_dimensions() -> None:
-    with pytest.raises(DataError, match="segments, k"):
-        Scores(metric="x", statistics=np.ones(3), reduce=lambda t: t)
+def test_document_names_may_have_any_type(segments):
+    scores = BLEU().score(segments[:3])
+    by_name = scores.documents(["1", "2", "1"])
+    assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == by_name
+    for missing in (None, float("nan")):
+        with pytest.raises(DataError, match="segment 2 has no document"):
+            scores.documents(["a", missing, "a"])
+    with pytest.raises(LengthError, match="2 document ids for 3 segments"):
+        scores.documents(["a", "b"])
 
 
-def test_a_score_matrix_averages_without_nan() -> None:
+def test_a_score_matrix_averages_without_nan():
     matrix = ScoreMatrix("human", ("a", "b"), np.array([[1.0, np.nan, 3.0], [np.nan] * 3]))
     assert matrix.system_scores[0] == 2.0
     assert np.isnan(matrix.system_scores[1])
@@ -60,73 +61,33 @@ def test_a_score_matrix_averages_without_nan() -> None:
         ScoreMatrix("human", ("a",), np.ones((2, 3)))
     with pytest.raises(LengthError, match="2 items"):
         ScoreMatrix("human", ("a",), np.ones((1, 3)), ("x", "y"))
+    with pytest.raises(UnknownNameError, match="unknown system 'our': did you mean 'ours'"):
+        ScoreMatrix("chrf", ("ours",), np.ones((1, 2)))["our"]
+    with pytest.raises(DataError, match="segments, k"):
+        Scores(metric="x", statistics=np.ones(3), reduce=lambda t: t)
 
 
-def test_a_repeated_metric_raises_an_error(example: TestSet) -> None:
+def test_subsets_and_repeated_metrics(example):
+    good, empty = (Segment(text, None, ("a cat sat",)) for text in ("a cat sat", ""))
+    scores = BLEU().score([good, empty])
+    assert scores.warnings == {"empty hypothesis": 1}
+    assert scores.subset([0]).warnings == {}
     with pytest.raises(UsageError, match="given twice"):
         score(example, ["bleu", "bleu"])
     with pytest.raises(UsageError, match="no metric"):
         score(example, [])
 
 
-def test_records_have_the_keys_of_sacrebleu(example: TestSet) -> None:
+def test_records_have_the_keys_of_sacrebleu(example):
     record = score(example, "bleu", confidence=True, resamples=50).records()[0]
-    assert {
-        "name",
-        "score",
-        "signature",
-        "verbose_score",
-        "confidence_mean",
-        "confidence_var",
-        "segments",
-        "system",
-    } <= set(record)
+    keys = "name score signature verbose_score confidence_mean confidence_var segments system"
+    assert set(keys.split()) <= set(record)
     assert isinstance(record["score"], float)
     assert len(record["segments"]) == len(example)
     assert record["confidence_mean"] == pytest.approx(record["score"], abs=5)
 
 
-def test_systems_are_scored_independently(example: TestSet) -> None:
-    together = score(example, ["bleu", "chrf"])
-    for system in example.systems:
-        alone = BLEU().score(example.segments(system))
-        assert (together.scores[system]["bleu"].segments == alone.segments).all()
-
-
-def test_document_names_may_have_any_type(segments: list[Segment]) -> None:
-    scores = BLEU().score(segments[:3])
-    by_name = scores.documents(["1", "2", "1"])
-    assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == by_name
-    for missing in (None, float("nan")):
-        with pytest.raises(DataError, match="segment 2 has no document"):
-            scores.documents(["a", missing, "a"])  # type: ignore[list-item]
-
-
-def test_weights_and_rows_are_checked(segments: list[Segment]) -> None:
-    scores = BLEU().score(segments[:3])
-    with pytest.raises(DataError, match="a weight is missing or infinite"):
-        scores.aggregate([1, np.nan, 1])
-    with pytest.raises(UsageError, match="weights='abc': expected numbers"):
-        scores.aggregate("abc")
-    with pytest.raises(DataError, match="there is no row 5"):
-        scores.subset([0, 5])
-    assert len(scores.subset([True, False, True])) == 2
-
-
-def test_a_subset_has_no_warnings() -> None:
-    good, empty = (Segment(text, None, ("a cat sat",)) for text in ("a cat sat", ""))
-    scores = BLEU().score([good, empty])
-    assert scores.warnings == {"empty hypothesis": 1}
-    assert scores.subset([0]).warnings == {}
-
-
-def test_an_unknown_system_of_a_matrix_is_named() -> None:
-    matrix = ScoreMatrix("chrf", ("ours",), np.ones((1, 2)))
-    with pytest.raises(UnknownNameError, match="unknown system 'our': did you mean 'ours'"):
-        matrix["our"]
-
-
-def test_words_in_different_unicode_forms_are_counted() -> None:
+def test_words_in_different_unicode_forms_are_counted():
     composed, decomposed = "un café noir", "un cafe\u0301 noir"
     assert composed != decomposed
     for hypothesis, reference, count in (
@@ -142,7 +103,7 @@ def test_words_in_different_unicode_forms_are_counted() -> None:
         assert warnings == ({kind: 2 * count} if count else {})
 
 
-def test_texts_that_a_tokenizer_cut_are_counted() -> None:
+def test_texts_that_a_tokenizer_cut_are_counted():
     untokenized, cut = "A dog barks.", "A dog barks ."
     kinds = [f"{side} ends in a tokenized period" for side in ("hypothesis", "reference")]
     segments = [
@@ -157,7 +118,7 @@ def test_texts_that_a_tokenizer_cut_are_counted() -> None:
     assert {*kinds} <= {*count_flags(METEOR().flags(segments))}
 
 
-def test_files_have_a_row_per_segment(tmp_path: Path) -> None:
+def test_files_have_a_row_per_segment(tmp_path):
     def divide(totals: FloatArray) -> FloatArray:
         return totals[..., 0] / totals[..., 1]
 

@@ -41,32 +41,24 @@ ASTRAL = "𝒜 naïve 猫 sat"  # one code point each, though two UTF-16 units o
         ({"start": 0, "end": 3, "chance": float("nan")}, "expected 0 to 1"),
     ],
 )
-def test_invalid_spans_raise_errors(fields: dict[str, object], message: str) -> None:
+def test_invalid_spans_raise_errors(fields, message):
     with pytest.raises((DataError, UnknownNameError), match=message.replace("?", r"\?")):
-        Span(**fields)  # type: ignore[arg-type]
+        Span(**fields)
 
 
-def test_offsets_are_code_points_and_checked_against_the_text() -> None:
+def test_offsets_are_code_points_and_plain_numbers():
     assert Span(8, 9).of(ASTRAL) == "猫"
     with pytest.raises(DataError, match="a span ends at 14, but its hypothesis has 13 code points"):
         Span(0, 14).of(ASTRAL)
     with pytest.raises(DataError, match="file, line 2: a span ends at 9, but its source has 3"):
         check_span_bounds([Span(0, 9), Span(0, 9, "source")], "abc", "source", "file, line 2")
-
-
-def test_offsets_of_numpy_become_plain_numbers() -> None:
-    span = Span(np.int64(1), np.int32(4))  # type: ignore[arg-type]
-    assert type(span.start) is int
-    assert {span: 1}[Span(1, 4)] == 1
-
-
-def test_a_dictionary_round_trips_without_empty_fields() -> None:
     span = Span(0, 3, "source", "minor", "Accuracy/Omission", "rater1", 0.0)
     assert Span(**span.as_dict()) == span
     assert Span(0, 3).as_dict() == {"start": 0, "end": 3, "side": "hypothesis", "severity": "bad"}
+    assert type(Span(np.int64(1), np.int32(4)).start) is int
 
 
-def test_error_weights_are_the_published_ones() -> None:
+def test_error_weights_are_the_published_ones():
     """Freitag et al. 2021, table 12; critical errors, where annotated, weigh 10."""
     weights = {
         ("major", "Accuracy/Mistranslation"): 5.0,
@@ -83,7 +75,7 @@ def test_error_weights_are_the_published_ones() -> None:
         error_weight("bad", "")
 
 
-def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
+def test_a_score_is_minus_the_mean_weight_of_the_raters():
     errors = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), UnlocatedError("minor")]
     assert score_spans(errors) == -7.0
     assert score_spans(errors, raters=2) == -3.5
@@ -93,28 +85,25 @@ def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
         score_spans(errors, raters=0)
 
 
-def test_masks_round_trip() -> None:
+def test_masks_round_trip():
     for mask in product([False, True], repeat=7):
         spans = mask_to_spans(mask)
         assert span_mask(spans, 7).tolist() == list(mask)
         assert all(a.end < b.start for a, b in pairwise(spans))
-
-
-def test_a_mask_of_overlapping_spans_is_their_union_on_one_side() -> None:
-    spans = [Span(1, 4), Span(3, 5), Span(0, 7, "source")]
-    assert span_mask(spans, 7).tolist() == [False, True, True, True, True, False, False]
-    assert span_mask(spans, 7, "source").all()
+    overlapping = [Span(1, 4), Span(3, 5), Span(0, 7, "source")]
+    assert span_mask(overlapping, 7).tolist() == [False, True, True, True, True, False, False]
+    assert span_mask(overlapping, 7, "source").all()
     with pytest.raises(DataError, match="ends at 5"):
-        span_mask(spans, 4)
+        span_mask(overlapping, 4)
 
 
-def test_word_tags_round_trip() -> None:
+def test_word_tags_round_trip():
     text = "  the cat  sat down "
     for tags in product(["OK", "BAD"], repeat=4):
         assert word_tags(text, tags_to_spans(text, tags)) == list(tags)
 
 
-def test_tags_of_gaps_and_of_the_end_are_recognized_by_count() -> None:
+def test_tags_of_gaps_and_of_the_end_are_recognized_by_count():
     words = ["OK", "BAD", "OK"]
     gaps = ["BAD", "OK", "OK", "BAD", "BAD", "OK", "OK"]  # gap, word, gap, ..., gap (WMT18 on)
     spans = tags_to_spans("the cat sat", words)
@@ -127,16 +116,13 @@ def test_tags_of_gaps_and_of_the_end_are_recognized_by_count() -> None:
         tags_to_spans("cat", ["bad"])
 
 
-def test_markup_round_trips() -> None:
+def test_markup_round_trips():
     for start, end in [(0, 1), (2, 7), (8, 9), (0, len(ASTRAL))]:
         span = Span(start, end, severity="minor", category="Style")
         assert parse_markup(to_markup(ASTRAL, span), severity="minor", category="Style") == (
             ASTRAL,
             (span,),
         )
-
-
-def test_unbalanced_tags_raise_errors_and_empty_ones_are_ignored() -> None:
     assert parse_markup("a<v></v>b") == ("ab", ())
     assert parse_markup("<v>a</v> b <v>c</v>")[1] == (Span(0, 1), Span(4, 5))
     for broken in ("a</v>b", "<v>a<v>b</v></v>", "a <v>b"):
@@ -144,16 +130,13 @@ def test_unbalanced_tags_raise_errors_and_empty_ones_are_ignored() -> None:
             parse_markup(broken)
 
 
-def test_pieces_join_to_the_text_and_list_their_spans() -> None:
+def test_pieces_and_overlaps():
     spans = [Span(1, 4), Span(2, 5), Span(2, 3, "source")]
     pieces = list(split_at_spans("abcdef", spans))
     assert "".join(piece for piece, _ in pieces) == "abcdef"
     covering = [list(over) for _, over in pieces]
     assert covering == [[], spans[:1], spans[:2], spans[1:2], []]
     assert list(split_at_spans("", [])) == []
-
-
-def test_overlaps_are_counted_by_rater_and_side() -> None:
     assert count_overlaps([Span(0, 4), Span(4, 6)]) == 0
     assert count_overlaps([Span(0, 4), Span(3, 6), Span(5, 7)]) == 2
     assert count_overlaps([Span(0, 9), Span(1, 2), Span(3, 4)]) == 2

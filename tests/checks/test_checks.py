@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.checks.check import (
-    Check,
-    CheckRunner,
-    PairSettings,
-    Term,
-    TranslationPair,
-    select_checks,
-)
+from tertium.checks.check import CheckRunner, PairSettings, Term, TranslationPair, select_checks
 from tertium.checks.check_settings import CHECKS, CHECKS_BY_ID
 from tertium.core.errors import UnknownNameError
 from tertium.core.spans import check_span_bounds
@@ -25,13 +18,13 @@ def messages(check: str, source: str, hypothesis: str, languages: str = "en-de")
 
 
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
-def test_right_example_has_no_finding(check: Check) -> None:
+def test_right_example_has_no_finding(check):
     """Nor of any other check."""
     assert [*CheckRunner(CHECKS).run([check.example(check.right)])] == [()]
 
 
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
-def test_wrong_example_has_a_valid_finding(check: Check) -> None:
+def test_wrong_example_has_a_valid_finding(check):
     pair = check.example(check.wrong)
     [findings] = CheckRunner(CHECKS).run([pair])
     spans = [span for span in findings if span.category == check.id]
@@ -47,7 +40,7 @@ def test_wrong_example_has_a_valid_finding(check: Check) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "a", "\ufeff", "{", "%", "<", "`", "{a, plural, one {", "५"]
 )
-def test_unusual_texts_are_no_problem(check: Check, text: str) -> None:
+def test_unusual_texts_are_no_problem(check, text):
     for pair in (
         TranslationPair(text, "b {", "en", "de"),
         TranslationPair("b <", text, "en", "fr"),
@@ -58,23 +51,26 @@ def test_unusual_texts_are_no_problem(check: Check, text: str) -> None:
             assert 0 <= start < end <= size
 
 
-def test_ids_and_sentences_are_unique() -> None:
+def test_examples_of_checks_are_complete():
     assert len(CHECKS_BY_ID) == len(CHECKS)
     assert len({check.rule.sentence for check in CHECKS}) == len(CHECKS)
     assert all(check.rule.sentence.endswith(".") for check in CHECKS)
+    for check in CHECKS:
+        own = frozenset(check.characters)
+        assert not own or not own.isdisjoint(check.source + check.wrong)
 
 
-def test_checks_are_selected_by_id() -> None:
+def test_checks_are_selected_by_id_and_limited():
     chosen = select_checks(CHECKS, ["tags", "numbers"], ["tags"])
     assert [check.id for check in chosen] == ["numbers"]
     with pytest.raises(UnknownNameError, match="unknown check 'number': did you mean 'numbers'"):
         select_checks(CHECKS, ["number"])
-
-
-def test_without_source_only_checks_of_the_translation_run() -> None:
     pair = TranslationPair("", "a (b {x}", "", "en")
     [spans] = CheckRunner(CHECKS, has_source=False).run([pair])
     assert {span.category for span in spans} == {"brackets"}
+    pair = TranslationPair("x " * 50, "{a} " * 50)
+    [spans] = CheckRunner([CHECKS_BY_ID["placeholders"]]).run([pair])
+    assert len(spans) == 20
 
 
 RIGHT = [
@@ -204,19 +200,17 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("check", "source", "hypothesis"), RIGHT)
-def test_right_translation_has_no_finding(check: str, source: str, hypothesis: str) -> None:
+def test_right_translation_has_no_finding(check, source, hypothesis):
     assert messages(check, source, hypothesis) == []
 
 
 @pytest.mark.parametrize(("check", "source", "hypothesis", "message"), WRONG)
-def test_wrong_translation_has_a_finding(
-    check: str, source: str, hypothesis: str, message: str
-) -> None:
+def test_wrong_translation_has_a_finding(check, source, hypothesis, message):
     languages = "en-fr" if check == "untranslated" else "en-de"
     assert message in " ".join(messages(check, source, hypothesis, languages))
 
 
-def test_chinese_and_japanese_use_full_width_marks() -> None:
+def test_marks_of_chinese_and_japanese():
     assert messages("punctuation-style", "Yes.", "是的.", "en-zh") == [
         ". after a character of zh: use 。"
     ]
@@ -224,14 +218,15 @@ def test_chinese_and_japanese_use_full_width_marks() -> None:
     assert messages("punctuation-style", "A, b", "はい,そう。", "en-ja") == [
         ", after a character of ja: use 、"
     ]
-
-
-def test_years_of_other_calendars_are_right() -> None:
+    assert messages("end-mark", 'He said: "No."', "彼は「いいえ」", "en-ja") == []
+    assert messages("end-mark", "Is it open?", "開いています。", "en-ja") != []
+    assert messages("blanks", "a b", "ಅ  ಬ", "en-kn") == []
+    assert messages("blanks", "a b", "ಅ ಬ ", "en-kn") == ["the source does not end with a blank"]
     assert messages("numbers", "in 2010", "ในปี 2553", "en-th") == []
     assert messages("numbers", "in 2010", "im Jahr 2553", "en-de") != []
 
 
-def test_length_is_compared_with_the_usual_ratio_of_the_languages() -> None:
+def test_length_is_compared_with_the_usual_ratio_of_the_languages():
     source = "The parliament rejected the budget on Tuesday after a long debate in the capital."
     target = "议会周二在首都经过长时间辩论后否决了预算。"
     assert messages("length-ratio", source, target, "en-zh") == []
@@ -239,7 +234,7 @@ def test_length_is_compared_with_the_usual_ratio_of_the_languages() -> None:
     assert messages("length-ratio", source, target[:3], "en-xx") == []
 
 
-def test_terms_match_inflected_forms_and_case() -> None:
+def test_terms_match_inflected_forms_and_case():
     settings = PairSettings(terms=(Term("cloud account", ("Cloudkonto",), ("Wolke",)),))
     check = CHECKS_BY_ID["terms"]
     right = TranslationPair("Your cloud accounts", "Ihre Cloudkontos", "en", "de", settings)
@@ -251,29 +246,7 @@ def test_terms_match_inflected_forms_and_case() -> None:
     ]
 
 
-def test_findings_of_one_check_are_limited() -> None:
-    pair = TranslationPair("x " * 50, "{a} " * 50)
-    [spans] = CheckRunner([CHECKS_BY_ID["placeholders"]]).run([pair])
-    assert len(spans) == 20
-
-
-def test_checks_without_their_characters_have_no_finding() -> None:
-    for check in CHECKS:
-        own = frozenset(check.characters)
-        assert not own or not own.isdisjoint(check.source + check.wrong)
-
-
-def test_double_blanks_are_usual_in_some_languages() -> None:
-    assert messages("blanks", "a b", "ಅ  ಬ", "en-kn") == []
-    assert messages("blanks", "a b", "ಅ ಬ ", "en-kn") == ["the source does not end with a blank"]
-
-
-def test_quotations_in_japanese_end_without_a_full_stop() -> None:
-    assert messages("end-mark", 'He said: "No."', "彼は「いいえ」", "en-ja") == []
-    assert messages("end-mark", "Is it open?", "開いています。", "en-ja") != []
-
-
-def test_added_sentences_are_marked_without_the_translation() -> None:
+def test_added_sentences_are_marked_without_the_translation():
     check = CHECKS_BY_ID["added-text"]
     ((side, start, end, message),) = check.find(check.example(check.wrong))
     text = check.wrong

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tertium.checks.check import Term
@@ -21,7 +19,7 @@ TBX = """<?xml version="1.0"?>
 """
 
 
-def test_settings_are_read_from_toml(tmp_path: Path) -> None:
+def test_settings_are_read_from_toml(tmp_path):
     file = tmp_path / "tertium.toml"
     file.write_text(
         '[check]\ntarget_language = "de"\nignore = ["quotes"]\nterms = "terms.csv"\n'
@@ -46,14 +44,14 @@ def test_settings_are_read_from_toml(tmp_path: Path) -> None:
         ("[check\n", "not a TOML file"),
     ],
 )
-def test_bad_settings_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_settings_are_named(tmp_path, text, message):
     file = tmp_path / "tertium.toml"
     file.write_text(text)
     with pytest.raises(TertiumError, match=message):
         read_settings(file)
 
 
-def test_glossaries_are_read_from_tables_and_tbx(tmp_path: Path) -> None:
+def test_glossaries_are_read_from_tables_and_tbx(tmp_path):
     expected = (Term("account", ("Konto",), ("Rechnung",)),)
     table = tmp_path / "terms.csv"
     table.write_text("source,target,forbidden\naccount,Konto,\naccount,,Rechnung\n")
@@ -73,12 +71,12 @@ def test_glossaries_are_read_from_tables_and_tbx(tmp_path: Path) -> None:
         ("a.xml", "", "ends in .csv, .tsv or .tbx"),
     ],
 )
-def test_bad_glossaries_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_bad_glossaries_are_named(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises((DataError, UsageError), match=message):
         read_terms(tmp_path / name, "en", "de")
 
 
-def test_names_are_read_from_lines(tmp_path: Path) -> None:
+def test_names_are_read_from_lines(tmp_path):
     (tmp_path / "names.txt").write_text("Apple\n\n Excel \n")
     assert read_names(tmp_path / "names.txt") == ("Apple", "Excel")

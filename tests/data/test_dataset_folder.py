@@ -3,66 +3,58 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
+from tests.builders import write_file, write_files
 
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.data.dataset_folder import DatasetFolder, describe_dataset, summarize_dataset
 
 
-def write(path: Path, *records: dict[str, object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
 @pytest.fixture
 def datasets(tmp_path: Path) -> DatasetFolder:
     scored = {"system": "A", "segment": "1", "hypothesis": "x", "reference": "r", "score": 1.5}
-    write(tmp_path / "da" / "mine" / "cs-en.jsonl", scored, {**scored, "system": "B", "score": 2})
-    write(tmp_path / "qe" / "mine" / "ro-en.dev.jsonl", {"source": "s", "mt": "h", "score": 1})
-    write(tmp_path / "qe" / "mine" / "ro-en.test.jsonl", {"source": "s", "mt": "h", "score": 2})
+    rated = {"source": "s", "mt": "h", "score": 1}
+    comparisons = "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\tA\tB\ttie\n1\tj\tA\tB\ta\n"
     texts = {"segment": "1", "source": "s", "reference": "r", "outputs": {"A": "x", "B": "y"}}
-    ranked = tmp_path / "rankings" / "mine"
-    write(ranked / "cs-en.texts.jsonl", texts)
-    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference\n"
-    (ranked / "cs-en.judgements.tsv").write_text(header + "1\tj\tA\tB\ttie\n1\tj\tA\tB\ta\n")
-    (ranked / "cs-en.systems.tsv").write_text("system\tscore\nA\t0.5\nB\t-0.5\n")
-    pair = {"a": "x", "b": "y", "score": 3, "label": "NEUTRAL"}
-    write(tmp_path / "sts" / "part.train.jsonl", pair)
-    (tmp_path / "README.md").write_text("not a set\n")
-    return DatasetFolder.open(tmp_path)
+    contents = {
+        "da/mine/cs-en.jsonl": [scored, {**scored, "system": "B", "score": 2}],
+        "qe/mine/ro-en.dev.jsonl": [rated],
+        "qe/mine/ro-en.test.jsonl": [{**rated, "score": 2}],
+        "rankings/mine/cs-en.texts.jsonl": [texts],
+        "rankings/mine/cs-en.judgements.tsv": comparisons,
+        "rankings/mine/cs-en.systems.tsv": "system\tscore\nA\t0.5\nB\t-0.5\n",
+        "sts/part.train.jsonl": [{"a": "x", "b": "y", "score": 3, "label": "NEUTRAL"}],
+        "README.md": "not a set\n",
+    }
+    return DatasetFolder.open(write_files(tmp_path, contents))
 
 
-def test_sets_are_found_by_their_layout(datasets: DatasetFolder) -> None:
+def test_sets_are_found_and_read_by_name(datasets):
     assert [(s.name, s.kind, s.lps) for s in datasets.sets] == [
         ("da/mine", "scores", ("cs-en",)),
         ("qe/mine", "scores", ("ro-en",)),
         ("rankings/mine", "rankings", ("cs-en",)),
         ("sts", "sentence pairs", ()),
     ]
-
-
-def test_sets_are_read_by_name(datasets: DatasetFolder) -> None:
     assert datasets.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
     assert datasets.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
     assert datasets.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
     assert datasets.system_scores("rankings/mine", "cs-en").system_scores == {"A": 0.5, "B": -0.5}
 
 
-def test_item_and_system_names_match_those_of_comparisons(
-    datasets: DatasetFolder,
-) -> None:
+def test_item_and_system_names_match_those_of_comparisons(datasets):
     ranked = datasets.root / "rankings" / "mine"
-    write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
+    texts = {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}}
+    write_file(ranked / "cs-en.texts.jsonl", [texts])
     assert len(datasets.rankings("rankings/mine", "cs-en")) == 2
     (ranked / "cs-en.systems.tsv").write_text("system\tscore\n A\t0.5\n0\t-0.5\n")
     scores = datasets.system_scores("rankings/mine", "cs-en").system_scores
     assert scores == {"A": 0.5, "0": -0.5}
 
 
-def test_unknown_names_raise(datasets: DatasetFolder) -> None:
+def test_unknown_names_raise(datasets):
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         datasets.judgments("da/min", "cs-en")
     with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
@@ -73,9 +65,7 @@ def test_unknown_names_raise(datasets: DatasetFolder) -> None:
         datasets.rankings("da/mine", "cs-en")
 
 
-def test_the_folder_comes_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path))
     assert DatasetFolder.open().root == tmp_path
     monkeypatch.delenv("TERTIUM_DATA")
@@ -88,21 +78,21 @@ def test_the_folder_comes_from_the_environment(
         DatasetFolder.open(tmp_path / "nowhere")
 
 
-def test_duplicate_or_incomplete_texts_raise(datasets: DatasetFolder) -> None:
-    file = datasets.root / "rankings" / "mine" / "cs-en.texts.jsonl"
-    text = file.read_text()
-    file.write_text(text * 2)
-    with pytest.raises(DataError, match="line 2: segment '1' occurs a second time"):
-        datasets.rankings("rankings/mine", "cs-en")
-    file.write_text('{"segment": "1"}\n')
-    with pytest.raises(DataError, match="line 1: expected segment and outputs"):
-        datasets.rankings("rankings/mine", "cs-en")
-    file.write_text('{"segment": "1", "outputs": {"A": "x", "B": null}}\n')
-    with pytest.raises(DataError, match="line 1: text 2 is None"):
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([{"segment": "1", "outputs": {"A": "x", "B": "y"}}] * 2, "line 2: segment '1' occurs a"),
+        ([{"segment": "1"}], "line 1: expected segment and outputs"),
+        ([{"segment": "1", "outputs": {"A": "x", "B": None}}], "line 1: text 2 is None"),
+    ],
+)
+def test_duplicate_or_incomplete_texts_raise(datasets, records, message):
+    write_file(datasets.root / "rankings" / "mine" / "cs-en.texts.jsonl", records)
+    with pytest.raises(DataError, match=message):
         datasets.rankings("rankings/mine", "cs-en")
 
 
-def test_summaries_count_rows(datasets: DatasetFolder) -> None:
+def test_summaries_count_rows(datasets):
     counts = {s.name: summarize_dataset(datasets, s) for s in datasets.sets}
     summary = {name: s["rows"] for name, s in counts.items()}
     assert summary == {"da/mine": 2, "qe/mine": 2, "rankings/mine": 2, "sts": 1}
@@ -116,7 +106,7 @@ def test_summaries_count_rows(datasets: DatasetFolder) -> None:
     ]
 
 
-def test_every_file_has_the_rows_listed_in_counts(human_data: Path) -> None:
+def test_every_file_has_the_rows_listed_in_counts(human_data):
     """COUNTS.tsv came with the data; every row is read or counted as excluded."""
     datasets = DatasetFolder(human_data)
     with (human_data / "COUNTS.tsv").open() as lines:
@@ -138,7 +128,7 @@ MODERN = ["dev/qe/qe22-test"]
 
 
 @pytest.mark.parametrize("name", [*MODERN, pytest.param("", marks=pytest.mark.slow)])
-def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) -> None:
+def test_every_row_and_span_of_modern_sets_is_read(human_data, name):
     """modern/COUNTS.tsv came with the data."""
     datasets = DatasetFolder(human_data)
     with (human_data / "modern" / "COUNTS.tsv").open() as lines:
@@ -160,7 +150,7 @@ def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) 
 @pytest.mark.parametrize(
     "lp", ["en-de", *(pytest.param(lp, marks=pytest.mark.slow) for lp in ("en-ru", "zh-en"))]
 )
-def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp: str) -> None:
+def test_span_weights_reproduce_the_published_expert_scores(human_data, lp):
     result = DatasetFolder(human_data).judgments("modern/dev/mqm/ted21", lp)
     computed_scores = [
         j.error_annotations.score() for j in result.judgments if j.error_annotations is not None
@@ -173,15 +163,7 @@ def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp
 @pytest.mark.parametrize(
     "name", ["wmt08", *(pytest.param(name, marks=pytest.mark.slow) for name in ("wmt11", "wmt12"))]
 )
-def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -> None:
+def test_every_comparison_of_the_rankings_is_used(human_data, name):
     datasets = DatasetFolder(human_data)
     for lp in datasets.find(f"rankings/{name}").lps:
         assert datasets.rankings(f"rankings/{name}", lp).excluded_counts == {}
-
-
-@pytest.mark.slow
-def test_wmt13_has_no_ties_and_no_judges(human_data: Path) -> None:
-    result = DatasetFolder(human_data).rankings("rankings/wmt13", "es-en")
-    assert len(result) == 67832
-    assert result.ties == 0
-    assert result.judges == ()

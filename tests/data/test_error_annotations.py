@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import read_one, write_file
 
 from tertium.core.errors import DataError, LengthError
 from tertium.core.segment import Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
-from tertium.data.human_data_files import read_human_data
-from tertium.data.judgments import JudgmentSet, is_annotated, read_error_annotations, read_judgments
-from tertium.data.ratings import average_ratings, standardize_ratings
+from tertium.data.judgments import is_annotated, read_error_annotations, read_judgments
 
 TEXT = "the cat sat"
 SEGMENT = Segment(TEXT, "die Katze")
@@ -26,7 +24,7 @@ def read(record: dict[str, Any]) -> ErrorAnnotations:
     return result
 
 
-def test_the_same_errors_are_read_from_every_layout() -> None:
+def test_the_same_errors_are_read_from_every_layout():
     expected = ErrorAnnotations((Span(4, 7, severity="major"), Span(8, 11, severity="minor")))
     ours = [
         {"start": 4, "end": 7, "severity": "major"},
@@ -44,12 +42,23 @@ def test_the_same_errors_are_read_from_every_layout() -> None:
     assert read({"spans": [span.as_dict() for span in expected.spans]}) == expected
 
 
-def test_all_fields_of_a_written_span_are_read() -> None:
+def test_fields_and_lists_of_written_spans():
     span = Span(4, 7, "hypothesis", "major", "numbers", "checks", 0.5, "3 in the source")
     assert read({"spans": [span.as_dict()]}).spans == (span,)
+    none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
+    assert read(none) == read({"spans": []}) == ErrorAnnotations()
+    assert not is_annotated({"score": 1})
+    assert is_annotated(none)
+    entry = {"start_i": 0, "end_i": 2, "severity": "minor"}
+    path = {**entry, "error_type": ["Accuracy", "Mistranslation"]}
+    assert read({"errors": [path]}).spans == (
+        Span(0, 3, severity="minor", category="Accuracy/Mistranslation"),
+    )
+    with pytest.raises(LengthError, match="2 start_indices, 1 end_indices, 2 error_types"):
+        read({"start_indices": "0 4", "end_indices": "3", "error_types": "major minor"})
 
 
-def test_unlocated_errors_and_source_errors() -> None:
+def test_unlocated_errors_and_source_errors():
     record = {
         "spans": [{"start": 0, "end": 3, "side": "source", "severity": "critical", "rater": 0}],
         "missing": [{"severity": "minor", "category": "Accuracy/Omission", "rater": 1}],
@@ -66,7 +75,7 @@ def test_unlocated_errors_and_source_errors() -> None:
 
 
 @pytest.mark.parametrize("severity", [{}, {"severity": None}, {"severity": ""}])
-def test_errors_without_a_severity_are_of_unknown_severity(severity: dict[str, Any]) -> None:
+def test_errors_without_a_severity_are_of_unknown_severity(severity):
     span, missing = {"start": 4, "end": 7, **severity}, {"category": "x", **severity}
     record = {"spans": [span], "missing": [missing]}
     assert read(record) == ErrorAnnotations((Span(4, 7),), (UnlocatedError("bad", "x"),))
@@ -74,80 +83,50 @@ def test_errors_without_a_severity_are_of_unknown_severity(severity: dict[str, A
         read({"spans": [{}]})
 
 
-def test_no_error_differs_from_not_annotated() -> None:
-    none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
-    assert read(none) == read({"spans": []}) == ErrorAnnotations()
-    assert not is_annotated({"score": 1})
-    assert is_annotated(none)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"spans": [{"start": 4, "end": 12, "severity": "major"}]}, "ends at 12, but its hyp"),
-        ({"spans": [{"start": 4, "end": 3, "severity": "major"}]}, "line 1: a span from 4 to 3"),
-        (
-            {"spans": [{"start": 0, "end": 3, "severity": "huge"}]},
-            "line 1: unknown severity",
-        ),
-        ({"spans": [{"start": 0, "end": 3, "severity": "major", "side": "x"}]}, "side of a span"),
-        (
-            {"spans": [{"start": 0.5, "end": 3, "severity": "major"}]},
-            "line 1: start is 0.5; expected a whole number",
-        ),
-        ({"spans": "[{"}, "line 1, spans: not JSON"),
-        ({"spans": 3}, "expected a list of objects"),
-        ({"spans": [], "raters": 0}, "0 raters"),
-    ],
-)
-def test_invalid_annotations_raise_with_location(record: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("record", "message"), [
+    ({"spans": [{"start": 4, "end": 12, "severity": "major"}]}, "ends at 12, but its hyp"),
+    ({"spans": [{"start": 4, "end": 3, "severity": "major"}]}, "line 1: a span from 4 to 3"),
+    ({"spans": [{"start": 0, "end": 3, "severity": "huge"}]}, "line 1: unknown severity"),
+    ({"spans": [{"start": 0, "end": 3, "severity": "major", "side": "x"}]}, "side of a span"),
+    ({"spans": [{"start": 0.5, "end": 3, "severity": "major"}]},
+     "line 1: start is 0.5; expected a whole number"),
+    ({"spans": "[{"}, "line 1, spans: not JSON"),
+    ({"spans": 3}, "expected a list of objects"),
+    ({"spans": [], "raters": 0}, "0 raters"),
+])  # fmt: skip
+def test_invalid_annotations_raise_with_location(record, message):
     with pytest.raises(DataError, match=message):
         read(record)
 
 
-def test_lists_of_different_length_raise() -> None:
-    with pytest.raises(LengthError, match="2 start_indices, 1 end_indices, 2 error_types"):
-        read({"start_indices": "0 4", "end_indices": "3", "error_types": "major minor"})
-
-
-def write_jsonl(path: Path, *records: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
-
-
-def test_overlapping_spans_are_kept_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_overlapping_spans_are_kept_with_one_warning(tmp_path, caplog):
     spans = [
         {"start": 0, "end": 7, "severity": "major"},
         {"start": 4, "end": 9, "severity": "minor"},
     ]
     rows = [{"mt": TEXT, "system": s, "segment": 1, "score": 1, "spans": spans} for s in "AB"]
     with caplog.at_level(logging.WARNING):
-        judgment_set = read_judgments(write_jsonl(tmp_path / "mine.jsonl", *rows))
+        judgment_set = read_judgments(write_file(tmp_path / "mine.jsonl", rows))
     assert [record.getMessage() for record in caplog.records] == [
         "mine: 2 spans overlap another span of the same rater"
     ]
     assert [
         len(j.error_annotations.spans) for j in judgment_set.judgments if j.error_annotations
-    ] == [
-        2,
-        2,
-    ]
-    read_judgments(write_jsonl(tmp_path / "one.jsonl", rows[0]))
+    ] == [2, 2]
+    read_judgments(write_file(tmp_path / "one.jsonl", rows[:1]))
     assert caplog.messages[-1] == "one: 1 span overlaps another span of the same rater"
 
 
-def test_span_weights_are_the_score_if_there_is_no_other(tmp_path: Path) -> None:
+def test_span_weights_are_the_score_if_there_is_no_other(tmp_path):
     rows = [
         {"mt": TEXT, "segment": 1, "spans": [{"start": 0, "end": 3, "severity": "major"}]},
         {"mt": TEXT + ".", "segment": 2, "spans": []},
         {"mt": TEXT + "!", "segment": 3, "spans": [{"start": 0, "end": 3, "severity": "bad"}]},
     ]
-    assert read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)).scores.tolist() == [-5, 0, -1]
+    assert read_judgments(write_file(tmp_path / "a.jsonl", rows)).scores.tolist() == [-5, 0, -1]
 
 
-def test_numbers_that_repeat_across_documents_are_distinct_items(tmp_path: Path) -> None:
+def test_numbers_that_repeat_across_documents_are_distinct_items(tmp_path):
     rows = [
         {
             "mt": f"{doc} {n}",
@@ -161,10 +140,9 @@ def test_numbers_that_repeat_across_documents_are_distinct_items(tmp_path: Path)
         for n in (1, 2)
     ]
     twice = {**rows[0], "src": "another", "mt": "another"}
-    judgment_set = read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
+    judgment_set = read_judgments(write_file(tmp_path / "a.jsonl", [*rows, twice]))
     assert judgment_set.items == ("x:1#1", "x:2", "y:1", "y:2", "x:1#2")
     context = judgment_set.judgments[1].segment.context
-    assert context is not None
     assert context.document.name == "x"
     assert [s.hypothesis for s in context.before(5)] == ["x 1"]
 
@@ -179,26 +157,15 @@ ESA_ROW = {
 }
 
 
-def esa_set(path: Path) -> JudgmentSet:
-    (result,) = read_human_data(path)
-    assert isinstance(result, JudgmentSet)
-    return result
-
-
-def test_esa_raters_are_averaged_and_spans_keep_their_rater(tmp_path: Path) -> None:
+def test_esa_raters_are_averaged_and_spans_keep_their_rater(tmp_path):
     spans = [{"start_i": 4, "end_i": 6, "severity": "major"}]
     rows = [
         {**ESA_ROW, "esa_score": "60", "esa_spans": spans, "annotator": "r1"},
         {**ESA_ROW, "esa_score": 90, "esa_spans": [], "annotator": "r2"},
     ]
-    result = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
+    result = read_one(write_file(tmp_path / "wmt24_esa.jsonl", rows))
     (judgment,) = result.judgments
-    assert (result.lp, judgment.item, judgment.document, judgment.score) == (
-        "en-cs",
-        "7",
-        "d",
-        75,
-    )
+    assert (result.lp, judgment.item, judgment.document, judgment.score) == ("en-cs", "7", "d", 75)
     assert judgment.error_annotations == ErrorAnnotations(
         (Span(4, 7, severity="major", rater="r1"),), (), 2
     )
@@ -213,13 +180,13 @@ def test_esa_raters_are_averaged_and_spans_keep_their_rater(tmp_path: Path) -> N
             ]
         },
     }
-    other = esa_set(write_jsonl(tmp_path / "wmt24.en-cs.jsonl", unified))
+    other = read_one(write_file(tmp_path / "wmt24.en-cs.jsonl", [unified]))
     assert other.lp == "en-cs"
     assert other.error_annotations() == result.error_annotations()
     assert other.matrix().values.tolist() == result.matrix().values.tolist()
 
 
-def test_appraise_quality_control_rows_are_excluded(tmp_path: Path) -> None:
+def test_appraise_quality_control_rows_are_excluded(tmp_path):
     spans = '"[{""start_i"":8,""end_i"":11,""severity"":""minor"",""error_type"":null}]"'
     rows = [
         "u1,tutorial1,1000001,TGT,eng,jpn,0,ende-tutorial1,False,[],1.0,1.0",
@@ -227,9 +194,7 @@ def test_appraise_quality_control_rows_are_excluded(tmp_path: Path) -> None:
         f"u1,Aya23,688,TGT,eng,jpn,70,doc1,False,{spans},1.0,2.0",
         f"u1,Aya23,688,BAD,eng,jpn,10,doc1#bad,False,{spans},1.0,2.0",
     ]
-    file = tmp_path / "wave2.csv"
-    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    result = esa_set(file)
+    result = read_one(write_file(tmp_path / "wave2.csv", "\n".join([*rows, ""])))
     assert result.excluded_counts == {"quality-control row": 2}
     assert result.lp == "en-ja"
     assert result.matrix().values.tolist() == [[98.0], [70.0]]
@@ -238,47 +203,25 @@ def test_appraise_quality_control_rows_are_excluded(tmp_path: Path) -> None:
     )
 
 
-def test_appraise_export_with_unclosed_quote_raises(tmp_path: Path) -> None:
+def test_appraise_export_with_unclosed_quote_raises(tmp_path):
     rows = [
         "u1,A,1,TGT,eng,jpn,98,doc1,False,[],1.0,2.0",
         'u1,A,2,TGT,eng,jpn,10,doc1,False,"[],1.0,2.0',  # swallows the next two rows
         "u1,A,3,TGT,eng,jpn,20,doc1,False,[],1.0,2.0",
         "u1,A,4,TGT,eng,jpn,30,doc1,False,[],1.0,2.0",
     ]
-    file = tmp_path / "wave.csv"
-    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    file = write_file(tmp_path / "wave.csv", "\n".join([*rows, ""]))
     with pytest.raises(DataError, match=r"wave\.csv, lines 2 to 4: a quote is not closed"):
-        esa_set(file)
+        read_one(file)
 
 
-def test_span_task_table_is_read(tmp_path: Path) -> None:
+def test_span_task_table_is_read(tmp_path):
     header = "doc_id segment_id source_lang target_lang system_id source_segment hypothesis_segment"
     header += " start_indices end_indices error_types"
     rows = [["d", "1", "en", "cs", "A", "x", TEXT, "0 missing", "3 missing", "minor major"]]
     rows += [["d", "2", "en", "cs", "A", "y", TEXT, "-1", "-1", "no-error"]]
     lines = ["\t".join(header.split()), *("\t".join(row) for row in rows)]
-    file = tmp_path / "task2.tsv"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    result = esa_set(file)
+    result = read_one(write_file(tmp_path / "task2.tsv", "\n".join([*lines, ""])))
     assert result.lp == "en-cs"
     assert result.matrix().values.tolist() == [[-6.0, 0.0]]
     assert result.error_annotations()["A", "1"].missing == (UnlocatedError("major"),)
-
-
-def test_rater_of_one_item_is_excluded_from_standardization(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"mt": TEXT, "segment": n, "system": "A", "score": 10 * n, "rater": "often", "spans": []}
-        for n in (1, 2, 3)
-    ]
-    rows.append({**rows[0], "rater": "once", "score": 50})
-    result = standardize_ratings(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
-    assert result.excluded_counts == {"annotator with fewer than two different ratings": 1}
-    assert len(average_ratings(result)) == 3
-
-
-def test_lists_of_error_types_are_category_paths() -> None:
-    entry = {"start_i": 0, "end_i": 2, "severity": "minor"}
-    path = {**entry, "error_type": ["Accuracy", "Mistranslation"]}
-    assert read({"errors": [path]}).spans == (
-        Span(0, 3, severity="minor", category="Accuracy/Mistranslation"),
-    )

@@ -10,50 +10,32 @@ import numpy as np
 import pandas
 import pytest
 from numpy.testing import assert_allclose
+from tests.builders import read_one, write_file, write_files
 
 import tertium
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.segment import Segment
 from tertium.data.human_data_files import read_human_data, read_sets_with_texts
-from tertium.data.judgments import JudgmentSet
-from tertium.data.rankings import RankingSet
 from tertium.data.ratings import standardize_human_ratings
 from tertium.data.text_files import language_pair_in_path
 from tertium.models.training_data import TrainingSets
 
 
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_judgments_by_language_pair(tmp_path):
-    file = write(
+    file = write_file(
         tmp_path / "da.tsv",
         "lp\titem\tsystem\tscore\nde-en\t1\tA\t70\nde-en\t1\tB\t\nfi-en\t1\tA\t50\n"
         "de-en\t1\tA\t70\n",
     )
-    german, finnish = read_human_data(file)
+    sets: Any = read_human_data(file)
+    german, finnish = sets
     assert (german.lp, finnish.lp) == ("de-en", "fi-en")
-    assert isinstance(german, JudgmentSet)
     assert german.scores.tolist() == [70.0]
     assert german.excluded_counts == {"no score": 1, "duplicate row": 1}
     assert finnish.excluded_counts == {}
     (only,) = read_human_data(file, lps=["fi-en"])
     assert only.lp == "fi-en"
     assert read_human_data(file, lps=["ru-en"]) == []
-
-
-def test_csv_with_quotes_and_newlines(tmp_path):
-    file = write(
-        tmp_path / "de-en.csv",
-        'item,system,hypothesis,reference,score\n1,A,"a ""big""\nhouse","a, b",80\n',
-    )
-    (entry,) = read_human_data(file)
-    assert entry.lp == "de-en"
-    assert isinstance(entry, JudgmentSet)
-    assert entry.segments[0].hypothesis == 'a "big"\nhouse'
 
 
 @pytest.mark.parametrize(
@@ -66,30 +48,17 @@ def test_csv_with_quotes_and_newlines(tmp_path):
 )
 def test_comparisons_with_texts_in_a_second_file(tmp_path, texts):
     texts |= {"outputs": {"A": "x", "B": "y"}}
-    write(tmp_path / "de-en.texts.jsonl", json.dumps(texts) + "\n")
-    file = write(
+    write_file(tmp_path / "de-en.texts.jsonl", [texts])
+    file = write_file(
         tmp_path / "de-en.judgements.tsv",
         "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\tA\tB\ta\n1\tj\tA\tC\tb\n",
     )
-    (entry,) = read_human_data(file)
+    entry = read_one(file)
     assert entry.lp == "de-en"
-    assert isinstance(entry, RankingSet)
     assert len(entry) == 1
     assert entry.has_texts
     assert entry.segments[0] == Segment("x", "s", ("r",))
     assert entry.excluded_counts == {"unknown system": 1}
-
-
-def test_rankings_of_wmt(tmp_path):
-    file = write(
-        tmp_path / "ranks.csv",
-        "srclang,trglang,srcIndex,segmentId,judgeId,system1Id,system1rank,system2Id,system2rank\n"
-        "ces,eng,1,1,j,A,1,B,2\n",
-    )
-    (entry,) = read_human_data(file)
-    assert entry.lp == "cs-en"
-    assert isinstance(entry, RankingSet)
-    assert entry.verdicts.tolist() == [1.0]
 
 
 def test_mqm_raters_are_averaged(tmp_path):
@@ -98,48 +67,45 @@ def test_mqm_raters_are_averaged(tmp_path):
         f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
         for rater, severity in (("r1", "Major"), ("r2", "Minor"))
     ]
-    (entry,) = read_human_data(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
+    entry = read_one(write_file(tmp_path / "mqm.zh-en.tsv", "\n".join([*rows, ""])))
     assert entry.lp == "zh-en"
-    assert isinstance(entry, JudgmentSet)
     assert entry.scores.tolist() == [-3.0]
 
 
-def test_score_files(tmp_path):
+def test_tables_and_score_files(tmp_path):
     (entry,) = read_human_data(
-        write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n")
+        write_file(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n")
     )
     assert entry.lp == "en-de"
     assert entry.matrix().values.shape == (2, 2)
-    (table,) = read_human_data(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
+    (table,) = read_human_data(write_file(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
     assert table.system_scores == {"A": 1.0}
     assert table.matrix() is None
     with pytest.raises(DataError, match="only system scores"):
         table.segment_scores()
-
-
-def test_tables_of_systems(tmp_path):
-    file = write(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
+    file = write_file(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
     (entry,) = read_human_data(file, level="system")
     assert entry.system_scores == {"A": 1.0, "B": 2.0}
-    double = write(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
+    double = write_file(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
     with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
         read_human_data(double, level="system")
-    words = write(tmp_path / "y.tsv", "system\tscore\nA\tfine\n")
+    words = write_file(tmp_path / "y.tsv", "system\tscore\nA\tfine\n")
     with pytest.raises(DataError, match="line 2: the score 'fine' is not a number"):
         read_human_data(words, level="system")
 
 
 def folder(tmp_path):
-    root = tmp_path / "wmt99"
-    write(root / "sources" / "en-de.txt", "one\ntwo\n")
-    write(root / "references" / "en-de.refA.txt", "eins\nzwei\n")
-    for system in ("A", "B"):
-        write(root / "system-outputs" / "en-de" / f"{system}.txt", f"{system} eins\nzwei\n")
-    write(root / "human-scores" / "en-de.mqm.seg.score", "A\t1\nA\t2\nB\t3\nB\tNone\n")
-    write(root / "human-scores" / "en-de.wmt.seg.score", "A\t9\nA\t9\nB\t9\nB\t8\n")
-    write(root / "human-scores" / "en-de.mqm.sys.score", "A\t1.5\nB\t3\n")
-    write(root / "metric-scores" / "en-de" / "m-refA.seg.score", "A\t1\nA\t2\nB\t3\nB\t4\n")
-    return root
+    contents = {
+        "sources/en-de.txt": "one\ntwo\n",
+        "references/en-de.refA.txt": "eins\nzwei\n",
+        "system-outputs/en-de/A.txt": "A eins\nzwei\n",
+        "system-outputs/en-de/B.txt": "B eins\nzwei\n",
+        "human-scores/en-de.mqm.seg.score": "A\t1\nA\t2\nB\t3\nB\tNone\n",
+        "human-scores/en-de.wmt.seg.score": "A\t9\nA\t9\nB\t9\nB\t8\n",
+        "human-scores/en-de.mqm.sys.score": "A\t1.5\nB\t3\n",
+        "metric-scores/en-de/m-refA.seg.score": "A\t1\nA\t2\nB\t3\nB\t4\n",
+    }
+    return write_files(tmp_path / "wmt99", contents)
 
 
 def test_folders_of_mt_metrics_eval(tmp_path):
@@ -158,39 +124,43 @@ def test_folders_of_mt_metrics_eval(tmp_path):
 
 
 def test_folders_of_a_metrics_task(tmp_path, caplog):
-    root = tmp_path / "task"
-    write(
-        root / "DA-seglevel.csv",
-        "LP DATA SYSTEM SID HUMAN\ncs-en news A.1 1 0.5\nen-cs news A.1 1 0.5\n",
-    )
-    write(root / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\nen-cs 1 A.1\n")
-    write(root / "references" / "news-csen-ref.en", "one\n")
-    write(root / "sources" / "news-csen-src.cs", "jedna\n")
-    write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
-    (czech,) = read_human_data(root)
-    assert isinstance(czech, JudgmentSet)
-    assert czech.scores.tolist() == [0.5]
+    rows = "LP DATA SYSTEM SID HUMAN\ncs-en news A.1 1 0.5\nen-cs news A.1 1 0.5\n"
+    contents = {
+        "DA-seglevel.csv": rows,
+        "DA-syslevel.csv": "LP HUMAN SYSTEM\ncs-en 0.3 A.1\nen-cs 1 A.1\n",
+        "references/news-csen-ref.en": "one\n",
+        "sources/news-csen-src.cs": "jedna\n",
+        "system-outputs/news/cs-en/news.A.1.cs-en": "a one\n",
+    }
+    root = write_files(tmp_path / "task", contents)
+    assert read_one(root).scores.tolist() == [0.5]
     assert "en-cs has no system outputs; skipped" in caplog.text
     systems: dict[str, Any] = {e.lp: e for e in read_human_data(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
     assert systems["en-cs"].system_scores == {"A.1": 1.0}
-    (named_sets,) = read_human_data("task", data=tmp_path, lps=["cs-en"])
-    assert named_sets.name == "task"
+    assert read_one("task", data=tmp_path, lps=["cs-en"]).name == "task"
 
 
-def test_dataset_names_are_looked_up_in_the_data_folder(tmp_path):
+def test_names_of_sets(tmp_path):
     rows = {"lp": "de-en", "segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
-    write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
+    write_file(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
     (entry,) = read_human_data("da/mine/", data=tmp_path)
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
     with pytest.raises(DataError, match="did you mean 'da/mine'"):
         read_human_data("da/mind", data=tmp_path)
+    row = '{"mt": "a", "ref": "b", "score": 1}\n'
+    files = [write_file(tmp_path / "my" / "set" / name, row) for name in ("x.jsonl", "de-en.jsonl")]
+    read = read_sets_with_texts(files)
+    assert [(one.name, one.lp) for one in read] == [("x", ""), ("my/set", "de-en")]
+    assert TrainingSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
+    assert language_pair_in_path("a/b/mine.tsv") == ""
+    assert language_pair_in_path("x/en-de/chrf.zh-en.tsv") == "zh-en"
 
 
 def test_gold_selects_a_score_column(tmp_path):
     row = {"segment": "1", "system": "A", "hypothesis": "h", "score": 3, "Fluency": 1, "spans": []}
-    file = write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(row) + "\n")
+    file = write_file(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(row) + "\n")
     frame = pandas.DataFrame([row]).drop(columns="spans")
     for source in (file, "da/mine", frame):
         chosen = {g: read_human_data(source, gold=g, data=tmp_path)[0] for g in ("", "fluency")}
@@ -203,8 +173,10 @@ def test_gold_selects_a_score_column(tmp_path):
 
 
 def test_gold_raises_if_there_is_one_kind_of_scores(tmp_path):
-    task = write(tmp_path / "task" / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\n").parent
-    plain = write(tmp_path / "de-en.mqm.seg.score", "A\t1\nA\t2\n")
+    task = write_file(
+        tmp_path / "task" / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\n"
+    ).parent
+    plain = write_file(tmp_path / "de-en.mqm.seg.score", "A\t1\nA\t2\n")
     for source in (task, plain):
         with pytest.raises(UsageError, match=r"--gold esa: .* has only one kind of scores"):
             read_human_data(source, gold="esa")
@@ -213,20 +185,11 @@ def test_gold_raises_if_there_is_one_kind_of_scores(tmp_path):
         tertium.meta_evaluate(read, scores=plain, gold="esa")
 
 
-def test_training_sets_are_named_by_file_or_folder(tmp_path):
-    row = '{"mt": "a", "ref": "b", "score": 1}\n'
-    files = [write(tmp_path / "my" / "set" / name, row) for name in ("x.jsonl", "de-en.jsonl")]
-    read = read_sets_with_texts(files)
-    assert [(one.name, one.lp) for one in read] == [("x", ""), ("my/set", "de-en")]
-    assert TrainingSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
-
-
 def test_the_test_part_of_a_dataset_is_read(tmp_path):
-    row = json.dumps({"segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}) + "\n"
-    for part in ("train", "test"):
-        write(tmp_path / "qe" / "x" / f"de-en.{part}.jsonl", row)
-    for part in ("news", "talks"):
-        write(tmp_path / "mqm" / f"{part}.zh-en.jsonl", row)
+    names = ("qe/x/de-en.train", "qe/x/de-en.test", "mqm/news.zh-en", "mqm/talks.zh-en")
+    for name in names:
+        row = {"segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
+        write_file(tmp_path / f"{name}.jsonl", [row])
     assert [e.name for e in read_human_data("qe/x", data=tmp_path)] == ["qe/x test"]
     assert [e.name for e in read_human_data("mqm", data=tmp_path)] == ["mqm news", "mqm talks"]
 
@@ -235,31 +198,24 @@ def test_missing_files_and_judgments_raise(tmp_path, monkeypatch):
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     with pytest.raises(DataError, match="no such file or folder"):
         read_human_data("nowhere.tsv")
-    write(tmp_path / "qe" / "x" / "de-en.test.jsonl", '{"mt": "a", "ref": "b", "score": 1}')
+    write_file(tmp_path / "qe" / "x" / "de-en.test.jsonl", '{"mt": "a", "ref": "b", "score": 1}')
     for missing in ("nowhere.tsv", "./qe/y", str(tmp_path / "qe" / "y"), "out/de-en.jsonl.gz"):
         with pytest.raises(DataError, match=re.escape(f"{missing}: no such file or folder")):
             read_human_data(missing, data=tmp_path)
     with pytest.raises(DataError, match="unknown set 'qe/y': did you mean 'qe/x'"):
         read_human_data("qe/y", data=tmp_path)
     with pytest.raises(DataError, match="contains no judgments"):
-        read_human_data(write(tmp_path / "empty.tsv", "item\tscore\n"))
+        read_human_data(write_file(tmp_path / "empty.tsv", "item\tscore\n"))
     with pytest.raises(
         DataError, match="expected a folder of mt-metrics-eval, a WMT metrics task or"
     ):
         read_human_data(tmp_path)
 
 
-def test_language_pair_of_a_path():
-    assert language_pair_in_path("a/b/mine.tsv") == ""
-    assert language_pair_in_path("x/en-de/chrf.zh-en.tsv") == "zh-en"
-
-
 def test_sets_of_the_human_data(human_data):
     (german,) = read_human_data("da/wmt17", lps=["de-en"], data=human_data)
-    assert isinstance(german, JudgmentSet)
     assert len(german) == 560  # COUNTS.tsv
     (czech,) = read_human_data("rankings/wmt12", lps=["cs-en"], data=human_data)
-    assert isinstance(czech, RankingSet)
     assert len(czech) == 12_775  # COUNTS.tsv
     with pytest.raises(UsageError, match="sentence pairs"):
         read_human_data("sts", data=human_data)
@@ -267,10 +223,10 @@ def test_sets_of_the_human_data(human_data):
 
 def test_all_forms_share_the_same_interface(tmp_path):
     """Metric values are arranged in the same cells as human scores."""
-    scored = write(
+    scored = write_file(
         tmp_path / "s.tsv", "item\tsystem\tscore\tmt\tref\n1\tA\t7\ta\tr\n1\tB\t5\tb\tr\n"
     )
-    compared = write(
+    compared = write_file(
         tmp_path / "c.tsv",
         "segment\tsystem_a\tsystem_b\tpreference\thypothesis_a\thypothesis_b\tref\n"
         "1\tA\tB\ta\ta\tb\tr\n",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import write_file
 
 from tertium.core.errors import DataError
 from tertium.data.formats.appraise import read_appraise
 from tertium.data.formats.esa import read_esa
 from tertium.data.human_data_files import read_human_data
-from tertium.data.metric_scores import read_metric_scores
 from tertium.data.records import read_integer, read_probability
 
 ESA = {
@@ -30,9 +29,8 @@ WMT25 = {
 }
 
 
-def write(path: Path, *records: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
+def write_records(path: Path, *records: dict[str, Any]) -> Path:
+    return write_file(path, records)
 
 
 def esa_span(**values: Any) -> dict[str, Any]:
@@ -66,23 +64,15 @@ INVALID = [
 
 
 @pytest.mark.parametrize(("record", "message"), INVALID)
-def test_invalid_fields_raise_with_file_and_line(
-    record: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    file = write(tmp_path / "campaign.jsonl", record)
+def test_invalid_rows_raise_and_a_few_are_left_out_and_counted(record, message, tmp_path, caplog):
+    file = write_records(tmp_path / "campaign.jsonl", record)
     with pytest.raises(DataError, match=rf"campaign.jsonl, line 1.*{message}"):
         read_human_data(file)
-
-
-@pytest.mark.parametrize(("record", "message"), INVALID)
-def test_a_few_invalid_rows_are_left_out_and_counted(
-    record: dict[str, Any], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
     good = [esa_span() | {"line_id": n} for n in (1, 2)]
     if "doc_id" in record:
         rating = {"human1": 70.0, "errors1": [], "annotator1": "x"}
         good = [{**WMT25, "scores": {"A": rating}, "doc_id": f"d_#_{n}"} for n in (1, 2)]
-    ratings = read_esa(write(tmp_path / "campaign.jsonl", *good, record))
+    ratings = read_esa(write_records(file, *good, record))
     assert len(ratings) == 2
     assert ratings.excluded_counts == {"unreadable row": 1}
     assert "unreadable rows left out: 1 of 3; first:" in caplog.text
@@ -90,22 +80,20 @@ def test_a_few_invalid_rows_are_left_out_and_counted(
 
 
 @pytest.mark.parametrize(("record", "message"), INVALID_SPAN_TASKS)
-def test_invalid_rows_of_span_tasks_name_file_and_line(
-    record: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_invalid_rows_of_span_tasks_name_file_and_line(record, message, tmp_path):
     file = tmp_path / "campaign.tsv"
     file.write_text("\n".join("\t".join(map(str, row)) for row in (record, record.values())))
     with pytest.raises(DataError, match=rf"campaign.tsv, line 2.*{message}"):
         read_human_data(file)
 
 
-def test_ratings_of_wmt25_are_read(tmp_path: Path) -> None:
+def test_ratings_of_wmt25_are_read(tmp_path):
     errors = [{"start_i": 4, "end_i": 6, "severity": "major"}]
     scores = {
         "A": {"human1": 71.0, "errors1": errors, "annotator1": "x", "human2": 60.0, "errors2": []},
         "refA": {"human2": 90.0, "errors2": [], "annotator2": "y"},
     }
-    ratings = read_esa(write(tmp_path / "wmt25.jsonl", {**WMT25, "scores": scores}))
+    ratings = read_esa(write_records(tmp_path / "wmt25.jsonl", {**WMT25, "scores": scores}))
     assert [(j.system, j.score, j.annotator) for j in ratings.judgments] == [
         ("A", 71.0, "x"), ("A", 60.0, ""), ("refA", 90.0, "y"),
     ]  # fmt: skip
@@ -114,19 +102,18 @@ def test_ratings_of_wmt25_are_read(tmp_path: Path) -> None:
     assert (first.document, first.item) == ("d", "0")
     assert first.segment.references == ("r",)
     assert ratings.judgments[-1].segment.references == ()
-    assert first.error_annotations is not None
     assert first.error_annotations.spans[0].of("the cat") == "cat"
 
 
-def test_three_letter_codes_match_two_letter_codes(tmp_path: Path) -> None:
-    file = write(tmp_path / "esa.jsonl", esa_span())
+def test_three_letter_codes_match_two_letter_codes(tmp_path):
+    file = write_records(tmp_path / "esa.jsonl", esa_span())
     for lp in ("en-de", "eng-deu", "ende"):
         (entry,) = read_human_data(file, lps=[lp])
         assert entry.lp == "en-de"
     assert read_human_data(file, lps=["de-en"]) == []
 
 
-def test_appraise_without_documents_and_with_python_literals(tmp_path: Path) -> None:
+def test_appraise_without_documents_and_with_python_literals(tmp_path):
     file = tmp_path / "direct.csv"
     file.write_text("r,A,1,TGT,eng,deu,35\nr,B,1,TGT,eng,deu,40\nr,C,1\n", encoding="utf-8")
     ratings = read_appraise(file)
@@ -135,18 +122,14 @@ def test_appraise_without_documents_and_with_python_literals(tmp_path: Path) -> 
     spans = "\"{'start_i': 0, 'end_i': 3, 'severity': 'major'}\""
     file.write_text(f"r,A,1,TGT,eng,deu,35,news,False,{spans}\n", encoding="utf-8")
     (judgment,) = read_appraise(file).judgments
-    assert judgment.error_annotations is not None
     assert len(judgment.error_annotations.spans) == 1
 
 
-def test_first_cell_of_16_megabytes_raises(tmp_path: Path) -> None:
+def test_long_values_raise_with_line(tmp_path):
     file = tmp_path / "long.csv"
     file.write_text("a" * (17 << 20) + ",b\n1,2\n")
     with pytest.raises(DataError, match=r"long\.csv, line 1: more than 16 MB in one line"):
         read_human_data(file)
-
-
-def test_long_rank_raises_with_line(tmp_path: Path) -> None:
     file = tmp_path / "rankings.csv"
     header = "srclang,trglang,srcIndex,judgeID,system1Id,system1rank,system2Id,system2rank"
     file.write_text(f"{header}\nGerman,English,1,r,A,{'9' * 5000},B,1\n")
@@ -154,14 +137,7 @@ def test_long_rank_raises_with_line(tmp_path: Path) -> None:
         read_human_data(file)
 
 
-def test_segments_of_score_files_are_lists(tmp_path: Path) -> None:
-    file = tmp_path / "m.json"
-    file.write_text(json.dumps({"system": "A", "score": 1, "segments": 5, "name": "m"}))
-    with pytest.raises(DataError, match="record 1: expected a list of segments"):
-        read_metric_scores(file)
-
-
-def test_numbers_are_validated() -> None:
+def test_numbers_are_validated():
     assert read_integer("-1", "start", "line 1") == -1
     for value in (True, 1.0, None, "", "1_0", "--1", "1" * 19):
         with pytest.raises(DataError, match=r"line 1: start is .*; expected a whole number"):

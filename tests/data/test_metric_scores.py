@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.builders import write_file
 
 import tertium
 from tertium.core.errors import DataError
@@ -16,21 +17,14 @@ from tertium.data.testset import TestSet
 from tertium.output.text import render_table
 
 
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_mt_metrics_eval_segment_and_system_files(tmp_path):
     folder = tmp_path / "metric-scores" / "en-de"
-    segments = write(folder / "BLEU-refA.seg.score", "A\t1\nA\tNone\nB\t3\nB\t4.5\n")
-    systems = write(folder / "BLEU-refA.sys.score", "A\t10\nB\t20\n")
+    segments = write_file(folder / "BLEU-refA.seg.score", "A\t1\nA\tNone\nB\t3\nB\t4.5\n")
+    systems = write_file(folder / "BLEU-refA.sys.score", "A\t10\nB\t20\n")
     (scores,) = merge_levels(
         [entry for file in (segments, systems) for entry in read_metric_scores(file)]
     )
     assert (scores.metric, scores.lp) == ("BLEU-refA", "en-de")
-    assert scores.segments is not None
     assert scores.segments.systems == ("A", "B")
     assert_allclose(scores.segments.values, [[1, np.nan], [3, 4.5]])
     assert scores.systems == {"A": 10.0, "B": 20.0}
@@ -38,28 +32,17 @@ def test_mt_metrics_eval_segment_and_system_files(tmp_path):
         merge_levels(read_metric_scores(segments) * 2)
 
 
-def test_wmt_submissions(tmp_path):
-    file = write(
-        tmp_path / "mine.seg.score",
-        "mine\tde-en\tnewstest\tA\t1\t0.5\nmine\tde-en\tnewstest\tB\t1\t0.25\n"
-        "mine\tfi-en\tnewstest\tA\t1\t0.5\nmine\tfi-en\tnewstest\tA\t2\t0.6\n",
-    )
-    scores = read_metric_scores(file)
-    assert [(s.metric, s.lp) for s in scores] == [("mine", "de-en"), ("mine", "fi-en")]
-    assert scores[1].segments is not None
-    assert scores[1].segments.values.tolist() == [[0.5, 0.6]]
-
-
 def test_tables_of_segments_and_of_systems(tmp_path):
-    table = write(
+    table = write_file(
         tmp_path / "chrf.zh-en.tsv", "segment\tsystem\tscore\n7\tA\t0.5\n9\tA\t\n7\tB\t0.1\n"
     )
     (scores,) = read_metric_scores(table)
     assert (scores.metric, scores.lp) == ("chrf", "zh-en")
-    assert scores.segments is not None
     assert scores.segments.items == ("7", "9")
     assert_allclose(scores.segments.values, [[0.5, np.nan], [0.1, np.nan]])
-    (scores,) = read_metric_scores(write(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n"))
+    (scores,) = read_metric_scores(
+        write_file(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n")
+    )
     assert scores.segments is None
     assert scores.systems == {"A": 0.5, "B": 0.75}
 
@@ -69,14 +52,13 @@ def test_metrics_may_be_columns_with_arrows(tmp_path):
         systems={"A": ["the cat", "x"], "B": ["y", "a cat"]}, references=[["a cat"]] * 2
     )
     study = tertium.score(testset, ["chrf", "ter"])
-    segments = write(tmp_path / "seg.tsv", render_table(study.segment_table(), "tsv"))
-    systems = write(tmp_path / "sys.tsv", render_table(study.system_table(), "tsv"))
+    segments = write_file(tmp_path / "seg.tsv", render_table(study.segment_table(), "tsv"))
+    systems = write_file(tmp_path / "sys.tsv", render_table(study.system_table(), "tsv"))
     for up, segment, system in zip(
         (True, False), read_metric_scores(segments), read_metric_scores(systems), strict=True
     ):
         name, spec = ("chrF", "chrf") if up else ("TER", "ter")
         assert (segment.metric, segment.higher_is_better) == (name, up)
-        assert segment.segments is not None
         assert_allclose(segment.segments.values[1], study.scores["B"][spec].segments)
         assert (system.metric, system.higher_is_better) == (name, up)
         assert system.systems == {s: study.scores[s][spec].system for s in "AB"}
@@ -88,7 +70,7 @@ def test_table_with_several_metrics_and_language_pairs(tmp_path):
         {"item": 1, "system": "A", "score": 2.5, "metric": "y", "lp": "de-en"},
         {"item": 1, "system": "A", "score": 3.5, "metric": "x", "lp": "fi-en"},
     ]
-    file = write(tmp_path / "all.jsonl", "\n".join(map(json.dumps, rows)))
+    file = write_file(tmp_path / "all.jsonl", "\n".join(map(json.dumps, rows)))
     result = {(s.metric, s.lp): s.segments.values[0, 0] for s in read_metric_scores(file)}
     assert result == {("x", "de-en"): 1.5, ("y", "de-en"): 2.5, ("x", "fi-en"): 3.5}
 
@@ -97,11 +79,10 @@ def test_json_of_tertium_score(tmp_path, example):
     from tertium.evaluation.scoring import score
 
     evaluation = score(example, ["chrf", "bleu"])
-    file = write(tmp_path / "scores.json", json.dumps(evaluation.records()))
+    file = write_file(tmp_path / "scores.json", json.dumps(evaluation.records()))
     scores = {entry.metric: entry for entry in read_metric_scores(file)}
     assert set(scores) == {"chrf", "bleu"}
     chrf = scores["chrf"].segments
-    assert chrf is not None
     assert chrf.systems == evaluation.systems
     assert_allclose(chrf["fair"], evaluation.scores["fair"]["chrf"].segments)
     assert scores["bleu"].systems["good"] == evaluation.scores["good"]["bleu"].system
@@ -109,79 +90,58 @@ def test_json_of_tertium_score(tmp_path, example):
 
 
 def test_json_of_tertium_score_keeps_segment_names(tmp_path):
-    from tertium.evaluation.ranking import rank
-    from tertium.evaluation.scoring import score
-
     rows = [
         {"segment": n, "system": system, "mt": f"{system} {'good ' * n}", "ref": "good good good"}
         for system in "ab"
         for n in range(3)
     ]
-    texts = write(tmp_path / "texts.jsonl", "\n".join(map(json.dumps, rows)))
-    testset = TestSet.from_records(texts)
-    for records in (
-        score(testset, "chrf").records(),
-        rank(testset, "chrf").records(segments=True),
-    ):
-        (scores,) = read_metric_scores(write(tmp_path / "scores.json", json.dumps(records)))
-        assert scores.segments is not None
+    testset = TestSet.from_records(write_file(tmp_path / "texts.jsonl", rows))
+    scored, ranked = tertium.score(testset, "chrf"), tertium.rank(testset, "chrf")
+    for records in (scored.records(), ranked.records(segments=True)):
+        (scores,) = read_metric_scores(write_file(tmp_path / "scores.json", json.dumps(records)))
         assert scores.segments.items == ("0", "1", "2")
 
 
 def test_json_row_without_score_is_nan(tmp_path):
     rows: list[dict[str, Any]] = [{"system": "A", "item": n, "score": n} for n in (1, 2)]
     rows += [{"system": "B", "item": 1, "score": None}, {"system": "B", "item": 2}]
-    (scores,) = read_metric_scores(write(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows))))
-    assert scores.segments is not None
+    (scores,) = read_metric_scores(
+        write_file(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+    )
     assert np.isnan(scores.segments["B"]).all()
-
-
-def test_json_may_be_one_object_with_lower_is_better(tmp_path):
-    record = {"system": "A", "spec": "ter", "score": 40.0, "higher_is_better": False}
-    (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps(record)))
-    assert not scores.higher_is_better
-    assert scores.segments is None
-    assert scores.systems == {"A": 40.0}
 
 
 @pytest.mark.parametrize(("value", "better"), [("false", False), (None, True), (0, False)])
 def test_json_higher_is_better_values(tmp_path, value, better):
     record = {"system": " A", "spec": "ter", "score": 40.0, "higher_is_better": value}
     more = {"segments": [1.0, 2.0], "items": [0.0, 1.0]}
-    (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps({**record, **more})))
+    (scores,) = read_metric_scores(
+        write_file(tmp_path / "one.json", json.dumps({**record, **more}))
+    )
     assert scores.higher_is_better is better
-    assert scores.segments is not None
     assert (scores.segments.systems, scores.segments.items) == (("A",), ("0", "1"))
     both = [{**record, "higher_is_better": True}, {**record, "system": "B", "higher_is_better": 0}]
     with pytest.raises(DataError, match="higher_is_better differs from earlier scores of ter"):
-        read_metric_scores(write(tmp_path / "both.json", json.dumps(both)))
+        read_metric_scores(write_file(tmp_path / "both.json", json.dumps(both)))
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system or score is missing"),
-        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1"),
-        ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
-        ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields, but the header has 3"),
-        ("a.tsv", "system\titem\tscore\n", "contains no scores"),
-        ("a.tsv", "system\tscore\thigher_is_better\nA\t1\tup\n", "'up'; expected true or false"),
-        ("a.tsv", "system\tscore\thigher_is_better\nA\t1\t\nB\t1\t0\n", "line 3: .* differs"),
-        ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores for 'B', but 2 for 'A'"),
-        ("a.json", "{", "not JSON"),
-        (
-            "a.json",
-            '[{"system": "A", "score": 1, "spec": "x", "items": [0, 0], "segments": [1, 2]}]',
-            "expected a list of segments and their distinct names",
-        ),
-        ("a.json", '[{"system": "A"}]', "record 1: expected the output of `tertium score -f json`"),
-        (
-            "a.json",
-            '[{"system": "A", "score": 1, "spec": "x"}, {"system": "A", "score": 1, "spec": "x"}]',
-            "record 2: a second score of A",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system or score is missing"),
+    ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1"),
+    ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
+    ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields, but the header has 3"),
+    ("a.tsv", "system\titem\tscore\n", "contains no scores"),
+    ("a.tsv", "system\tscore\thigher_is_better\nA\t1\tup\n", "'up'; expected true or false"),
+    ("a.tsv", "system\tscore\thigher_is_better\nA\t1\t\nB\t1\t0\n", "line 3: .* differs"),
+    ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores for 'B', but 2 for 'A'"),
+    ("a.json", "{", "not JSON"),
+    ("a.json", '[{"system": "A", "score": 1, "spec": "x", "items": [0, 0], "segments": [1, 2]}]',
+     "expected a list of segments and their distinct names"),
+    ("a.json", '[{"system": "A"}]', "record 1: expected the output of `tertium score -f json`"),
+    ("a.json",
+     '[{"system": "A", "score": 1, "spec": "x"}, {"system": "A", "score": 1, "spec": "x"}]',
+     "record 2: a second score of A"),
+])  # fmt: skip
 def test_invalid_score_files_raise_with_location(tmp_path, name, text, message):
     with pytest.raises(DataError, match=message):
-        read_metric_scores(write(tmp_path / name, text))
+        read_metric_scores(write_file(tmp_path / name, text))

@@ -1,34 +1,42 @@
-"""Human comparisons: index arrays over shared texts."""
+"""Human comparisons: index arrays over shared texts, and scores of systems by hand."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import write_file
 
 from tertium.core.errors import DataError, LengthError
 from tertium.core.segment import Segment
 from tertium.data.formats.preferences import read_preferences
-from tertium.data.rankings import PairwiseJudgment, build_ranking_set
+from tertium.data.rankings import (
+    ComparisonIndex,
+    PairwiseJudgment,
+    RankingSet,
+    build_ranking_set,
+    expected_wins,
+    win_ratio,
+)
 from tertium.data.testset import TestSet
 
 TEXTS = {
     "1": {name: Segment(f"{name.lower()}1", "s1", ("r1",)) for name in "ABC"},
     "2": {name: Segment(f"{name.lower()}2", "s2", ("r2",)) for name in "AB"},
 }
+COLUMNS = "segment,judge,system_a,system_b,preference"
+WITH_TEXTS = "item,system_a,system_b,winner,hypothesis_a,hypothesis_b,source,reference"
 
 
-def write(tmp_path: Path, *rows: str) -> Path:
-    file = tmp_path / "mine.tsv"
-    file.write_text("\n".join(["segment\tjudge\tsystem_a\tsystem_b\tpreference", *rows]) + "\n")
-    return file
+def read(folder: Path, *rows: str, header: str = COLUMNS, **options: object) -> RankingSet:
+    file = write_file(folder / "mine.csv", "\n".join([header, *rows, ""]))
+    return read_preferences(file, **options)
 
 
-def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
-    file = write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tB\tA\ttie", "2\t\tA\tB\tb")
-    result = read_preferences(file, texts=TEXTS, lp="cs-en")
+def test_comparisons_are_rows_of_shared_segments(tmp_path):
+    rows = ["1,ann,A,B,a", "1,bob,B,A,tie", "2,,A,B,b"]
+    result = read(tmp_path, *rows, texts=TEXTS, lp="cs-en")
     assert len(result.segments) == 5
     assert result.verdicts.tolist() == [1.0, 0.5, 0.0]
     assert result.left.tolist() == [0, 1, 3]
@@ -38,9 +46,8 @@ def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
     assert result.compared_mask.tolist() == [True, True, False, True, True]
 
 
-def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path: Path) -> None:
-    file = write(tmp_path, "1\t\tA\tB\ta", "2\t\tA\tC\ta", "9\t\tA\tB\ta", "1\t\tB\tB\ttie")
-    result = read_preferences(file, texts=TEXTS)
+def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path):
+    result = read(tmp_path, "1,,A,B,a", "2,,A,C,a", "9,,A,B,a", "1,,B,B,tie", texts=TEXTS)
     assert len(result) == 1
     assert result.excluded_counts == {
         "unknown system": 1,
@@ -49,109 +56,77 @@ def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path: Path) 
     }
 
 
-def test_comparisons_of_one_system_raise(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no usable comparison .*compared with itself: 1"):
-        read_preferences(write(tmp_path, "1\t\tA\tA\ttie"), texts=TEXTS)
+def test_preferences_count_each_row(tmp_path):
+    assert len(read(tmp_path, *["1,ann,A,B,a"] * 2, texts=TEXTS)) == 2
+    result = read(tmp_path, "1,,A,B,B", "1,,A,B,A", "1,,A,B,equal", texts=TEXTS)
+    assert result.verdicts.tolist() == [0.0, 1.0, 0.5]
 
 
-def test_repeated_comparison_counts_twice(tmp_path: Path) -> None:
-    result = read_preferences(write(tmp_path, *["1\tann\tA\tB\ta"] * 2), texts=TEXTS)
-    assert len(result) == 2
+@pytest.mark.parametrize(("header", "rows", "message"), [
+    (COLUMNS, ["1,,A,A,tie"], r"no usable comparison .*compared with itself: 1"),
+    (COLUMNS, ["1,,b,a,a"], "line 2: preference 'a' is a system and the other side"),
+    (COLUMNS, ["1,,A,B,a", "1,,A,B,maybe"], r"mine\.csv, line 3: preference 'maybe'"),
+    ("segment,system_a,preference", ["1,A,a"], "needs an item .*found segment, system_a"),
+    (WITH_TEXTS, ["1,A,B,A,x,z,s,r", "1,A,C,C,changed,w,s,r"],
+     "line 3: another text for system 'A'"),
+    (WITH_TEXTS, ["1,A,B,A,x,z,s,r", "1,C,D,C,v,w,s,other"],
+     "line 3: another source or reference for item '1'; if"),
+    ("lp,item,system_a,system_b,winner", ["de-en,1,A,B,A", "cs-en,1,A,B,A"],
+     r"several language pairs \(de-en, cs-en\) have the same"),
+])  # fmt: skip
+def test_invalid_comparisons_raise(tmp_path, header, rows, message):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, *rows, header=header)
 
 
-def test_preference_may_be_the_name_of_a_system(tmp_path: Path) -> None:
-    file = write(tmp_path, "1\t\tA\tB\tB", "1\t\tA\tB\tA", "1\t\tA\tB\tequal")
-    assert read_preferences(file, texts=TEXTS).verdicts.tolist() == [0.0, 1.0, 0.5]
-
-
-def test_preference_that_is_a_system_and_the_other_side_raises(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 2: preference 'a' is a system and the other side"):
-        read_preferences(write(tmp_path, "1\t\tb\ta\ta"))
-
-
-def test_unknown_preference_raises_with_file_and_line(tmp_path: Path) -> None:
-    file = write(tmp_path, "1\t\tA\tB\ta", "1\t\tA\tB\tmaybe")
-    with pytest.raises(DataError, match=r"mine\.tsv, line 3: preference 'maybe'"):
-        read_preferences(file, texts=TEXTS)
-
-
-def test_missing_column_raises_and_lists_expected_columns(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text("segment,system_a,preference\n1,A,a\n")
-    with pytest.raises(DataError, match=r"a comparison needs an item .*found segment, system_a"):
-        read_preferences(file)
-
-
-def test_texts_from_columns_of_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    header = "item,system_a,system_b,winner,hypothesis_a,hypothesis_b,source,reference\n"
-    file.write_text(header + '1,A,B,A,"x, y",z,s,r\n1,A,C,C,"x, y",w,s,r\n')
-    result = read_preferences(file)
+def test_texts_from_columns_of_the_file(tmp_path):
+    rows = ['1,A,B,A,"x, y",z,s,r', '1,A,C,C,"x, y",w,s,r']
+    result = read(tmp_path, *rows, header=WITH_TEXTS)
     assert [s.hypothesis for s in result.segments] == ["x, y", "z", "w"]
     assert result.segments[2].references == ("r",)
-    file.write_text(header + "1,A,B,A,x,z,s,r\n1,A,C,C,changed,w,s,r\n")
-    with pytest.raises(DataError, match=r"line 3: another text for system 'A'"):
-        read_preferences(file)
-    file.write_text(header + "1,A,B,A,x,z,s,r\n1,C,D,C,v,w,s,other\n")
-    with pytest.raises(DataError, match=r"line 3: another source or reference for item '1'; if"):
-        read_preferences(file)
-    rows = "0,1,A,B,A,x,z,s,r\n1,1,C,D,C,v,w,s,other\n"  # a document may be named 0
-    file.write_text(f"document,{header}{rows}")
-    result = read_preferences(file)
+    rows = ["0,1,A,B,A,x,z,s,r", "1,1,C,D,C,v,w,s,other"]  # a document may be named 0
+    result = read(tmp_path, *rows, header=f"document,{WITH_TEXTS}")
     assert result.items == ("0:1", "1:1")
     assert [result.segments[n].references for n in result.left] == [("r",), ("other",)]
 
 
-def test_names_are_normalized_as_in_judgments(tmp_path: Path) -> None:
+def test_names_are_normalized_as_in_judgments(tmp_path):
     """Surrounding spaces are removed; numbers, including 0, are names."""
     rows = [
         {"item": " 1", "system_a": "A ", "system_b": "B", "winner": " A", "judge": judge}
         for judge in (0, 0.0, " ann", None)
     ]
-    file = tmp_path / "mine.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = read_preferences(file, texts=TEXTS)
+    result = read_preferences(write_file(tmp_path / "mine.jsonl", rows), texts=TEXTS)
     assert [(system, item) for system, item, _ in result.rows()] == [("A", "1"), ("B", "1")]
     assert result.verdicts.tolist() == [1.0] * 4
     assert (result.judges, result.judge_indices.tolist()) == (("0", "ann"), [0, 0, 1, -1])
 
 
-def test_missing_text_is_not_the_text_none(tmp_path: Path) -> None:
-    row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": None}
-    file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=r"line 1: .* is None: expected text; an empty"):
-        read_preferences(file)
-    file.write_text(json.dumps({**row, "mt_b": 7}) + "\n")
-    with pytest.raises(DataError, match=r"line 1: .* is 7: expected text"):
-        read_preferences(file)
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "None: expected text; an empty"), (7, "7: expected text")]
+)
+def test_missing_text_is_not_the_text_none(tmp_path, text, message):
+    row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": text}
+    with pytest.raises(DataError, match=f"line 1: .* is {message}"):
+        read_preferences(write_file(tmp_path / "mine.jsonl", [row]))
 
 
-def test_same_item_names_in_several_language_pairs_raise(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    header, row = "lp,item,system_a,system_b,winner\n", "{},{},A,B,A\n"
-    file.write_text(header + row.format("de-en", 1) + row.format("cs-en", 1))
-    with pytest.raises(DataError, match=r"several language pairs \(de-en, cs-en\) have the same"):
-        read_preferences(file)
-    file.write_text(header + row.format("de-en", 1) + row.format("cs-en", 2))
-    assert read_preferences(file).lp == ""
-    file.write_text(header + row.format("de-en", 1) + row.format("de-en", 2))
-    assert read_preferences(file).lp == "de-en"
+@pytest.mark.parametrize(("second", "lp"), [("cs-en", ""), ("de-en", "de-en")])
+def test_language_pair_of_comparisons(tmp_path, second, lp):
+    rows = ["de-en,1,A,B,A", f"{second},2,A,B,A"]
+    assert read(tmp_path, *rows, header="lp,item,system_a,system_b,winner").lp == lp
 
 
-def test_texts_from_a_test_set_by_line_number(tmp_path: Path) -> None:
+def test_texts_of_comparisons_are_optional(tmp_path):
     testset = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
-    result = read_preferences(write(tmp_path, "2\t\tA\tB\ta"), texts=testset)
+    result = read(tmp_path, "2,,A,B,a", texts=testset)
     assert [segment.hypothesis for _, _, segment in result.rows()] == ["y", "w"]
-
-
-def test_set_without_texts_has_system_scores(tmp_path: Path) -> None:
-    result = read_preferences(write(tmp_path, "1\t\tA\tB\ta", "1\t\tB\tC\ta"))
+    result = read(tmp_path, "1,,A,B,a", "1,,B,C,a")
     assert not result.has_texts
     assert result.systems == ("A", "B", "C")
 
 
-def test_without_ties_counts_ties() -> None:
+def test_without_ties_counts_ties():
     pairs = [PairwiseJudgment("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
     result = build_ranking_set(pairs, TEXTS, name="x").without_ties()
     assert result.verdicts.tolist() == [1.0, 0.0]
@@ -160,9 +135,43 @@ def test_without_ties_counts_ties() -> None:
         build_ranking_set([pairs[1]] * 2, TEXTS, name="x").without_ties()
 
 
-def test_scores_of_segments_become_a_matrix() -> None:
+def test_scores_of_segments_become_a_matrix():
     result = build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
     matrix = result.to_score_matrix(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 values for 5 translations"):
         result.to_score_matrix(np.arange(4.0), "metric", "system")
+
+
+def rankings(*rows: tuple[str, str, float]) -> RankingSet:
+    return build_ranking_set([PairwiseJudgment("1", a, b, v) for a, b, v in rows], name="x")
+
+
+# A beats B twice and ties once; B beats C once; C beats A once.
+ROWS = [("A", "B", 1.0), ("B", "A", 0.0), ("A", "B", 0.5), ("B", "C", 1.0), ("A", "C", 0.0)]
+SMALL = rankings(*ROWS)
+
+
+def test_wins_and_ties_are_counted_from_both_sides():
+    wins, ties = ComparisonIndex.of(SMALL).counts(3)
+    assert wins.tolist() == [[0, 2, 0], [0, 0, 1], [1, 0, 0]]
+    assert ties.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("excluded", [2 / 3, 1 / 3, 1 / 2]),
+        ("won", [3 / 4, 2 / 4, 1 / 2]),
+        ("half", [2.5 / 4, 1.5 / 4, 1 / 2]),
+    ],
+)
+def test_win_ratio_for_each_treatment_of_ties(ties, expected):
+    np.testing.assert_allclose(win_ratio(SMALL, ties), expected)
+
+
+def test_expected_wins_average_over_opponents():
+    np.testing.assert_allclose(expected_wins(SMALL), [(1 + 0) / 2, (0 + 1) / 2, (0 + 1) / 2])
+    tied = rankings(("A", "B", 0.5), ("A", "C", 1.0))
+    assert np.isnan(win_ratio(tied)[1])
+    assert np.isnan(expected_wins(tied)[1])

@@ -41,31 +41,21 @@ CONTROL, UNREADABLE = "quality-control row", "unreadable row"
 LAYOUTS = [
     # MQM tables, one row for each error
     (f"{MQM}/ted/ende/mqm_ted_ende.tsv", {"en-de": 61}, 29, {UNREADABLE: 1}),
-    (f"{MQM}/ted/zhen/mqm_ted_zhen.tsv", {"zh-en": 59}, 58, {UNREADABLE: 1}),
     (f"{MQM}/newstest2020/ende/mqm_newstest2020_ende.source-errors.tsv", {"en-de": 50}, 16, {}),
-    (f"{MQM}/newstest2020/zhen/mqm_newstest2020_zhen.source-errors.tsv", {"zh-en": 48}, 52, {}),
     (
         f"{MQM}/generalMT2023/ende/sxs_mqm_generalMT2023_ende.3ratingsPerSegment.tsv",
         {"en-de": 14},
         22,
         {CONTROL: 3},
     ),
-    (
-        f"{MQM}/generalMT2023/zhen/sxs_mqm_generalMT2023_zhen.3ratingsPerSegment.tsv",
-        {"zh-en": 7},
-        44,
-        {CONTROL: 1},
-    ),
     # averages of MQM, separated by blanks
     (f"{MQM}/newstest2020/ende/mqm_newstest2020_ende.avg_seg_scores.tsv", {"en-de": 60}, 0, {}),
-    (f"{MQM}/newstest2020/zhen/mqm_newstest2020_zhen.avg_seg_scores.tsv", {"zh-en": 60}, 0, {}),
     (
         f"{MQM}/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv",
         {"en-de": 51},
         0,
         {"no score": 9},
     ),
-    (f"{MQM}/ted/ende/mqm_ted_ende.avg_seg_scores.tsv", {"en-de": 60}, 0, {}),
     # ESA and Appraise
     (
         f"{WMT24}/esa_generalMT2024_wave2.csv",
@@ -73,28 +63,17 @@ LAYOUTS = [
         28,
         {CONTROL: 26, "duplicate row": 1},
     ),
-    (f"{WMT24}/esa_generalMT2024_wave3.csv", {"en-ja": 54}, 26, {CONTROL: 18}),
     (f"{WMT24}/old/wave2.csv", {"en-ja": 10, "en-zh": 12}, 9, {CONTROL: 18}),
-    (f"{WMT24}/old/wave3.csv", {"en-ja": 31}, 20, {CONTROL: 9}),
     ("wmt-humeval/wmt25/SYNTHETIC.jsonl", {"en-cs_CZ": 4}, 2, {UNREADABLE: 1}),
-    (f"{ESA_PAPER}/240315rc5ESA.scores.csv", {"en-de": 71}, 42, {CONTROL: 9}),
-    (f"{ESA_PAPER}/240315rc5MQM.scores.csv", {"en-de": 71}, 16, {CONTROL: 9}),
     (f"{ESA_PAPER}/240520rc6ESA.scores.csv", {"en-de": 70}, 191, {CONTROL: 10}),
     (f"{ESA_PAPER}/240520rc6GEMBA.scores.csv", {"en-de": 70}, 74, {CONTROL: 10}),
-    (f"{ESA_PAPER}/240521rc6MQM.scores.csv", {"en-de": 71}, 66, {CONTROL: 9}),
     (f"{APPRAISE}/example_direct.scores.csv.expected", {"en-de": 9}, 0, {CONTROL: 2}),
     (f"{APPRAISE}/example_pairwise.scores.csv.expected", {"en-de": 13}, 0, {CONTROL: 4}),
-    (f"{APPRAISE}/example_pairwise_document.scores.csv.expected", {"en-de": 18}, 0, {}),
     (f"{APPRAISE}/example_pairwise_errors.scores.csv.expected", {"en-de": 13}, 0, {CONTROL: 4}),
     # quality estimation
     (f"{QE22}/task1_da/en-cs", {"en-cs": 50}, 0, {}),
-    (f"{QE22}/task1_da/en-yo", {"en-yo": 50}, 0, {}),
     (f"{QE22}/task1_mqm/en-de", {"en-de": 50}, 0, {}),
-    (f"{QE22}/task1_mqm/zh-en", {"zh-en": 50}, 0, {}),
     (f"{QE22}/task1_word-level/en-cs", {"en-cs": 50}, 89, {}),
-    (f"{QE22}/task1_word-level/en-de", {"en-de": 50}, 35, {}),
-    (f"{QE22}/task1_word-level/en-yo", {"en-yo": 50}, 54, {}),
-    (f"{QE22}/task1_word-level/zh-en", {"zh-en": 50}, 24, {}),
     (f"{QE23}/task_1/en-hi/dev.enhi.df.short.tsv", {"en-hi": 50}, 0, {}),
     (f"{QE23}/gold_labels/hallucinations_gold_T1s_header.tsv", {"en-de": 50}, 0, {}),
     (f"{QE23}/gold_labels/hallucinations_gold_T1s.tsv", {"en-de": 51}, 0, {}),
@@ -129,13 +108,11 @@ LAYOUTS = [
     ),
     # score files of mt-metrics-eval
     (f"{ESA_PAPER}/en-de.ESA-1.seg.score", {"en-de": 557}, 0, {}),
-    (f"{ESA_PAPER}/en-de.MQM-1.seg.score", {"en-de": 557}, 0, {}),
 ]
 
 
 def count_judgments(entry: HumanData) -> int:
     matrix = entry.matrix()
-    assert matrix is not None
     return len(entry) if hasattr(entry, "__len__") else matrix.values.size
 
 
@@ -144,9 +121,7 @@ def count_spans(entry: HumanData) -> int:
 
 
 @pytest.mark.parametrize(("path", "counts", "spans", "excluded"), LAYOUTS)
-def test_published_layouts_are_read(
-    path: str, counts: dict[str, int], spans: int, excluded: dict[str, int]
-) -> None:
+def test_published_layouts_are_read(path, counts, spans, excluded):
     entries = read_human_data(SAMPLES / path)
     assert {entry.lp: count_judgments(entry) for entry in entries} == counts
     assert sum(map(count_spans, entries)) == spans
@@ -156,7 +131,7 @@ def test_published_layouts_are_read(
 @pytest.mark.parametrize(
     "path", ["newstest2021/zhen/mqm_newstest2021_zhen", "ted/zhen/mqm_ted_zhen"]
 )
-def test_files_without_any_score_are_refused_with_counts(path: str) -> None:
+def test_files_without_any_score_are_refused_with_counts(path):
     with pytest.raises(DataError, match=r"no usable judgment \(60 excluded; no score: 60"):
         read_human_data(SAMPLES / MQM / f"{path}.avg_seg_scores.tsv")
 
@@ -164,9 +139,7 @@ def test_files_without_any_score_are_refused_with_counts(path: str) -> None:
 @pytest.mark.parametrize(("lp", "segments", "spans", "missing"), [
     ("en-de", 110, 1183, 5), ("zh-en", 120, 613, 1),
 ])  # fmt: skip
-def test_mt_metrics_eval_folder_is_read(
-    lp: str, segments: int, spans: int, missing: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_mt_metrics_eval_folder_is_read(lp, segments, spans, missing, caplog):
     folder = SAMPLES / "mtme" / "wmt23"
     (entry,) = read_human_data(folder, gold="mqm", lps=[lp.replace("-", "")])
     assert entry.segment_scores().values.shape == (5, segments)
@@ -176,10 +149,17 @@ def test_mt_metrics_eval_folder_is_read(
     assert len([scores for file in entry.files for scores in read_metric_scores(file)]) > 10
 
 
-def test_reference_of_wmt25_is_read() -> None:
+def test_details_of_published_files():
     (entry,) = read_human_data(SAMPLES / "wmt-humeval" / "wmt25" / "SYNTHETIC.jsonl")
     segment = entry.texts()["SysB", "0"]
     assert segment.references == ("SYNTHETIC Kočka seděla na rohožce.",)
+    folder = SAMPLES / QE23 / "test_data_2023" / "task1_word_level" / "en-fa"
+    testset = TestSet.read([folder / "test.enfa.final.mt"], sources=folder / "test.enfa.final.src")
+    assert not any("\r" in source for source in testset.sources)
+    (entry,) = read_human_data(SAMPLES / "campaigns" / "pearmut" / "example_contrastive.CUT.jsonl")
+    text = entry.texts()["Online-Gamma", "en-es-0"].hypothesis
+    spans = entry.error_annotations()["Online-Gamma", "en-es-0"].spans
+    assert spans[0].of(text) == "persona que no se somete a retoques"
 
 
 @pytest.mark.parametrize(("path", "count", "excluded"), [
@@ -189,23 +169,10 @@ def test_reference_of_wmt25_is_read() -> None:
     ("aces/challenge_set_annotation/compare_annotations/annotations/subset.json", 60, 0),
     ("hw-tsc/Challenge_Set_for_WMT22_Metric_by_HW-TSC.TSV", 10, 0),
 ])  # fmt: skip
-def test_challenge_sets_are_read(path: str, count: int, excluded: int) -> None:
+def test_challenge_sets_are_read(path, count, excluded):
     challenge = read_challenge(SAMPLES / "challenge" / path)
     assert len(challenge) == count
     assert sum(challenge.excluded_counts.values()) == excluded
-
-
-def test_files_with_carriage_returns_at_line_ends_are_parallel() -> None:
-    folder = SAMPLES / QE23 / "test_data_2023" / "task1_word_level" / "en-fa"
-    testset = TestSet.read([folder / "test.enfa.final.mt"], sources=folder / "test.enfa.final.src")
-    assert not any("\r" in source for source in testset.sources)
-
-
-def test_spans_of_pearmut_match_the_words_that_were_marked() -> None:
-    (entry,) = read_human_data(SAMPLES / "campaigns" / "pearmut" / "example_contrastive.CUT.jsonl")
-    text = entry.texts()["Online-Gamma", "en-es-0"].hypothesis
-    spans = entry.error_annotations()["Online-Gamma", "en-es-0"].spans
-    assert spans[0].of(text) == "persona que no se somete a retoques"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +188,7 @@ def test_spans_of_pearmut_match_the_words_that_were_marked() -> None:
         "sliders",
     ],  # not the dynamic campaign: of several ratings of an item, Pearmut counts the last
 )
-def test_system_scores_are_those_of_pearmut(name: str) -> None:
+def test_system_scores_are_those_of_pearmut(name):
     folder = SAMPLES / "today" / "humeval" / "pearmut-1.1.6"
     if not folder.is_dir():
         pytest.skip("samples are not here")
@@ -234,13 +201,10 @@ def test_system_scores_are_those_of_pearmut(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["data", "data_repeater", "chat_data"])
-def test_label_studio_exports_without_translations_are_refused(name: str) -> None:
+def test_exports_without_translations_or_ratings_are_refused(name):
     folder = SAMPLES / "campaigns" / "label-studio" / "sdk-tests" / "test_export_json_min"
     with pytest.raises(DataError, match=r"task 1: no translation \(looked for mt, "):
         read_human_data(folder / f"{name}.json")
-
-
-def test_campaign_of_pearmut_without_ratings_is_refused() -> None:
     path = SAMPLES / "campaigns" / "pearmut" / "examples" / "annotation" / "campaign_esa.json"
     with pytest.raises(DataError, match="without ratings: give its outputs"):
         read_human_data(path)

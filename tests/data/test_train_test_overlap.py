@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -31,13 +29,11 @@ def make_judgment_set(*references: str) -> JudgmentSet:
         ("12 men", "13 men", False),
     ],
 )
-def test_normalization_ignores_case_spacing_and_punctuation(
-    one: str, other: str, same: bool
-) -> None:
+def test_normalization_ignores_case_spacing_and_punctuation(one, other, same):
     assert (normalize_reference(one) == normalize_reference(other)) is same
 
 
-def test_judgments_with_a_shared_reference_are_dropped_and_counted() -> None:
+def test_judgments_with_a_shared_reference_are_dropped_and_counted():
     remaining = drop_overlap(
         make_judgment_set("One.", "Two.", "Three."),
         [make_judgment_set("two"), make_judgment_set("three !")],
@@ -50,7 +46,7 @@ def compared_items(rankings: RankingSet) -> list[str]:
     return [rankings.items[n] for n in rankings.item_indices[rankings.left]]
 
 
-def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
+def test_comparisons_with_a_shared_reference_are_dropped_and_counted():
     texts = {
         str(n): {name: Segment(name.lower(), None, (r,)) for name in "AB"}
         for n, r in enumerate("xyz")
@@ -66,7 +62,7 @@ def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
         drop_overlap(rankings, [make_judgment_set("x", "y", "z")])
 
 
-def test_uncompared_segments_are_not_held_out() -> None:
+def test_uncompared_segments_are_not_held_out():
     texts = {
         str(n): {name: Segment(name.lower(), None, (r,)) for name in "AB"}
         for n, r in enumerate("xyz")
@@ -77,24 +73,18 @@ def test_uncompared_segments_are_not_held_out() -> None:
     assert compared_items(drop_overlap(rankings, [drawn])) == ["0", "2"]
 
 
-def test_one_shared_reference_is_enough() -> None:
+def test_one_shared_reference_or_source_is_enough():
     row = Judgment(Segment("h", None, ("a", "b")), 1.0, "1")
     with pytest.raises(DataError, match=r"no usable judgment .*held-out"):
         drop_overlap(JudgmentSet(name="x", judgments=(row,)), [make_judgment_set("b")])
-
-
-def test_sources_are_compared_without_references() -> None:
     rows = tuple(Judgment(Segment("h", s), 1.0, s) for s in ("eins", "zwei"))
     qe = JudgmentSet(name="x", judgments=rows)
     test_set = JudgmentSet(name="y", judgments=(Judgment(Segment("k", "Zwei!"), 1.0),))
     assert drop_overlap(qe, [test_set]).items == ("eins",)
-
-
-def test_empty_references_are_not_the_same_segment() -> None:
     assert len(drop_overlap(make_judgment_set("", "x"), [make_judgment_set("", "y")])) == 2
 
 
-def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_data: Path) -> None:
+def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_data):
     collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt15", lp) for lp in ("cs-en", "fi-en", "ru-en")]
     train = collection.rankings("rankings/wmt15", "fi-en")
@@ -103,7 +93,7 @@ def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_
 
 
 @pytest.mark.slow
-def test_test_sets_share_no_reference_with_other_rankings(human_data: Path) -> None:
+def test_test_sets_share_no_reference_with_other_rankings(human_data):
     """WMT17 and WMT12 have no overlap, as documented with the data."""
     collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt17", lp) for lp in ("cs-en", "de-en", "ru-en")]

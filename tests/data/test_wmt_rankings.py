@@ -33,7 +33,7 @@ def compared_systems(result: RankingSet) -> list[tuple[str, str]]:
     return [(systems[a], systems[b]) for a, b in zip(result.left, result.right, strict=True)]
 
 
-def test_five_systems_make_ten_pairs(tmp_path: Path) -> None:
+def test_five_systems_make_ten_pairs(tmp_path):
     result = read_rankings(write(tmp_path, row(1, 2, 2, 4, 5)))["cs-en"]
     assert len(result) == 10
     verdicts = dict(zip(compared_systems(result), result.verdicts.tolist(), strict=True))
@@ -41,20 +41,14 @@ def test_five_systems_make_ten_pairs(tmp_path: Path) -> None:
     assert verdicts["B", "C"] == 0.5
     assert (result.judges, set(result.judge_indices.tolist())) == (("ann",), {0})
     assert win_ratio(result).tolist() == [1.0, 2 / 3, 2 / 3, 0.25, 0.0]
-
-
-def test_left_system_with_worse_rank_loses(tmp_path: Path) -> None:
     result = read_rankings(write(tmp_path, row(5, 4, 3, 2, 1)))["cs-en"]
     assert set(result.verdicts.tolist()) == {0.0}
-
-
-def test_unranked_systems_are_counted(tmp_path: Path) -> None:
     result = read_rankings(write(tmp_path, row(1, -1, 3, 4, -1)))["cs-en"]
     assert len(result) == 3
     assert result.excluded_counts == {"rank missing": 2}
 
 
-def test_language_pairs_and_later_headers(tmp_path: Path) -> None:
+def test_language_pairs_and_texts(tmp_path):
     systems = "system1Id,system1rank,system2Id,system2rank"
     header = f"srclang,trglang,srcIndex,segmentId,judgeID,{systems},rankingID"
     one = "eng,cze,1,1,j6,it-test2016.A.1.en-cs,2,it-test2016.B.2.en-cs,1,8"
@@ -63,28 +57,19 @@ def test_language_pairs_and_later_headers(tmp_path: Path) -> None:
     assert result["en-cs"].systems == ("A.1", "B.2")
     assert result["en-cs"].verdicts.tolist() == [0.0]
     assert result["ru-en"].verdicts.tolist() == [0.5]
-
-
-def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
     texts = TestSet(systems={s: tuple(f"{s}{n}" for n in range(1, 8)) for s in "ABCD"})
-    result = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
-    assert len(result) == 6
-    assert result.excluded_counts == {"unknown system": 4}
-    assert result.segments[result.left[0]].hypothesis == "A7"
+    czech = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
+    assert len(czech) == 6
+    assert czech.excluded_counts == {"unknown system": 4}
+    assert czech.segments[czech.left[0]].hypothesis == "A7"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (row(1, 2, 3, 4, 5).replace(",5", ",best"), "line 2: the rank of '.*' is 'best'"),
-        (row(1, 2, 3, 4, 5) + ",more", "line 2: 22 fields, but the header has 21"),
-        (row(1, 2, 3, 4, 5).replace("Czech", ""), "line 2: no srclang"),
-        (
-            row(1, 2, 3, 4, 5, item=""),
-            "line 2: expected the segment number in srcIndex or segmentId",
-        ),
-    ],
-)
-def test_invalid_row_raises_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+@pytest.mark.parametrize(("line", "message"), [
+    (row(1, 2, 3, 4, 5).replace(",5", ",best"), "line 2: the rank of '.*' is 'best'"),
+    (row(1, 2, 3, 4, 5) + ",more", "line 2: 22 fields, but the header has 21"),
+    (row(1, 2, 3, 4, 5).replace("Czech", ""), "line 2: no srclang"),
+    (row(1, 2, 3, 4, 5, item=""), "line 2: expected the segment number in srcIndex or segmentId"),
+])  # fmt: skip
+def test_invalid_row_raises_with_file_and_line(tmp_path, line, message):
     with pytest.raises(DataError, match=message):
         read_rankings(write(tmp_path, line))

@@ -22,7 +22,7 @@ def save(path: Path, *rows: tuple[object, ...]) -> Path:
     return path
 
 
-def test_cells_are_texts_and_empty_rows_are_skipped(tmp_path: Path) -> None:
+def test_cells_are_texts_and_empty_rows_are_skipped(tmp_path):
     path = save(tmp_path / "a.xlsx", ("src", "mt", "max"), ("One", 1, 3.5), (), ("Two", None, 4))
     rows = [(where.rpartition(", ")[2], row) for where, row in read_workbook(path)]
     assert rows == [
@@ -32,7 +32,7 @@ def test_cells_are_texts_and_empty_rows_are_skipped(tmp_path: Path) -> None:
     assert TestSet.from_records(path).columns == {"max": ("3.5", "4")}
 
 
-def test_invalid_workbooks(tmp_path: Path) -> None:
+def test_invalid_workbooks(tmp_path):
     with pytest.raises(DataError, match=r"a.xlsx: no such file"):
         next(read_workbook(tmp_path / "a.xlsx"))
     (tmp_path / "a.xlsx").write_text("src\tmt\n")
@@ -44,7 +44,7 @@ def test_invalid_workbooks(tmp_path: Path) -> None:
         next(read_workbook(save(tmp_path / "c.xlsx", ("mt", "mt"), ("a", "b"))))
 
 
-def test_damaged_workbooks(tmp_path: Path) -> None:
+def test_damaged_workbooks(tmp_path):
     path = save(tmp_path / "a.xlsx", ("src", "mt"), ("One", "Eins"))
     data = path.read_bytes()
     for member in ("xl/workbook.xml", "xl/worksheets/sheet1.xml"):

@@ -18,15 +18,21 @@ from tertium.decide.route import (
 
 
 @pytest.mark.parametrize(("right", "rows"), [(0, 10), (45, 50), (50, 50)])
-def test_bounds_are_those_of_an_exact_test(right: int, rows: int) -> None:
+def test_bounds_are_those_of_an_exact_test(right, rows):
     expected = binomtest(right, rows).proportion_ci(0.9, method="exact")  # 5 % on each side
     low, high = precision_bounds(np.array([float(right)]), np.array([float(rows)]), 0.05)
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
 
 
-def test_rows_without_an_error_that_show_a_target() -> None:
+def test_reachable_and_unreachable_targets():
     assert min_rows(0.95, 0.05) == 59  # 0.95^59 = 0.0485
     assert min_rows(0.99, 0.05) == 299
+    rng = make_rng(2)
+    chosen, best = find_threshold(
+        rng.standard_normal(300), rng.random(300) < 0.5, [str(n) for n in range(300)], 0.95, 0.05
+    )
+    assert chosen is None
+    assert best.low < 0.6
 
 
 def true_precision(threshold: float) -> float:
@@ -36,7 +42,7 @@ def true_precision(threshold: float) -> float:
     return float((density / (1 + np.exp(-1.2 - 1.3 * grid))).sum() / density.sum())
 
 
-def test_a_promise_is_broken_as_rarely_as_stated() -> None:
+def test_a_promise_is_broken_as_rarely_as_stated():
     rng, broken, chosen, draws = make_rng(3), 0, 0, 150
     for _ in range(draws):
         scores = rng.standard_normal(400)
@@ -48,7 +54,7 @@ def test_a_promise_is_broken_as_rarely_as_stated() -> None:
     assert broken <= 0.1 * draws
 
 
-def test_clusters_shrink_the_number_of_rows() -> None:
+def test_clusters_shrink_the_number_of_rows():
     rng = make_rng(5)
     scores, labels = rng.standard_normal(300), rng.random(300) < 0.95
     separate = find_threshold(scores, labels, [str(n) for n in range(300)], 0.8, 0.05)[0]
@@ -56,28 +62,13 @@ def test_clusters_shrink_the_number_of_rows() -> None:
     repeated = find_threshold(
         np.repeat(scores, 3), np.repeat(labels, 3), [str(n // 3) for n in range(900)], 0.8, 0.05
     )[0]
-    assert separate is not None
-    assert repeated is not None
     assert repeated.effective_rows == pytest.approx(repeated.rows / 3, rel=0.01)
     assert repeated.low == pytest.approx(separate.low, abs=0.02)
-
-
-def test_labels_of_unrelated_clusters_are_not_alike() -> None:
     labels = make_rng(1).random(2000) < 0.5
     assert intraclass_correlation(labels, [str(n // 4) for n in range(2000)]) < 0.05
 
 
-def test_an_unreachable_target_has_a_best_bound() -> None:
-    rng = make_rng(2)
-    chosen, best = find_threshold(
-        rng.standard_normal(300), rng.random(300) < 0.5, [str(n) for n in range(300)], 0.95, 0.05
-    )
-    assert chosen is None
-    assert best is not None
-    assert best.low < 0.6
-
-
-def test_drift_is_the_statistic_of_scipy() -> None:
+def test_drift_is_the_statistic_of_scipy():
     rng = make_rng(4)
     old, new = rng.standard_normal(400), rng.standard_normal(300) + 0.5
     drift = measure_drift(stored_quantiles(old), new)
@@ -86,9 +77,6 @@ def test_drift_is_the_statistic_of_scipy() -> None:
     assert drift.p_value == pytest.approx(expected.pvalue, rel=0.5)
     assert drift.is_large
     assert not measure_drift(stored_quantiles(old), rng.standard_normal(300)).is_large
-
-
-def test_quantiles_of_many_scores_are_stored() -> None:
     scores = make_rng(1).standard_normal(5000)
     stored = stored_quantiles(scores)
     assert len(stored) == 501

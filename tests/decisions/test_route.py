@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from tests.decisions.judged_files import make_rows, write_rows
+from tests.decisions.judged_files import make_rows
 
 from tertium import Route, TestSet, apply_route, fit_route
 from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
@@ -29,26 +28,19 @@ def route(judged_rows: JudgedRows) -> Route:
     return fit_route(judged_rows, "chrf", target_precision=0.85, ignore=["wrong-language"])
 
 
-def test_pairs_with_enough_rows_have_their_own_thresholds(route: Route) -> None:
+def test_thresholds_of_pairs(route, judged_rows):
     [stage] = route.stages
     assert set(stage.pairs) == {"en-de", "en-cs"}  # en-is has 60 rows
     own = stage.pairs["en-de"]
-    assert own.publish is not None
-    assert own.retranslate is not None
     assert own.publish.low >= 0.85
     assert own.publish.score > own.retranslate.score
-
-
-def test_thresholds_do_not_overlap(judged_rows: JudgedRows) -> None:
     shares = {"target_precision": 0.5, "bad_precision": 0.2}
     route = fit_route(judged_rows, "chrf", **shares, bad_score=79, ignore=["wrong-language"])
     for own in route.stages[0].pairs.values():
-        assert own.publish is not None
-        assert own.retranslate is not None
         assert own.publish.score > own.retranslate.score
 
 
-def test_published_rows_reach_the_promise(route: Route) -> None:
+def test_published_rows_reach_the_promise(route):
     rows = make_rows(300, seed=9)
     routed = apply_route(route, TestSet.from_records(rows))
     scores = {row["segment"]: row["score"] for row in rows}
@@ -59,7 +51,7 @@ def test_published_rows_reach_the_promise(route: Route) -> None:
     assert not routed.notes  # no drift, a fitted pair
 
 
-def test_checks_decide_before_scores(route: Route) -> None:
+def test_checks_decide_before_scores(route):
     rows = make_rows(2, seed=4)
     rows[0]["mt"] = ""
     rows[1] |= {"src": f"{rows[1]['src']} {{name}}", "mt": rows[1]["ref"]}
@@ -68,7 +60,7 @@ def test_checks_decide_before_scores(route: Route) -> None:
     assert (placeholder.outcome, placeholder.reason) == ("post-edit", "check placeholders")
 
 
-def test_other_pairs_and_other_scores_are_reported(route: Route) -> None:
+def test_other_pairs_and_other_scores_are_reported(route):
     rows = make_rows(100, "en-fi", 5) + [
         {**row, "mt": row["ref"]} for row in make_rows(100, "en-de", 6)
     ]
@@ -80,14 +72,17 @@ def test_other_pairs_and_other_scores_are_reported(route: Route) -> None:
     assert any("en-de: scores of chrf are unlike those of the judged rows" in n for n in notes)
 
 
-def test_rows_without_a_language_pair_are_refused(route: Route) -> None:
+def test_rows_that_do_not_fit_the_route_are_refused(route):
     rows = [{k: v for k, v in row.items() if k != "lp"} for row in make_rows(3)]
     with pytest.raises(UsageError, match="add a column lp"):
         apply_route(route, TestSet.from_records(rows))
     assert apply_route(route, TestSet.from_records(rows), lp="en-de").rows
+    rows = [{**row, "ref": [row["ref"], row["mt"]]} for row in make_rows(3)]  # two references
+    with pytest.raises(ModelError, match=r"fitted with chrF\|nrefs:1.*but the scores are chrF"):
+        apply_route(route, TestSet.from_records(rows))
 
 
-def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
+def test_a_route_is_saved_and_validated(route, tmp_path):
     file = tmp_path / "route.json"
     route.write(file)
     assert Route.load(file) == route
@@ -100,30 +95,18 @@ def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
         Route.load(tmp_path / "other.json")
 
 
-def test_scores_of_another_kind_are_refused(route: Route) -> None:
-    rows = [{**row, "ref": [row["ref"], row["mt"]]} for row in make_rows(3)]  # two references
-    with pytest.raises(ModelError, match=r"fitted with chrF\|nrefs:1.*but the scores are chrF"):
-        apply_route(route, TestSet.from_records(rows))
-
-
-def test_too_few_rows_are_refused() -> None:
+def test_too_few_rows_and_unreachable_targets_are_refused(judged_rows):
     few = read_judgments(make_rows(42))
     with pytest.raises(DataError, match=r"too few judged rows for a precision of 0\.95"):
         fit_route(few, "chrf")
-
-
-def test_rows_of_several_pairs_are_not_counted_together() -> None:
     rows = make_rows(80) + make_rows(80, "en-cs", 2)
     with pytest.raises(DataError, match=r"too few judged rows.* 100 of a language pair"):
         fit_route(read_judged_rows([*_split(rows)]), "chrf", target_precision=0.5)
-
-
-def test_an_unreachable_target_is_refused_with_the_best_bound(judged_rows: JudgedRows) -> None:
     with pytest.raises(DataError, match=r"no threshold reaches a precision of 0\.99.*The best is"):
         fit_route(judged_rows, "chrf", target_precision=0.99, good_score=95)
 
 
-def test_a_second_metric_scores_only_undecided_rows(judged_rows: JudgedRows) -> None:
+def test_a_second_metric_scores_only_undecided_rows(judged_rows):
     route = fit_route(
         judged_rows, "ter", escalate="chrf", target_precision=0.85, ignore=["wrong-language"]
     )
@@ -136,7 +119,7 @@ def test_a_second_metric_scores_only_undecided_rows(judged_rows: JudgedRows) -> 
     assert {row.outcome for row in routed.rows if "chrf" not in row.scores} != {"post-edit"}
 
 
-def test_criteria_follow_the_protocol() -> None:
+def test_criteria_follow_the_protocol():
     rows = make_rows(20)
     direct = read_judged_rows(read_judgments(rows))
     assert direct.protocol == "DA"
@@ -161,13 +144,6 @@ def test_criteria_follow_the_protocol() -> None:
 
 
 @pytest.mark.parametrize("option", ["target_precision", "bad_precision", "alpha"])
-def test_shares_are_checked(judged_rows: JudgedRows, option: str) -> None:
+def test_shares_are_checked(judged_rows, option):
     with pytest.raises(TertiumError, match="between 0 and 1"):
-        fit_route(judged_rows, "chrf", **{option: 1.0})  # type: ignore[arg-type]
-
-
-def test_files_are_read(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "judged.jsonl", make_rows(30) + make_rows(20, "en-cs"))
-    judged_rows = read_judged_rows(path)
-    assert {row.lp for row in judged_rows.rows} == {"en-de", "en-cs"}
-    assert len(judged_rows.scores) == 50
+        fit_route(judged_rows, "chrf", **{option: 1.0})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,20 +17,17 @@ def mean_of(totals: np.ndarray) -> np.ndarray:
     return totals[..., 0] / totals[..., 1]
 
 
+def make_scores(metric: str, mean: float, rng: np.random.Generator, size: int = SIZE) -> Scores:
+    statistics = np.column_stack([rng.normal(mean, 0.1, size), np.ones(size)])
+    return Scores(metric, statistics, mean_of, name=metric)
+
+
 def compare(**means: dict[str, float]) -> Comparison:
     """Compare systems whose segment scores have these means by metric."""
     rng = np.random.default_rng(5)
     metrics = tuple(next(iter(means.values())))
     scores = {
-        system: {
-            metric: Scores(
-                metric,
-                np.column_stack([own[metric] + rng.normal(0, 0.1, SIZE), np.ones(SIZE)]),
-                mean_of,
-                name=metric,
-            )
-            for metric in metrics
-        }
+        system: {metric: make_scores(metric, own[metric], rng) for metric in metrics}
         for system, own in means.items()
     }
     testset = tertium.TestSet.from_lists({system: ["text"] * SIZE for system in means})
@@ -40,31 +35,28 @@ def compare(**means: dict[str, float]) -> Comparison:
     return compare_evaluation(evaluation, test="randomization", resamples=500)
 
 
-def test_metrics_that_agree_decide() -> None:
+def test_metrics_decide_only_if_they_agree():
     text = compare(a={"x": 0.5, "y": 0.5}, b={"x": 0.6, "y": 0.5}).verdict
     assert text == "b is better than a under x (p = 0.002); y cannot tell: choose b."
-
-
-def test_metrics_that_disagree_leave_it_to_people() -> None:
     text = compare(a={"x": 0.55, "y": 0.5}, b={"x": 0.5, "y": 0.55}).verdict
     assert text.startswith("x (p = 0.044) prefers a, y (p = 0.024) prefers b: ")
     assert "no decision; have people judge about 150 segments" in text
     assert text.endswith("segments: `tertium plan`.")
 
 
-def test_a_tie_says_how_many_more_segments() -> None:
+def test_ties_equal_systems_and_few_segments():
     text = compare(a={"x": 0.5}, b={"x": 0.49}).verdict
     assert text.startswith("The metric does not separate a and b (x: p = 0.")
     assert "keep a; about " in text
-
-
-def test_equal_systems() -> None:
     scores = {"a": ["one two"] * 40, "b": ["one two"] * 40}
     comparison = tertium.compare(scores, "chrf", references=["one two three"] * 40, resamples=50)
     assert comparison.verdict == "a and b have the same scores: keep a."
+    systems = {"a": ["one two"] * 9, "b": ["one two three"] * 9}
+    comparison = tertium.compare(systems, "chrf", references=["one two three"] * 9, resamples=50)
+    assert comparison.verdict == "9 segments are too few for a verdict: use at least 10."
 
 
-def test_three_systems() -> None:
+def test_three_systems():
     clear = compare(a={"x": 0.1, "y": 0.1}, b={"x": 0.5, "y": 0.4}, c={"x": 0.2, "y": 0.2})
     assert clear.verdict == "b is better than all others under x and y: choose b."
     tie = compare(a={"x": 0.1}, b={"x": 0.5}, c={"x": 0.5})
@@ -76,29 +68,19 @@ def test_three_systems() -> None:
     )
 
 
-def test_the_bootstrap_alone_does_not_decide() -> None:
+def test_the_bootstrap_alone_does_not_decide():
     """Of two equal systems, it calls one better far more often than in 5 % of all cases."""
     rng = np.random.default_rng(4)
     testset = tertium.TestSet.from_lists({"a": ["text"] * 15, "b": ["text"] * 15})
     starred = decided = 0
     for seed in range(120):
-        scores = {
-            system: {"x": Scores("x", np.column_stack([rng.normal(0.5, 0.1, 15), np.ones(15)]),
-                                 mean_of, name="x")}
-            for system in "ab"
-        }  # fmt: skip
+        scores = {system: {"x": make_scores("x", 0.5, rng, 15)} for system in "ab"}
         evaluation = Evaluation(testset, ("a", "b"), ("x",), scores)
         comparison = compare_evaluation(evaluation, resamples=200, seed=seed)
         starred += comparison.p_value("x", "b") < 0.05
         decided += "choose" in comparison.verdict
     assert starred > 12
     assert decided < 10
-
-
-def test_few_segments_are_not_enough() -> None:
-    systems = {"a": ["one two"] * 9, "b": ["one two three"] * 9}
-    comparison = tertium.compare(systems, "chrf", references=["one two three"] * 9, resamples=50)
-    assert comparison.verdict == "9 segments are too few for a verdict: use at least 10."
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +94,10 @@ def japanese() -> Comparison:
     return tertium.compare(systems, metrics, references=references, resamples=200)
 
 
-def test_an_unfit_metric_is_named_first_and_does_not_count(japanese: Comparison) -> None:
+def test_unfit_metrics_are_named_first(japanese, tmp_path):
     text = japanese.verdict
     assert text.startswith("BLEU is unfit for these texts")
     assert text.endswith("b is better than a under chrF (p = 0.005): choose b.")
-
-
-def test_the_table_and_the_report_open_with_the_verdict(
-    japanese: Comparison, tmp_path: Path
-) -> None:
     from tertium.output.html import render_page
     from tertium.output.page.report import report_results
 

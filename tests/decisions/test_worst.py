@@ -22,16 +22,13 @@ ROWS = [
 ]
 
 
-def test_failed_outputs_come_first_then_critical_findings_then_low_scores() -> None:
+def test_order_and_settings_of_rows():
     result = worst(TestSet.from_records(ROWS), "chrf")
     assert [row.reason for row in result.rows][:3] == ["empty", "untranslated", "placeholders"]
     assert [row.row.item for row in result.rows[3:4]] == [5]
     assert result.rows[2].spans[0].message == "placeholder {name} is missing in the translation"
     assert result.rows[0].warnings == ("empty hypothesis",)
     assert result.counts() == {"empty": 1, "untranslated": 1, "placeholders": 1, "low score": 3}
-
-
-def test_each_row_has_the_settings_of_its_language() -> None:
     rows = [{**row, "mt": row["ref"]} for row in ROWS]
     result = worst(TestSet.from_records(rows), "bleu")
     # with the tokenizer of English, a Japanese sentence would be one token without 4-grams
@@ -39,7 +36,7 @@ def test_each_row_has_the_settings_of_its_language() -> None:
     assert [row.scores["bleu"] for row in japanese] == pytest.approx([100.0] * 3)
 
 
-def test_limits() -> None:
+def test_limits_and_directions():
     testset = TestSet.from_records(ROWS)
     languages = [r.row.lp for r in worst(testset, "chrf", per={"language": 1}).rows]
     assert sorted(languages) == ["en-de", "en-ja"]
@@ -49,9 +46,13 @@ def test_limits() -> None:
         worst(testset, "chrf", count=0)
     with pytest.raises(UsageError, match="document names"):
         worst(["a"], "chrf", references=["b"], per={"document": 1})
+    result = worst(["a b c", "x y z"], "ter", references=["a b c", "a b c"])
+    assert [row.row.item for row in result.rows] == [2, 1]
+    with pytest.raises(UsageError, match="omit the language options"):
+        worst(TestSet.from_records(ROWS), "chrf", lp="en-de")
 
 
-def test_chances_are_fitted_on_judged_rows() -> None:
+def test_chances_are_fitted_on_judged_rows():
     testset = TestSet.from_records(make_rows(60, seed=7))
     human = read_judgments(make_rows(300))
     result = worst(testset, "chrf", human=human)
@@ -61,13 +62,3 @@ def test_chances_are_fitted_on_judged_rows() -> None:
     assert worst(testset, "chrf").rows[-1].chance != worst(testset, "chrf").rows[-1].chance
     with pytest.raises(UsageError, match="expected at least 20"):
         worst(testset, "chrf", human=read_judgments(make_rows(10)))
-
-
-def test_lower_scores_are_better_for_ter() -> None:
-    result = worst(["a b c", "x y z"], "ter", references=["a b c", "a b c"])
-    assert [row.row.item for row in result.rows] == [2, 1]
-
-
-def test_columns_and_options_name_the_languages_once() -> None:
-    with pytest.raises(UsageError, match="omit the language options"):
-        worst(TestSet.from_records(ROWS), "chrf", lp="en-de")

@@ -12,7 +12,7 @@ GOOD = ["Sie haben {count} Dateien.", "Er wurde 1947 geboren.", "Öffnen", "Öff
 BAD = ["Sie haben Dateien.", "Er wurde 1974 geboren.", "Öffnen", "Offen"]
 
 
-def test_findings_are_spans_by_system_and_segment() -> None:
+def test_findings_are_spans_by_system_and_segment():
     report = tertium.check({"good": GOOD, "bad": BAD}, sources=SOURCES, target_language="de")
     assert report.settings.source_language == "en"
     assert report.counts("good") == {}
@@ -27,7 +27,7 @@ def test_findings_are_spans_by_system_and_segment() -> None:
     assert report.has_severity("critical")
 
 
-def test_findings_are_suppressed_by_id_and_segment() -> None:
+def test_findings_are_suppressed_by_id_and_segment():
     report = tertium.check(
         BAD,
         sources=SOURCES,
@@ -40,19 +40,13 @@ def test_findings_are_suppressed_by_id_and_segment() -> None:
     assert not report.has_severity("major")
 
 
-def test_without_sources_only_the_translation_is_checked() -> None:
+def test_languages_and_settings_of_checks():
     report = tertium.check(["Er wurde (1974 geboren."], target_language="de")
     assert report.counts("system") == {"brackets": 1}
-
-
-def test_untranslated_texts_do_not_decide_the_target_language() -> None:
     texts = ["The train to Hamburg leaves at seven o'clock.", "Nobody knows when it arrives."]
     report = tertium.check(texts, sources=texts)
     assert report.settings.target_language == ""
     assert report.counts("system") == {"untranslated": 2}
-
-
-def test_unknown_settings_are_named() -> None:
     with pytest.raises(UnknownNameError, match="unknown setting 'ignored': did you mean 'ignore'"):
         tertium.check(["a"], ignored=["tags"])
     with pytest.raises(UnknownNameError, match="did you mean 'tags'"):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
+from tests.builders import write_file
 
 import tertium
 from tertium.evaluation import comparison, human_agreement
@@ -36,23 +36,12 @@ def test_bundled_scales_of_default_metrics():
     for spec in ("bleu", "chrf"):
         for direction in ("into English", "not into English", "all"):
             scale = find_scale(spec, direction, "reference")
-            assert scale is not None
             assert scale.direction == direction
             assert scale.pairs > 100
     for scale in load_bundled_scales():
         shares = [b.agree for b in scale.bins]
         assert shares == sorted(shares)
         assert all(0 <= share <= 1 for share in shares)
-
-
-def test_human_agreement_sentence(compared):
-    (line,) = compared.agreement_lines()
-    difference = compared.difference("chrf", "ours")
-    match = find_scale("chrf", "into English", "reference").find(difference)
-    assert line == (
-        f"ours: {difference:.2f} chrF better: humans agree in {100 * match.agree:.0f} % of such "
-        f"system pairs (n = {match.pairs:,}, into English)"
-    )
 
 
 ENGLISH = "The old train to the coast leaves at seven in the morning, rain or shine: "
@@ -90,28 +79,34 @@ def test_language_is_identified_from_translations_without_references():
     assert match["chrf"].direction == "into English"
 
 
-def test_lower_is_better_metric_sentence(compared):
+def test_directions_of_metrics_and_inputs(compared):
     result = tertium.compare(compared.testset, "ter", resamples=20)
     assert result.scores["ours"]["ter"].system < result.scores["base"]["ter"].system
     (line,) = result.agreement_lines()
     assert f"{result.scores['base']['ter'].system:.2f} TER better: humans agree in" in line
+    for against, inputs in (("both", "source+reference"), ("source", "source")):
+        metric = load_metric(f"tertium-multi:against={against}")
+        assert find_inputs(metric, []) == inputs
+        scale = find_scale(metric.spec, "into English", inputs)
+        assert (scale is not None) == (against == "both")
 
 
 def test_every_format_has_human_agreement(compared):
-    match = find_scale("chrf", "into English", "reference").find(
-        compared.difference("chrf", "ours")
-    )
+    difference = compared.difference("chrf", "ours")
+    match = find_scale("chrf", "into English", "reference").find(difference)
+    agreement = {"agree": match.agree, "pairs": match.pairs, "direction": "into English"}
     base, ours = compared.records()
     assert "people_agree" not in base
-    assert ours["people_agree"] == {
-        "agree": match.agree,
-        "pairs": match.pairs,
-        "direction": "into English",
-    }
+    assert ours["people_agree"] == agreement
+    assert compared.human_agreement("chrf", "ours", "ours") is None
     share = f"{100 * match.agree:.0f}"
-    for style in ("text", "md"):
+    (line,) = compared.agreement_lines()
+    assert line == (
+        f"ours: {difference:.2f} chrF better: humans agree in {share} % of such "
+        f"system pairs (n = {match.pairs:,}, into English)"
+    )
+    for style in ("text", "md", "latex"):
         assert f"humans agree in {share} %" in render_table(compared.comparison_table(), style)
-    assert rf"humans agree in {share} %" in render_table(compared.comparison_table(), "latex")
     header, first, second = render_table(compared.comparison_table(), "tsv").splitlines()
     column = header.split("\t").index("chrF ↑ human agreement")
     assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(match.agree))
@@ -173,18 +168,6 @@ def test_scales_hold_only_for_the_inputs_they_were_fitted_with(spec):
         assert part.records()[1]["people_agree"] is None
 
 
-def test_scale_of_a_metric_that_is_told_its_inputs():
-    for against, inputs in (("both", "source+reference"), ("source", "source")):
-        metric = load_metric(f"tertium-multi:against={against}")
-        assert find_inputs(metric, []) == inputs
-        scale = find_scale(metric.spec, "into English", inputs)
-        assert (scale is not None) == (against == "both")
-
-
-def test_no_difference_has_no_human_agreement(compared):
-    assert compared.human_agreement("chrf", "ours", "ours") is None
-
-
 def test_retrained_metric_has_no_scale(monkeypatch):
     bins = (DifferenceBin(0.0, 1.0, 30, 0.7),)
     old = DifferenceScale(
@@ -234,7 +217,7 @@ def test_no_meaning_of_differences_under_another_tokenizer():
     assert text.count("tokenize=char") == 1
 
 
-def test_words_that_cannot_be_split_are_cautioned_before_any_claim():
+def test_ranking_and_cautions_name_the_tokenizer():
     compared = compare_unspaced(CHINESE, "bleu:tokenize=13a")
     assert compared.human_agreement("bleu", "ours") is None
     for style in ("text", "md", "latex"):
@@ -244,9 +227,6 @@ def test_words_that_cannot_be_split_are_cautioned_before_any_claim():
     claim = page.index("<table")
     assert page.index("no blanks to split words at") < claim
     assert page.index("use tokenize=zh") < claim
-
-
-def test_ranking_by_score_uses_the_tokenizer_of_the_language():
     systems = {"a": [t[:-3] for t in CHINESE], "b": [t[:-1] for t in CHINESE]}
     ranking = tertium.rank(systems, "bleu", references=CHINESE)
     assert "|tok:zh|" in ranking.signature
@@ -255,19 +235,13 @@ def test_ranking_by_score_uses_the_tokenizer_of_the_language():
 
 
 def test_fitted_scales_say_which_inputs_the_metric_read(tmp_path):
+    texts = {"source": GERMAN, "reference": ENGLISH}
     rows = [
-        {
-            "system": f"s{system}",
-            "segment": item,
-            "hypothesis": ENGLISH[: 20 + 3 * system + item],
-            "source": GERMAN,
-            "reference": ENGLISH,
-            "score": 10 * system,
-        }
-        for system in range(8)
+        {"system": f"s{n}", "segment": item, "hypothesis": ENGLISH[: 20 + 3 * n + item], **texts}
+        | {"score": 10 * n}
+        for n in range(8)
         for item in range(4)
     ]
-    file = tmp_path / "judged.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)))
+    file = write_file(tmp_path / "judged.jsonl", rows)
     scales = fit_difference_scales(read_judged(file, "chrf", level="system")).scales
     assert {scale.inputs for scale in scales} == {"reference"}

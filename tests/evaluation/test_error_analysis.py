@@ -14,7 +14,7 @@ from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.studies.error_analysis import analyse, mark_highest, split_best
+from tertium.studies.error_analysis import analyse, mark_highest
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 
@@ -31,7 +31,7 @@ class CountsLetter(SegmentMetric):
         return np.array([float(s.hypothesis.count(self.letter)) for s in segments])
 
 
-def test_counts_by_hand() -> None:
+def test_counts_by_hand():
     texts = ["a b", "a", "b", "c", "c c", "d"]
     rows = tuple(
         Judgment(Segment(text, None, ("a b c",)), score, item=str(n))
@@ -45,22 +45,14 @@ def test_counts_by_hand() -> None:
     assert [segment.hypothesis for segment in analysis.examples["only first"]] == ["a"]
 
 
-def test_parts_of_the_best_translations() -> None:
-    best = np.array([True, True, True, True, False])
-    first, second = np.array([[True, True, False, False, True], [True, False, True, False, True]])
-    parts = split_best(best, first, second)
-    rows = {name: np.flatnonzero(mask).tolist() for name, mask in parts.items()}
-    assert rows == {"only first": [1], "only second": [2], "both": [0], "neither": [3]}
-
-
-def test_top_share_is_per_group_and_has_all_ties() -> None:
+def test_top_share_is_per_group_and_has_all_ties():
     groups = ["a"] * 5 + ["b"] * 5
     assert np.flatnonzero(mark_highest(HUMAN, groups)).tolist() == [0, 5]
     tied = np.array([1.0, 9, 9, 0, 0, np.nan, 3, 3, 3, 2])
     assert np.flatnonzero(mark_highest(tied, groups)).tolist() == [1, 2, 6, 7, 8]
 
 
-def test_two_settings_of_one_metric_are_shown_by_spec() -> None:
+def test_two_settings_of_one_metric_are_shown_by_spec():
     rows = tuple(
         Judgment(Segment(f"a cat {n}", None, ("a cat",)), float(n), item=str(n)) for n in range(9)
     )
@@ -72,12 +64,11 @@ def test_two_settings_of_one_metric_are_shown_by_spec() -> None:
         analyse(sets, plain, plain)
 
 
-def test_set_without_references_error() -> None:
-    good = Judgment(Segment("a b", references=("a b",)), 1.0, lp="de-en")
-    bare = Judgment(Segment("a b"), 1.0, lp="de-en")
+def test_set_without_references_error():
+    good, bare = (Judgment(Segment("a b", None, r), 1.0, lp="de-en") for r in (("a b",), ()))
     sets = [
-        JudgmentSet(name="news", lp="de-en", judgments=(good,)),
-        JudgmentSet(name="qe", lp="de-en", judgments=(bare,)),
+        JudgmentSet(name=name, lp="de-en", judgments=(judgment,))
+        for name, judgment in (("news", good), ("qe", bare))
     ]
     with pytest.raises(DataError, match=r"^qe de-en: no references"):
         analyse(sets, load_metric("chrf"), load_metric("bleu"))

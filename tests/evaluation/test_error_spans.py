@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import write_file
 from tests.output.marking_metric import Suspicious
 
 from tertium.cli import main
@@ -26,15 +27,11 @@ def compare(human: Path, *metrics: Any, exclude: tuple[str, ...] = (), **options
 
 def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int = 2) -> Path:
     marked = [{"start": a, "end": b, "severity": severity, "rater": 0} for a, b, severity in spans]
-    rows: list[dict[str, Any]] = [
-        {"segment": n, "system": "A", "hypothesis": text, "score": 0, "spans": marked}
-        for n in range(1, items + 1)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    row = {"system": "A", "hypothesis": text, "score": 0, "spans": marked}
+    return write_file(path, [{"segment": n, **row} for n in range(1, items + 1)])
 
 
-def test_file_and_metric_with_same_spans_agree(tmp_path: Path) -> None:
+def test_file_and_metric_with_same_spans_agree(tmp_path):
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     file = write(tmp_path / "same.jsonl", (4, 7, "major"))
     study = compare(human, Suspicious(), spans=file, resamples=50)
@@ -50,9 +47,7 @@ def test_file_and_metric_with_same_spans_agree(tmp_path: Path) -> None:
     assert study.p_values["mqm"][0, 1] == 1.0
 
 
-def test_metric_that_could_mark_more_is_reported(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_metric_that_could_mark_more_is_reported(tmp_path, caplog):
     @dataclass(frozen=True, kw_only=True)
     class Quiet(Suspicious):
         span_note = "only certain errors are marked"  # type: ignore[assignment]
@@ -63,7 +58,7 @@ def test_metric_that_could_mark_more_is_reported(
     assert "suspicious: no spans; only certain errors are marked" in caplog.text
 
 
-def test_each_rater_counts(tmp_path: Path) -> None:
+def test_each_rater_counts(tmp_path):
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     text = human.read_text(encoding="utf-8").replace('"score": 0', '"score": 0, "raters": 2')
     human.write_text(text, encoding="utf-8")
@@ -73,28 +68,19 @@ def test_each_rater_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("annotators", [("x", "y"), ("", "")])
-def test_each_row_of_a_translation_is_one_rater(
-    tmp_path: Path, annotators: tuple[str, str]
-) -> None:
-    marks = [[{"start": 4, "end": 7, "severity": "major"}], []]
+def test_each_row_of_a_translation_is_one_rater(tmp_path, annotators):
+    row = {"segment": 1, "system": "A", "mt": TEXT, "score": 0}
+    mark = {"start": 4, "end": 7, "severity": "major"}
     rows = [
-        {
-            "segment": 1,
-            "system": "A",
-            "mt": TEXT,
-            "score": 0,
-            "annotator": annotator,
-            "spans": spans,
-        }
-        for annotator, spans in zip(annotators, marks, strict=True)
+        {**row, "annotator": annotator, "spans": spans}
+        for annotator, spans in zip(annotators, ([mark], []), strict=True)
     ]
-    human = tmp_path / "mqm.jsonl"
-    human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    human = write_file(tmp_path / "mqm.jsonl", rows)
     (result,) = compare(human, Suspicious(), resamples=0).results
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]]
 
 
-def test_invalid_input_errors(tmp_path: Path) -> None:
+def test_invalid_input_errors(tmp_path):
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     with pytest.raises(UsageError, match=r"unknown system of mqm 'B' \(known: A\)"):
         compare(human, Suspicious(), exclude=["B"])
@@ -116,11 +102,9 @@ def test_invalid_input_errors(tmp_path: Path) -> None:
         compare(plain, Suspicious())
 
 
-def test_error_tables_and_mixed_files_are_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_tables_and_mixed_files_are_rejected(tmp_path, monkeypatch):
     home = "tests.output.marking_metric:Suspicious"
-    monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS.builtin, "suspicious", home)
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     lines, rows = tmp_path / "marks.jsonl", tmp_path / "marks.tsv"
     score = ["score", "-q", "-t", str(human), "-m", "suspicious", "-o"]
@@ -137,7 +121,7 @@ def test_error_tables_and_mixed_files_are_rejected(
         compare(human, spans=lines)
 
 
-def test_files_of_one_metric_are_named_by_file(tmp_path: Path) -> None:
+def test_files_of_one_metric_are_named_by_file(tmp_path):
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     (tmp_path / "other").mkdir()
     files = [tmp_path / name for name in ("old.jsonl", "new.jsonl", "other/new.jsonl")]
@@ -152,9 +136,7 @@ def test_files_of_one_metric_are_named_by_file(tmp_path: Path) -> None:
         compare(human, spans=files, resamples=0)
 
 
-def test_reference_translation_is_excluded_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reference_translation_is_excluded_and_counted(tmp_path, capsys):
     """A human translation among the systems may be the reference and have none itself."""
     human = write(tmp_path / "esa.jsonl", (4, 7, "major"), items=3)
     rows = [json.loads(line) for line in human.read_text(encoding="utf-8").splitlines()]
@@ -173,7 +155,7 @@ def test_reference_translation_is_excluded_and_counted(
     )
 
 
-def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_tables_or_json(tmp_path, capsys):
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, name))) for name in ("minor", "major")]
     argv = ["meta", "spans", *files, "--human", str(human), "--resamples", "20", "-q"]
@@ -190,11 +172,9 @@ def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert "unrecognized arguments: --statistic pearson" in capsys.readouterr().err
 
 
-def test_several_sets_are_one_table_in_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_sets_are_one_table_in_files(tmp_path, monkeypatch, capsys):
     home = "tests.output.marking_metric:Suspicious"
-    monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS.builtin, "suspicious", home)
     files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, "major"))) for name in ("one", "two")]
     assert main(["meta", "spans", "--human", *files, "-m", "suspicious", "-f", "tsv", "-q"]) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]

@@ -51,9 +51,6 @@ def test_rater_is_held_out_of_standardized_ratings():
     )
     standardized, row = hold_out_rater(standardize_human_ratings(judgment_set), "segment")
     assert_allclose(row.values, standardized.matrix("segment").values)  # they differ only in scale
-
-
-def test_one_rater_cannot_be_held_out():
     judgment_set = make_judgments(("A", "1", "x", 10), ("A", "1", "x", 30))
     with pytest.raises(DataError, match="no translation has ratings of two annotators"):
         hold_out_rater(judgment_set, "segment")
@@ -88,38 +85,39 @@ def campaigns(tmp_path):
     return paths
 
 
+@pytest.fixture
+def run(campaigns, capsys):
+    """Return a function that compares a metric and a second campaign with the first."""
+
+    def run_command(command, *options, expected=0):
+        argv = [*command.split(), "--human", str(campaigns["first"])]
+        argv += ["--scores", str(campaigns["metric"])]
+        argv += ["--human-baseline", str(campaigns["second"]), *options]
+        assert main(argv) == expected
+        return capsys.readouterr()
+
+    return run_command
+
+
 @pytest.mark.parametrize("command", ["meta --statistic kendall", "meta protocol wmt24"])
-def test_second_campaign_is_a_row_of_the_table(campaigns, capsys, command):
-    argv = [*command.split(), "--human", str(campaigns["first"])]
-    argv += ["--scores", str(campaigns["metric"])]
-    argv += ["--human-baseline", str(campaigns["second"]), "--resamples", "50"]
-    assert main(argv) == 0
-    out = capsys.readouterr().out
-    rows = [
-        line.split()[0] for line in out.splitlines() if line.startswith((" human:", " metric "))
-    ]
-    assert rows == [
-        "metric",
-        "human:",
-        "metric",
-    ]  # the header, then the human baseline before the metric
+def test_second_campaign_is_a_row_of_the_table(run, command):
+    out = run(command, "--resamples", "50").out
+    lines = [line for line in out.splitlines() if line.startswith((" human:", " metric "))]
+    # the header, then the human baseline before the metric
+    assert [line.split()[0] for line in lines] == ["metric", "human:", "metric"]
     assert "share of the human ceiling: metric " in out
 
 
-def test_decisions_of_a_metric_and_the_human_baseline(campaigns, capsys):
-    argv = ["meta", "decisions", "--human", str(campaigns["first"])]
-    argv += ["--scores", str(campaigns["metric"])]
-    argv += ["--human-baseline", str(campaigns["second"]), "--good-score", "0"]
-    assert main([*argv, "-f", "json"]) == 0
-    metric, human = json.loads(capsys.readouterr().out)["decisions"]
+def test_decisions_of_a_metric_and_the_human_baseline(run):
+    printed = run("meta decisions", "--good-score", "0", "-f", "json").out
+    metric, human = json.loads(printed)["decisions"]
     assert human["metric"].startswith("human")
     for name in ("average_precision", "reranking", "gain", "precision_at_90"):
         assert human[name] > metric[name]
     assert metric["curve"][-1]["recall"] == 1
-    assert main(argv) == 0
-    assert "(chance)" in capsys.readouterr().out
-    assert main([*argv[:-1], "99"]) == 2
-    assert "choose another minimum" in capsys.readouterr().err
+    assert "(chance)" in run("meta decisions", "--good-score", "0").out
+    printed = run("meta decisions", "--good-score", "99", expected=2)
+    assert "choose another minimum" in printed.err
 
 
 def test_a_missing_language_pair_is_refused():
@@ -130,15 +128,9 @@ def test_a_missing_language_pair_is_refused():
 
 
 def test_threshold_of_an_error_rate_is_an_upper_bound():
-    judgment_set = JudgmentSet(
-        name="campaign",
-        judgments=tuple(
-            Judgment(
-                Segment("a b c d e"[: 2 * n], None, ("a b c d e",)), n, item="1", system=f"{n}"
-            )
-            for n in range(1, 6)
-        ),
-    )
+    segments = [Segment("a b c d e"[: 2 * n], None, ("a b c d e",)) for n in range(1, 6)]
+    judgments = [Judgment(s, n, item="1", system=f"{n}") for n, s in enumerate(segments, 1)]
+    judgment_set = JudgmentSet(name="campaign", judgments=tuple(judgments))
     decisions = evaluate_decisions(read_judged(judgment_set, "ter"), min_good_score=4)
     (values,) = decisions.rows
     assert not values["higher_is_better"]
@@ -147,9 +139,8 @@ def test_threshold_of_an_error_rate_is_an_upper_bound():
     assert curve == pytest.approx([0, 20, 40, 60, 80])
     row, chance = decisions.tables()[0].cells()
     assert row[3].text == "≤ 20.000"
-    assert [cell.text for cell in chance] == [
-        *["campaign", "(chance)", "0.400", "", "", "", "", "0.200", ""]
-    ]
+    texts = ["campaign", "(chance)", "0.400", "", "", "", "", "0.200", ""]
+    assert [cell.text for cell in chance] == texts
     assert decisions.records()["bar"] == 4
 
 

@@ -31,20 +31,20 @@ def equal_in(count: int, mark: str = "late") -> list[str]:
         ({"only": 30}, ["only"]),
     ],
 )
-def test_which_systems_are_named(systems: dict[str, int], named: list[str]) -> None:
+def test_which_systems_are_named(systems, named):
     outputs = {name: equal_in(count) for name, count in systems.items()}
     testset = tertium.TestSet.from_lists(outputs, references=REFERENCES)
     assert [*find_reference_copies(testset)] == named
 
 
-def test_few_segments_and_empty_texts_are_not_named() -> None:
+def test_few_segments_and_empty_texts_are_not_named():
     few = tertium.TestSet.from_lists({"new": REFERENCES[:9]}, references=REFERENCES[:9])
     assert find_reference_copies(few) == {}
     empty = tertium.TestSet.from_lists({"new": [""] * 60}, references=[""] * 60)
     assert find_reference_copies(empty) == {}
 
 
-def test_every_output_of_a_comparison_names_a_copy_of_the_reference() -> None:
+def test_every_output_of_a_comparison_names_a_copy_of_the_reference():
     systems = {"old": equal_in(0), "new": [f" {text} " for text in REFERENCES]}
     compared = tertium.compare(systems, "chrf", references=REFERENCES, resamples=50)
     caution = "60 of 60 translations of new equal the reference"

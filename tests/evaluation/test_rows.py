@@ -41,7 +41,7 @@ def make_row(hypothesis: str, reference: str = "a b", system: str = "x", lp: str
     return Row(segment=Segment(hypothesis, None, references), system=system, lp=lp)
 
 
-def test_rows_without_inputs_have_no_score() -> None:
+def test_rows_without_inputs_have_no_score():
     [scored] = score_rows([make_row("a"), make_row("b", ""), make_row("a b")], [Overlap()])
     assert scored.values.tolist() == pytest.approx([0.5, np.nan, 1.0], nan_ok=True)
     assert scored.warnings == [(), (NO_SCORE,), ()]
@@ -50,7 +50,7 @@ def test_rows_without_inputs_have_no_score() -> None:
         score_rows([make_row("b", "")], [Overlap()])
 
 
-def test_scores_of_systems_and_pairs_are_those_of_their_rows() -> None:
+def test_scores_of_systems_and_pairs_are_those_of_their_rows():
     rows = [
         make_row("a", system="x", lp="en-de"),
         make_row("", system="y", lp="en-de"),
@@ -68,7 +68,7 @@ def test_scores_of_systems_and_pairs_are_those_of_their_rows() -> None:
 
 
 @pytest.mark.parametrize(("is_batch", "expected"), [(True, []), (False, [2, 1])])
-def test_only_complete_sets_get_scores_of_their_own(is_batch: bool, expected: list[int]) -> None:
+def test_only_complete_sets_get_scores_of_their_own(is_batch, expected):
     """A judge decides by its sets whether it has enough answers: batches are not sets."""
     sizes.clear()
     rows = [make_row("a"), make_row("b"), make_row("a b", system="y")]
@@ -78,7 +78,7 @@ def test_only_complete_sets_get_scores_of_their_own(is_batch: bool, expected: li
     assert bool(scored.parts) == bool(expected)
 
 
-def test_warnings_of_rows_are_those_of_scores() -> None:
+def test_warnings_of_rows_are_those_of_scores():
     evaluation = score({"x": ["a", ""], "y": ["", "b ."]}, Overlap(), references=["a b", "b"])
     rows = [make_row("a"), make_row("", "b"), make_row("", system="y"), make_row("b .", "b", "y")]
     [scored] = score_rows(rows, [Overlap()])

@@ -7,23 +7,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests.builders import make_aligned_scores
 
 import tertium
-from tertium.core.scores import ScoreMatrix
-from tertium.meta.aligned_scores import AlignedScores
 from tertium.output.charts.draw import draw
 from tertium.studies.meta_evaluation import make_scatter_charts
-
-
-def make_set(name, seed):
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=(4, 50))
-    systems = ("A", "B", "C", "D")
-    metrics = [
-        ScoreMatrix(label, systems, truth + rng.normal(0, spread, truth.shape))
-        for label, spread in (("bad", 6.0), ("good", 0.3), ("fair_1", 1.0))
-    ]
-    return AlignedScores.align(name, metrics, human=ScoreMatrix("da", systems, truth))
 
 
 @pytest.fixture
@@ -66,7 +54,8 @@ def test_a_plot_carries_its_style_for_light_and_dark(study, tmp_path):
 
 
 def test_scatter_shows_each_judged_point_and_its_correlation():
-    sets = [make_set("de-en", 1), make_set("fi-en", 2)]
+    noise = {"bad": 6.0, "good": 0.3, "fair_1": 1.0}
+    sets = [make_aligned_scores("de-en", 1, noise), make_aligned_scores("fi-en", 2, noise)]
     charts = make_scatter_charts(sets)
     assert [chart.row for chart in charts] == [0, 0, 1, 1, 2, 2]
     assert charts[0].caption.startswith("de-en  r = ")

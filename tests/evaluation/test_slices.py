@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from tests.builders import write_file
 
 import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.resampling import holm
-from tertium.data.human_data_files import read_human_data
-from tertium.data.rankings import RankingSet, expected_wins
+from tertium.data.rankings import expected_wins
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare
@@ -42,7 +42,7 @@ def slow_holm(p_values: list[float]) -> list[float]:
     return result
 
 
-def test_holm_equals_the_loop_and_ignores_nan() -> None:
+def test_holm_equals_the_loop_and_ignores_nan():
     rng = np.random.default_rng(1)
     for size in (1, 2, 7, 40):
         p = rng.random(size).round(2)  # with ties
@@ -53,7 +53,7 @@ def test_holm_equals_the_loop_and_ignores_nan() -> None:
     assert (holm([0.03, 0.01, 0.04, 0.0105]) < 0.05).tolist() == [False, True, False, True]
 
 
-def test_slice_scores_equal_scores_of_its_segments(testset: TestSet) -> None:
+def test_slice_scores_equal_scores_of_its_segments(testset):
     evaluation = tertium.score(testset, ["bleu", "chrf", "ter"])
     slices = slice_results(evaluation, "domain")
     assert list(slices.parts) == list(dict.fromkeys(testset.columns["domain"]))
@@ -67,7 +67,7 @@ def test_slice_scores_equal_scores_of_its_segments(testset: TestSet) -> None:
     assert sum(len(part.testset) for part in slices.parts.values()) == len(testset)
 
 
-def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSet) -> None:
+def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset):
     comparison = tertium.compare(testset, ["chrf"], resamples=200)
     slices = slice_results(comparison, "length", resamples=500)
     raw = {}
@@ -84,7 +84,7 @@ def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSe
     assert record["size"] == 12
 
 
-def test_a_slice_compares_systems_with_the_baseline_only(testset: TestSet) -> None:
+def test_a_slice_compares_systems_with_the_baseline_only(testset):
     """All pairs on all slices would take minutes for twenty systems."""
     names = [*testset.systems]
     slices = slice_results(compare(testset, "chrf", resamples=50), "domain", resamples=50)
@@ -95,7 +95,7 @@ def test_a_slice_compares_systems_with_the_baseline_only(testset: TestSet) -> No
         assert all(record["cluster"] is None for record in part.records())
 
 
-def test_each_label_is_read_once_for_a_column_of_unique_labels() -> None:
+def test_each_label_is_read_once_for_a_column_of_unique_labels():
     reads = 0
 
     class Label(str):
@@ -117,12 +117,7 @@ def test_each_label_is_read_once_for_a_column_of_unique_labels() -> None:
     assert reads < 10_000  # not a million
 
 
-def test_single_length_label() -> None:
-    few = TestSet(systems={"a": ["x"] * 3}, sources=["Zug", "Boot", "Brot"])
-    assert slice_testset(few, "length").names == ("3 characters", "4 characters")
-
-
-def test_lengths_are_quartiles_in_any_order(testset: TestSet) -> None:
+def test_lengths_are_quartiles_in_any_order(testset):
     slicing = slice_testset(testset, "length")
     lengths = [len(text) for text in testset.sources]
     for label, length in zip(slicing.labels, lengths, strict=True):
@@ -133,26 +128,22 @@ def test_lengths_are_quartiles_in_any_order(testset: TestSet) -> None:
     reversed_slicing = slice_testset(backwards, "length")
     assert reversed_slicing.labels[::-1] == slicing.labels
     assert reversed_slicing.names == slicing.names
+    few = TestSet(systems={"a": ["x"] * 3}, sources=["Zug", "Boot", "Brot"])
+    assert slice_testset(few, "length").names == ("3 characters", "4 characters")
 
 
-def test_language_comes_from_a_column_or_the_texts() -> None:
+def test_labels_and_warnings_of_slices(testset):
     sources = ["Der Zug fährt heute nicht.", "Le train ne part pas aujourd'hui."]
     texts = TestSet(systems={"a": ["x", "y"]}, sources=sources)
     assert slice_testset(texts, "language").names == ("de", "fr")
     pairs = TestSet(systems={"a": ["x", "y"]}, columns={"lp": ["de-en", ""]})
     assert slice_testset(pairs, "language").names == ("de-en", "(none)")
+    assert any("warnings" in record for record in tertium.score(testset, "chrf").records())
+    sliced = slice_results(tertium.score(testset, "chrf"), "domain")
+    assert not any("warnings" in record for record in sliced.records())
 
 
-def test_invalid_column_errors(testset: TestSet) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'domain'"):
-        slice_testset(testset, "domains")
-    with pytest.raises(DataError, match="needs sources or references"):
-        slice_testset(TestSet(systems={"a": ["x"]}), "length")
-    with pytest.raises(LengthError, match="column 'domain' has 1 segments"):
-        TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
-
-
-def test_column_names_ignore_case(testset: TestSet) -> None:
+def test_names_of_columns(testset):
     """Column names are matched without case."""
     labels = testset.columns["domain"]
     for name in ("Domain", "DOMAIN"):
@@ -163,34 +154,23 @@ def test_column_names_ignore_case(testset: TestSet) -> None:
     assert slice_testset(two, "Domain").labels == labels
     with pytest.raises(UnknownNameError, match="did you mean 'D"):
         slice_testset(two, "domain")
-
-
-def test_slices_have_no_warnings_of_the_whole(testset: TestSet) -> None:
-    assert any("warnings" in record for record in tertium.score(testset, "chrf").records())
-    sliced = slice_results(tertium.score(testset, "chrf"), "domain")
-    assert not any("warnings" in record for record in sliced.records())
-
-
-def test_missing_documents_error(testset: TestSet) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'domain'"):
+        slice_testset(testset, "domains")
+    with pytest.raises(DataError, match="needs sources or references"):
+        slice_testset(TestSet(systems={"a": ["x"]}), "length")
+    with pytest.raises(LengthError, match="column 'domain' has 1 segments"):
+        TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
     with pytest.raises(DataError, match="give --documents FILE"):
         slice_testset(dataclasses.replace(testset, documents=()), "document")
 
 
-def test_columns_round_trip_unless_systems_differ(tmp_path: Path) -> None:
+def test_columns_round_trip_unless_systems_differ(tmp_path):
     rows = [
-        {
-            "mt": f"{s} {n}",
-            "ref": "r",
-            "system": s,
-            "domain": "news" if n else "law",
-            "own": s + "x",
-        }
+        {"mt": f"{s} {n}", "ref": "r", "system": s, "domain": "news" if n else "law", "own": s}
         for s in "ab"
         for n in range(3)
     ]
-    file = tmp_path / "systems.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    testset = TestSet.from_records(file)
+    testset = TestSet.from_records(write_file(tmp_path / "systems.jsonl", rows))
     assert testset.columns == {"domain": ("law", "news", "news")}
     testset.write(tmp_path / "again.jsonl")
     assert TestSet.from_records(tmp_path / "again.jsonl") == testset
@@ -199,22 +179,18 @@ def test_columns_round_trip_unless_systems_differ(tmp_path: Path) -> None:
 @pytest.fixture
 def judgments(tmp_path: Path) -> Path:
     rng = np.random.default_rng(7)
-    file = tmp_path / "judged.jsonl"
-    lines = []
+    rows = []
     for n in range(40):
         for system in "ABC":
             words = rng.permutation("the quick brown fox jumps over a lazy dog".split())
             output = " ".join(words[: rng.integers(2, 9)])
-            record = {"item": n, "system": system, "mt": output, "ref": " ".join(words)}
-            record |= {"score": float(rng.normal()), "doc": f"d{n // 10}"}
-            lines.append(json.dumps(record | {"domain": "news" if n % 2 else "law"}) + "\n")
-    file.write_text("".join(lines), encoding="utf-8")
-    return file
+            row = {"item": n, "system": system, "mt": output, "ref": " ".join(words)}
+            row |= {"score": float(rng.normal()), "doc": f"d{n // 10}"}
+            rows.append(row | {"domain": "news" if n % 2 else "law"})
+    return write_file(tmp_path / "judged.jsonl", rows)
 
 
-def test_agreement_by_slice_equals_that_of_the_part(
-    judgments: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_agreement_by_slice_equals_that_of_the_part(judgments, capsys):
     argv = ["meta", "--human", str(judgments), "-m", "chrf", "bleu", "-f", "json"]
     assert (
         main([*argv, "--by", "domain", "document", "--grouping", "item", "--resamples", "50"]) == 0
@@ -237,7 +213,7 @@ def test_agreement_by_slice_equals_that_of_the_part(
     assert news.values[0] == pytest.approx(wanted, abs=1e-12)
 
 
-def test_invalid_options_are_rejected_before_scoring() -> None:
+def test_invalid_options_are_rejected_before_scoring():
     for choices in ({"statistics": "pearson"}, {"sample": 9}):
         with pytest.raises(UnknownNameError, match=r"^unknown option 's.*known: alpha, conf"):
             tertium.meta_evaluate("nowhere.jsonl", "chrf", **choices)
@@ -247,7 +223,7 @@ def test_invalid_options_are_rejected_before_scoring() -> None:
         tertium.meta_evaluate("nowhere.jsonl", "chrf", statistic="pearson", resamples=True)
 
 
-def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
+def test_p_values_of_metrics_on_slices_are_adjusted(judgments):
     plain = tertium.meta_evaluate(judgments, ["chrf", "bleu", "ter"], by=["domain"], resamples=99)
     results = plain.slices["domain"]
     assert len(results.tasks) == 2
@@ -272,16 +248,8 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
         assert results.tasks[n].p_values[i, j] == pytest.approx(p)
 
 
-def test_columns_of_judgments(judgments: Path) -> None:
-    (human_data,) = read_human_data(judgments)
-    assert set(human_data.labels()) == {"domain", "document"}
-    assert human_data.labels()["document"]["39"] == "d3"
-
-
 @pytest.mark.parametrize("style", ["text", "md", "tsv", "json", "latex"])
-def test_every_command_slices(
-    style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_slices(style, tmp_path, capsys):
     records = str(EXAMPLES / "examples.jsonl")
     for command, trials in (("score", []), ("compare", ["--paired-ar-n", "50"])):
         argv = [command, "-t", records, "-m", "chrf", "--by", "document", "length", "-f", style]
@@ -293,25 +261,16 @@ def test_every_command_slices(
             rows = [line.split("\t") for line in out.splitlines()]
             assert [row[0] for row in rows] == ["by", *["document"] * 36, *["length"] * 12]
             assert {len(row) for row in rows} == {len(rows[0])}
-    page = tmp_path / "page.html"
-    argv = [
-        "report",
-        "-t",
-        records,
-        "-m",
-        "chrf",
-        "--by",
-        "length",
-        "-o",
-        str(page),
-        "--count",
-        "0",
-    ]
-    assert main(argv) == 0
+
+
+def test_reports_have_slices(tmp_path):
+    page, records = tmp_path / "page.html", str(EXAMPLES / "examples.jsonl")
+    argv = ["report", "-t", records, "-m", "chrf", "--by", "length", "--count", "0"]
+    assert main([*argv, "-o", str(page)]) == 0
     assert '<section id="by-length"' in page.read_text(encoding="utf-8")
 
 
-def test_labels_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_from_a_file(tmp_path, capsys):
     argv = ["-t", str(EXAMPLES / "system-good.en.txt"), "-r", str(EXAMPLES / "reference-a.en.txt")]
     file = EXAMPLES / "documents.txt"
     assert main(["score", *argv, "-m", "chrf", "--by", f"text={file}", "-f", "tsv"]) == 0
@@ -322,60 +281,47 @@ def test_labels_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["score", *argv, "-m", "chrf", "--by", "length", "-sl"]) == 2
 
 
-def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
+def test_comparisons_are_sliced_with_their_items(tmp_path):
     rng = np.random.default_rng(4)
-    file = tmp_path / "x.judgements.tsv"
     rows = ["segment\tjudge\tsystem_a\tsystem_b\tpreference"]
     for n in range(60):
         a, b = rng.choice(list("ABC"), 2, replace=False)
         rows.append(f"{n % 20}\tj{n}\t{a}\t{b}\t{rng.choice(['a', 'b', 'tie'])}")
-    file.write_text("\n".join(rows) + "\n")
-    texts = [
-        {
-            "segment": str(n),
-            "source": "q" * n,
-            "reference": "r",
-            "outputs": dict.fromkeys("ABC", "t"),
-        }
-        for n in range(20)
-    ]
-    texts_file = tmp_path / "x.texts.jsonl"
-    texts_file.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    outputs = dict.fromkeys("ABC", "t")
+    write_file(
+        tmp_path / "x.texts.jsonl",
+        [
+            {"segment": str(n), "source": "q" * n, "reference": "r", "outputs": outputs}
+            for n in range(20)
+        ],
+    )
+    file = write_file(tmp_path / "x.judgements.tsv", "\n".join([*rows, ""]))
     study = tertium.meta_evaluate(file, ["chrf"], by=["length"], resamples=0)
     (aligned,), (human_data,) = study.sets, study.human_data.values()
-    assert aligned.comparisons is not None
     every = aligned.keep_items(np.ones(len(aligned.items), bool), "all")
-    assert isinstance(human_data, RankingSet)
     assert every.human_systems == pytest.approx(expected_wins(human_data), nan_ok=True)
     parts = [t.agreement.judged_count for t in study.slices["length"].tasks]
     assert len(parts) == 4
     assert sum(parts) == study.results.tasks[0].agreement.judged_count
 
 
-def test_several_statistics_and_levels_are_one_table(judgments: Path) -> None:
-    statistics, levels = ["Pearson", "SPA", "acc_eq"], ["segment", "system"]
-    options = {"by": "domain", "resamples": 20}
-    both = tertium.meta_evaluate(
-        judgments, ["chrf", "bleu"], statistic=statistics, level=levels, **options
-    )
+def test_several_statistics_and_levels_are_one_table(judgments):
+    def evaluate(statistic, level):
+        options = {"statistic": statistic, "level": level, "by": "domain", "resamples": 20}
+        return tertium.meta_evaluate(judgments, ["chrf", "bleu"], **options)
+
+    both = evaluate(["Pearson", "SPA", "acc_eq"], ["segment", "system"])
     pairs = [(r.task.statistic, r.task.level) for r in both.results.tasks]
-    assert pairs == [
-        ("pearson", "segment"),
-        ("acc-eq", "segment"),
-        ("pearson", "system"),
-        ("spa", "system"),
-    ]
+    of_segments = [("pearson", "segment"), ("acc-eq", "segment")]
+    assert pairs == [*of_segments, ("pearson", "system"), ("spa", "system")]
     assert both.level == "segment"
-    for statistic, level in pairs:
-        one = tertium.meta_evaluate(
-            judgments, ["chrf", "bleu"], statistic=statistic, level=level, **options
-        )
+    for pair in pairs:
         records = [
             record
             for record in both.results.records()["tasks"]
-            if (record["statistic"], record["level"]) == (statistic, level)
+            if (record["statistic"], record["level"]) == pair
         ]
-        assert records == one.results.records()["tasks"]
+        assert records == evaluate(*pair).results.records()["tasks"]
     assert len(both.slices["domain"].tasks) == 2 * len(pairs)
     usual = tertium.meta_evaluate(judgments, "chrf", statistic=["pearson", "spa"], resamples=0)
     assert [r.task.level for r in usual.results.tasks] == ["segment", "system"]

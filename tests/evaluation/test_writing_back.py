@@ -38,7 +38,7 @@ class Share(SegmentMetric):
         return [(Span(0, 1, severity="minor"),) for _ in segments]
 
 
-def test_scores_and_marked_errors_are_written(tmp_path: Path) -> None:
+def test_scores_and_marked_errors_are_written(tmp_path):
     project = tertium.read_project([write(tmp_path, "a.xlf", examples.XLIFF1)])
     metric = Share()
     evaluation = tertium.score(project.testset, [metric])
@@ -49,10 +49,10 @@ def test_scores_and_marked_errors_are_written(tmp_path: Path) -> None:
     assert text.count("error (minor) [translation: ") == 4
 
 
-def test_findings_are_written(tmp_path: Path) -> None:
+def test_findings_are_written(tmp_path):
     project = tertium.read_project([write(tmp_path, "a.xlf", examples.XLIFF1)])
     report = tertium.check(project.testset, target_language="de")
     tertium.write_back(project, report, str(tmp_path / "b.xlf"))
     assert '[source: &lt;ph id="a b"&gt;%d&lt;/ph&gt;]' in (tmp_path / "b.xlf").read_text()
     with pytest.raises(UsageError, match="write_back takes the result of score or check, not 3"):
-        tertium.write_back(project, 3, "x.xlf")  # type: ignore[arg-type]
+        tertium.write_back(project, 3, "x.xlf")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import pytest
 from tests.localization import examples
@@ -15,7 +14,7 @@ from tertium.files.units import Languages
 from tertium.files.wmt import read_wmt_sgml, read_wmt_xml
 
 
-def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bilingual_file_is_a_test_set(tmp_path, caplog):
     path = write(tmp_path, "de.xlf", examples.XLIFF1)
     project = read_project([path])
     testset = project.testset
@@ -31,7 +30,7 @@ def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptur
     assert (location.file, location.line) == (path, 11)
 
 
-def test_the_same_strings_are_systems(tmp_path: Path) -> None:
+def test_the_same_strings_are_systems(tmp_path):
     first = write(tmp_path, "a.xlf", examples.XLIFF2)
     second = write(tmp_path, "b.xlf", examples.XLIFF2.replace("Eins", "Ein"))
     project = read_project([first, second])
@@ -42,7 +41,7 @@ def test_the_same_strings_are_systems(tmp_path: Path) -> None:
     assert (location.file, location.line) == (second, 14)
 
 
-def test_different_strings_are_one_project(tmp_path: Path) -> None:
+def test_different_strings_are_one_project(tmp_path):
     first = write(tmp_path, "a.xlf", examples.XLIFF2)
     second = write(tmp_path, "b.xlf", examples.XLIFF1)
     project = read_project([first, second])
@@ -56,9 +55,7 @@ def test_different_strings_are_one_project(tmp_path: Path) -> None:
         read_project([first, other])
 
 
-def test_files_in_one_language_are_aligned_by_key(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_in_one_language_are_aligned_by_key(tmp_path, caplog):
     source = write(tmp_path, "en.json", '{"a": "A", "n_one": "%d x", "n_other": "%d xs", "z": "Z"}')
     target = write(
         tmp_path, "pl.json", '{"n_one": "1", "n_few": "2", "n_many": "5", "a": "Ą", "q": "Q"}'
@@ -77,32 +74,16 @@ def test_files_in_one_language_are_aligned_by_key(
     assert (testset.items[-1], testset.systems["pl.json"][-1]) == ("z", "")
 
 
-def test_a_source_file_gives_sources_to_monolingual_po(tmp_path: Path) -> None:
+def test_sources_and_references_are_aligned_by_key(tmp_path):
     source = write(tmp_path, "en.po", 'msgid "open"\nmsgstr "Open"\n')
     target = write(tmp_path, "de.po", 'msgid "open"\nmsgstr "Öffnen"\n')
     assert read_project([target], source).testset.sources == ("Open",)
-
-
-def test_references_are_aligned_by_key(tmp_path: Path) -> None:
     path = write(tmp_path, "mt.xlf", examples.XLIFF2)
     reference = write(tmp_path, "human.xlf", examples.XLIFF2.replace("Eins", "Eines"))
     testset = read_project([path], references=[reference]).testset
     assert testset.references[1] == ("Eines.",)
     with pytest.raises(DataError, match=r"other.xlf: no reference for the string 'u1'"):
         read_project([path], references=[write(tmp_path, "other.xlf", examples.XLIFF1)])
-
-
-def test_duplicate_ids_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    content = examples.XLIFF1.replace('id="count"', 'id="open"')
-    testset = read_project([write(tmp_path, "a.xlf", content)]).testset
-    assert "ids that are used twice: 1; the first is 'open' (lines 5 and 11)" in caplog.text
-    assert testset.items[:2] == ("open#1", "open#2")
-    source = write(tmp_path, "en.properties", "a = 1\na = 2\n")
-    with pytest.raises(DataError, match=r"the first is 'a' \(lines 1 and 2\); files are"):
-        read_project([write(tmp_path, "de.properties", "a = 1\n")], source)
-
-
-def test_files_without_common_keys_or_translations(tmp_path: Path) -> None:
     source = write(tmp_path, "en.properties", "a = 1\n")
     with pytest.raises(DataError, match="have no keys in common"):
         read_project([write(tmp_path, "de.properties", "b = 1\n")], source)
@@ -110,7 +91,14 @@ def test_files_without_common_keys_or_translations(tmp_path: Path) -> None:
         read_project([write(tmp_path, "a.pot", 'msgid "a"\nmsgstr ""\n')])
 
 
-def test_long_ids_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_duplicate_and_long_ids_are_named(tmp_path, caplog):
+    content = examples.XLIFF1.replace('id="count"', 'id="open"')
+    testset = read_project([write(tmp_path, "a.xlf", content)]).testset
+    assert "ids that are used twice: 1; the first is 'open' (lines 5 and 11)" in caplog.text
+    assert testset.items[:2] == ("open#1", "open#2")
+    source = write(tmp_path, "en.properties", "a = 1\na = 2\n")
+    with pytest.raises(DataError, match=r"the first is 'a' \(lines 1 and 2\); files are"):
+        read_project([write(tmp_path, "de.properties", "a = 1\n")], source)
     caplog.set_level(logging.ERROR)
     path = write(tmp_path, "a.po", f'msgid "{"word " * 30}"\nmsgstr "x"\n')
     assert read_project([path]).testset.items == (f"{'word ' * 8}"[:-1] + "… (line 1)",)
@@ -125,7 +113,7 @@ WMT = """\
 """
 
 
-def test_wmt_xml_is_a_test_set(tmp_path: Path) -> None:
+def test_wmt_xml_is_a_test_set(tmp_path):
     languages = Languages()
     testset = read_wmt_xml(write(tmp_path, "a.xml", WMT), languages)
     assert testset.systems == {"ours": ("Hallo!", "Ade.")}
@@ -152,7 +140,7 @@ F&amp;E.</seg></hl><seg id="2">Ade.</seg></DOC></tstset>
 """
 
 
-def test_wmt_sgml_is_a_test_set(tmp_path: Path) -> None:
+def test_wmt_sgml_is_a_test_set(tmp_path):
     languages = Languages()
     source = write(tmp_path, "src.en.sgm", SOURCE_SGML)
     output = write(tmp_path, "out.de.sgm", OUTPUT_SGML)
@@ -168,27 +156,17 @@ def test_wmt_sgml_is_a_test_set(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.sgm", OUTPUT_SGML.replace('<seg id="2">Ade.</seg>', ""), "lacks segment '2' of docu"),
-        ("a.sgm", OUTPUT_SGML.replace("d2", "d3"), "document 'd[23]'"),
-        (
-            "a.sgm",
-            OUTPUT_SGML.replace('id="2"', 'id="1"'),
-            "line 4: a segment needs a document and an id",
-        ),
-        (
-            "a.sgm",
-            OUTPUT_SGML.replace(' id="2"', ""),
-            "line 4: a segment needs a document and an id",
-        ),
-        ("a.sgm", OUTPUT_SGML.replace("</seg>", ""), "line 2: a segment without </seg>"),
-        ("a.sgm", "<p>Nein.</p>", "it has no <seg>"),
-        ("a.txt", "one line\n", "a.txt has 1 lines, .*src.sgm 3 segments"),
-    ],
-)
-def test_damaged_sgml_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("a.sgm", OUTPUT_SGML.replace('<seg id="2">Ade.</seg>', ""), "lacks segment '2' of docu"),
+    ("a.sgm", OUTPUT_SGML.replace("d2", "d3"), "document 'd[23]'"),
+    ("a.sgm", OUTPUT_SGML.replace('id="2"', 'id="1"'),
+     "line 4: a segment needs a document and an id"),
+    ("a.sgm", OUTPUT_SGML.replace(' id="2"', ""), "line 4: a segment needs a document and an id"),
+    ("a.sgm", OUTPUT_SGML.replace("</seg>", ""), "line 2: a segment without </seg>"),
+    ("a.sgm", "<p>Nein.</p>", "it has no <seg>"),
+    ("a.txt", "one line\n", "a.txt has 1 lines, .*src.sgm 3 segments"),
+])  # fmt: skip
+def test_damaged_sgml_is_named(tmp_path, name, content, message):
     source = write(tmp_path, "src.sgm", SOURCE_SGML)
     with pytest.raises(TertiumError, match=message):
         read_wmt_sgml([write(tmp_path, name, content)], source, [], None, Languages())

@@ -59,7 +59,7 @@ def wanted_languages(path: Path) -> Languages:
     return Languages()
 
 
-def test_published_files_are_read() -> None:
+def test_published_files_are_read():
     read: dict[str, int] = {}
     for path in sample_files():
         if not is_localization_file(path) or "missing_" in path.name:
@@ -78,7 +78,7 @@ def test_published_files_are_read() -> None:
 
 
 @pytest.mark.slow
-def test_bytes_of_published_files_are_kept(tmp_path: Path) -> None:
+def test_bytes_of_published_files_are_kept(tmp_path):
     count = 0
     for path in sample_files():
         if suffix_of(path) in WRITABLE_SUFFIXES and not is_invalid(path):
@@ -87,7 +87,7 @@ def test_bytes_of_published_files_are_kept(tmp_path: Path) -> None:
     assert count > 450
 
 
-def test_bytes_of_oasis_examples_and_a_catalog_are_kept(tmp_path: Path) -> None:
+def test_bytes_of_oasis_examples_and_a_catalog_are_kept(tmp_path):
     oasis = FOLDER / "xliff2/oasis/xliff-22/core/valid"
     for path in [*oasis.glob("with*.xlf"), FOLDER / "po/mate-calc/ar.po"]:
         check_round_trip(str(path), tmp_path)
@@ -109,7 +109,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("source", "target", "least"), PAIRS)
-def test_published_pairs_are_aligned(source: str, target: str, least: int) -> None:
+def test_published_pairs_are_aligned(source, target, least):
     testset = read_project([FOLDER / target], FOLDER / source).testset
     assert len(testset) >= least
     assert len(testset.sources) == len(testset)

@@ -32,10 +32,7 @@ def annotate(unit: Unit) -> Annotation:
 
 
 def annotate_file(
-    path: str,
-    output: str,
-    find: Callable[[Unit], Annotation],
-    languages: Languages | None = None,
+    path: str, output: str, find: Callable[[Unit], Annotation], languages: Languages | None = None
 ) -> None:
     """Write a copy of a file with an annotation of every unit."""
     catalog = read_catalog(path, languages)
@@ -68,29 +65,23 @@ def check_round_trip(path: str, folder: Path, languages: Languages | None = None
 FILES = {
     "xliff 1": ("a.xlf", examples.XLIFF1),
     "xliff 2": ("a.xlf", examples.XLIFF2),
-    "xliff 2 with metadata": (
-        "a.xlf",
-        examples.XLIFF2.replace(
-            "   <notes>",
-            '   <m:metadata xmlns:m="urn:oasis:names:tc:xliff:metadata:2.0"><m:metaGroup>'
-            '<m:meta type="x">y</m:meta></m:metaGroup></m:metadata>\n   <notes>',
-        ),
-    ),
+    "xliff 2 with metadata": ("a.xlf",
+     examples.XLIFF2.replace("   <notes>",
+     '   <m:metadata xmlns:m="urn:oasis:names:tc:xliff:metadata:2.0"><m:metaGroup>'
+     '<m:meta type="x">y</m:meta></m:metaGroup></m:metadata>\n   <notes>')),
     "xliff in one line": ("a.xlf", "".join(map(str.strip, examples.XLIFF1.split("\n")))),
-    "xliff with a prefix": (
-        "a.xlf",
-        '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body>'
-        '<x:trans-unit id="1"><x:source>a</x:source><x:target>b</x:target></x:trans-unit>'
-        "</x:body></x:file></x:xliff>",
-    ),
+    "xliff with a prefix": ("a.xlf",
+     '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body>'
+     '<x:trans-unit id="1"><x:source>a</x:source><x:target>b</x:target></x:trans-unit>'
+     "</x:body></x:file></x:xliff>"),
     "tmx": ("a.tmx", examples.TMX),
     "po": ("a.po", examples.PO),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", FILES)
-def test_all_other_bytes_are_kept(tmp_path: Path, name: str, line_end: str) -> None:
+def test_all_other_bytes_are_kept(tmp_path, name, line_end):
     file, content = FILES[name]
     path = write(tmp_path, file, content.replace("\n", line_end))
     annotated = check_round_trip(path, tmp_path)
@@ -102,14 +93,14 @@ def test_all_other_bytes_are_kept(tmp_path: Path, name: str, line_end: str) -> N
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "iso-8859-1"])
-def test_the_encoding_is_kept(tmp_path: Path, encoding: str) -> None:
+def test_the_encoding_is_kept(tmp_path, encoding):
     content = examples.XLIFF1.replace("UTF-8", "UTF-16" if "16" in encoding else encoding)
     annotated = check_round_trip(write(tmp_path, "a.xlf", content, encoding), tmp_path)
     finding = '"&lt;b&gt;" &amp; ' + ("Ω" if "16" in encoding else "&#937;")
     assert finding in annotated.decode(encoding)
 
 
-def test_xliff_1_gets_notes_and_confidence(tmp_path: Path) -> None:
+def test_xliff_1_gets_notes_and_confidence(tmp_path):
     path = write(tmp_path, "a.xlf", examples.XLIFF1)
     text = check_round_trip(path, tmp_path).decode()
     assert (
@@ -133,7 +124,7 @@ def test_xliff_1_gets_notes_and_confidence(tmp_path: Path) -> None:
         'xmlns:its="http://www.w3.org/2005/11/its" its:locQualityRatingScore="90"',
     ],
 )
-def test_its_attributes_of_other_tools_are_kept(tmp_path: Path, attributes: str) -> None:
+def test_its_attributes_of_other_tools_are_kept(tmp_path, attributes):
     other = f'{attributes} state="translated"'
     path = write(tmp_path, "a.xlf", examples.XLIFF1.replace('state="translated"', other))
     text = check_round_trip(path, tmp_path).decode()
@@ -141,7 +132,7 @@ def test_its_attributes_of_other_tools_are_kept(tmp_path: Path, attributes: str)
     ElementTree.fromstring(text.encode())
 
 
-def test_xliff_2_gets_metadata_and_notes(tmp_path: Path) -> None:
+def test_xliff_2_gets_metadata_and_notes(tmp_path):
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     text = check_round_trip(path, tmp_path).decode()
     assert (
@@ -154,13 +145,10 @@ def test_xliff_2_gets_metadata_and_notes(tmp_path: Path) -> None:
     assert '<mda:metaGroup category="segment s2">' in text
 
 
-def test_tmx_gets_properties(tmp_path: Path) -> None:
+def test_tmx_gets_properties_and_po_comments(tmp_path):
     text = check_round_trip(write(tmp_path, "a.tmx", examples.TMX), tmp_path).decode()
     assert '\n  <prop type="x-tertium-scores">chrf: 54.321; qe: 0.75</prop>\n' in text
     assert '\n  <prop type="x-tertium-finding">tags (major): ' in text
-
-
-def test_po_gets_comments(tmp_path: Path) -> None:
     text = check_round_trip(write(tmp_path, "a.po", examples.PO), tmp_path).decode()
     assert "\n# tertium: chrf: 54.321; qe: 0.75\n# tertium: tags (major):" in text
     assert "# tertium: [2] chrf: 54.321; qe: 0.75\n# tertium: [2] tags (major):" in text
@@ -170,11 +158,8 @@ def rows(testset: TestSet, make: Callable[[str, int], Annotation]) -> dict[str, 
     return {system: [make(system, n) for n in range(len(testset))] for system in testset.systems}
 
 
-def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
-    paths = [
-        write(tmp_path, "a.xlf", examples.XLIFF2),
-        write(tmp_path, "b.xlf", examples.XLIFF1),
-    ]
+def test_a_project_is_written_to_a_folder(tmp_path):
+    paths = [write(tmp_path, "a.xlf", examples.XLIFF2), write(tmp_path, "b.xlf", examples.XLIFF1)]
     project = read_project(paths)
     testset = project.testset
     folder = tmp_path / "scored"
@@ -188,7 +173,7 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
     assert "1: x: 6</note>" in texts[1]
 
 
-def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
+def test_each_system_is_written_to_its_file(tmp_path):
     paths = [write(tmp_path, f"{n}.xlf", examples.XLIFF2.replace("Eins", n)) for n in "ab"]
     project = read_project(paths)
     testset = project.testset
@@ -198,19 +183,7 @@ def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
     assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
 
 
-def test_each_system_is_written_to_its_catalog(tmp_path: Path) -> None:
-    message = 'msgid "Open"\nmsgstr "{}"\n'
-    paths = [write(tmp_path, f"{n}.po", message.format(n)) for n in "ab"]
-    project = read_project(paths)
-    notes = rows(project.testset, lambda system, _: Annotation({system: 1.0}))
-    written = annotate_files(project, str(tmp_path / "out"), notes)
-    assert [Path(path).read_text().split("\n")[0] for path in written] == [
-        "# tertium: a.po: 1",
-        "# tertium: b.po: 1",
-    ]
-
-
-def test_findings_in_the_text_of_a_source_file_are_quoted(tmp_path: Path) -> None:
+def test_findings_in_the_text_of_a_source_file_are_quoted(tmp_path):
     source = write(tmp_path, "en.po", 'msgid "key"\nmsgstr "Open it"\n')
     path = write(tmp_path, "de.po", 'msgid "key"\nmsgstr "Öffnen"\n')
     project = read_project([path], source)
@@ -220,7 +193,7 @@ def test_findings_in_the_text_of_a_source_file_are_quoted(tmp_path: Path) -> Non
     assert Path(copy).read_text().startswith("# tertium: x (minor) [source: Open]\n")
 
 
-def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+def test_files_that_cannot_be_kept_are_refused(tmp_path):
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     project = read_project([path])
     notes = rows(project.testset, lambda *_: Annotation())
@@ -244,7 +217,7 @@ def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out.xlf").exists()
 
 
-def test_workbooks_get_columns(tmp_path: Path) -> None:
+def test_workbooks_get_columns(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     workbook = openpyxl.Workbook()
     rows_of_sheet = [("Source", "MT", "note"), ("One & only", 1, None), (), ("Two", "Zwei", "x")]
@@ -273,7 +246,7 @@ def test_workbooks_get_columns(tmp_path: Path) -> None:
     assert TestSet.from_records(path).systems == {"c": ("1", "Zwei")}
 
 
-def test_charts_and_pictures_of_workbooks_are_kept(tmp_path: Path) -> None:
+def test_charts_and_pictures_of_workbooks_are_kept(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     image = pytest.importorskip("PIL.Image")
     from openpyxl.chart import BarChart, Reference
@@ -308,7 +281,7 @@ def test_charts_and_pictures_of_workbooks_are_kept(tmp_path: Path) -> None:
     assert openpyxl.load_workbook(copy).active["C3"].value == 0.5
 
 
-def test_a_damaged_member_of_a_workbook_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_member_of_a_workbook_is_refused(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "a.xlsx"
     workbook = openpyxl.Workbook()

@@ -40,7 +40,7 @@ def test_equals_the_loop_with_ties_and_missing_values(fast, slow, grouping, stac
     assert (result.excluded_counts == result.judged_count - result.used).all()
 
 
-def test_equals_scipy_on_long_vectors():
+def test_long_vectors_equal_scipy_and_short_ones_the_definition():
     from scipy import stats
 
     rng = np.random.default_rng(1)
@@ -50,6 +50,10 @@ def test_equals_scipy_on_long_vectors():
     assert_allclose(float(spearman(human, metric)), stats.spearmanr(human, metric)[0])
     assert_allclose(float(kendall_b(human, metric)), stats.kendalltau(human, metric)[0])
     assert_allclose(float(kendall_b(human, metric)), slow_loops.kendall_b(human, metric))
+    # Deviations (-1, 0, 1) and (-2, 1, 1): 3 / sqrt(2 * 6).
+    assert_allclose(float(pearson([1, 2, 3], [0, 3, 3])), 3 / np.sqrt(12))
+    # Of three pairs two are concordant and one is tied by the metric: 2 / sqrt(3 * 2).
+    assert_allclose(float(kendall_b([1, 2, 3], [0, 3, 3])), 2 / np.sqrt(6))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-90, 1e90])
@@ -77,37 +81,21 @@ def test_correlation_of_very_small_and_large_scores(scale):
     assert_allclose(scaled_p, plain_p)
 
 
-def test_by_hand():
-    # Deviations (-1, 0, 1) and (-2, 1, 1): 3 / sqrt(2 * 6).
-    assert_allclose(float(pearson([1, 2, 3], [0, 3, 3])), 3 / np.sqrt(12))
-    # Of three pairs two are concordant and one is tied by the metric: 2 / sqrt(3 * 2).
-    assert_allclose(float(kendall_b([1, 2, 3], [0, 3, 3])), 2 / np.sqrt(6))
-
-
 def test_constant_and_short_vectors_are_undefined_and_counted():
     human = np.array([[1.0, 2, 3], [3, 2, 1], [5, 5, 5]])
     result = pearson(human, human, grouping="system")
     assert float(result) == pytest.approx(1.0)
     assert (result.groups, int(result.undefined)) == (3, 1)
+    one_system = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], grouping="item")
+    assert (one_system.groups, int(one_system.undefined)) == (3, 3)
+    unscored = pearson(np.full((2, 3), np.nan), np.ones((4, 2, 3)))
+    assert (unscored.judged_count, unscored.used.tolist()) == (0, [0] * 4)
     # 0.1 has no exact binary form: a constant must not have a spread from rounding.
     assert np.isnan(float(pearson(np.arange(10), np.full(10, 0.1))))
     for statistic in (pearson, spearman, kendall_b):
         assert np.isnan(float(statistic([1.0], [2.0])))
         assert np.isnan(float(statistic([1.0, 2.0], [np.nan, 2.0])))
-
-
-def test_no_points_at_all():
-    result = pearson(np.full((2, 3), np.nan), np.ones((4, 2, 3)))
-    assert np.isnan(result.value).all()
-    assert result.judged_count == 0
-    assert result.used.tolist() == [0] * 4
-    assert np.isnan(float(spearman([], [])))
-
-
-def test_single_system_by_item_has_no_value():
-    result = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], grouping="item")
-    assert np.isnan(float(result))
-    assert (result.groups, int(result.undefined)) == (3, 3)
+    assert np.isnan([float(spearman([], [])), float(one_system), *unscored.value]).all()
 
 
 def test_many_metrics_keep_their_axes():
@@ -120,22 +108,18 @@ def test_many_metrics_keep_their_axes():
         float(result)
 
 
-def test_invalid_shapes():
-    with pytest.raises(
-        LengthError, match=r"\(4,\), which does not end in that of the human scores, \(3,\)"
-    ):
-        pearson([1, 2, 3], [1, 2, 3, 4])
-    with pytest.raises(LengthError, match="does not end"):
-        pearson([[1, 2], [3, 4]], [1, 2])
-    for large in (np.inf, -1e200):  # their squares overflow
-        with pytest.raises(DataError, match="1 values that are infinite or above 1e"):
-            pearson([1, 2, 3], [1, 2, large])
-    with pytest.raises(UsageError, match="grouping=item needs matrices"):
-        pearson([1, 2, 3], [1, 2, 3], grouping="item")
-    with pytest.raises(UnknownNameError, match="did you mean 'item'"):
-        pearson([[1, 2]], [[1, 2]], grouping="items")
-    with pytest.raises(DataError, match="have shape \\(1, 1, 2\\)"):
-        pearson([[[1, 2]]], [[[1, 2]]])
+@pytest.mark.parametrize(("human", "metric", "options", "error", "message"), [
+    ([1, 2, 3], [1, 2, 3, 4], {}, LengthError, r"\(4,\), which does not end in .* \(3,\)"),
+    ([[1, 2], [3, 4]], [1, 2], {}, LengthError, "does not end"),
+    ([1, 2, 3], [1, 2, np.inf], {}, DataError, "1 values that are infinite or above 1e"),
+    ([1, 2, 3], [1, 2, -1e200], {}, DataError, "1 values that are infinite or above 1e"),
+    ([1, 2], [1, 2], {"grouping": "item"}, UsageError, "grouping=item needs matrices"),
+    ([[1, 2]], [[1, 2]], {"grouping": "items"}, UnknownNameError, "did you mean 'item'"),
+    ([[[1, 2]]], [[[1, 2]]], {}, DataError, "have shape \\(1, 1, 2\\)"),
+])  # fmt: skip
+def test_invalid_shapes(human, metric, options, error, message):
+    with pytest.raises(error, match=message):
+        pearson(human, metric, **options)
 
 
 @given(arrays(float, (4, 6), elements=st.sampled_from([0.0, 1.0, 2.0, np.inf, -np.inf, np.nan])))

@@ -37,13 +37,18 @@ def test_acceptance_equals_the_loop(stack):
     assert 0 < values["average_precision"] <= 1
 
 
-def test_perfect_metric_accepts_correctly():
+def test_perfect_metrics():
     human = np.array([90.0, 80, 60, 20])
     values, _ = accept_translations(human, human / 100, 70)
     assert (values["average_precision"], values["threshold"]) == (1.0, 0.8)
     assert (values["precision_at_90"], values["good"]) == (1.0, 0.5)
     with pytest.raises(DataError, match=r"none of 4 .* reach 95"):
         accept_translations(human, human, 95)
+    human = np.random.default_rng(1).normal(size=(4, 30))
+    assert rerank_outputs(human, human)["gain"] == pytest.approx(1)
+    assert rerank_outputs(human, np.zeros_like(human))["gain"] == pytest.approx(0)
+    with pytest.raises(LengthError, match="one shape"):
+        rerank_outputs(human, human[:2])
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,11 +73,3 @@ def test_reranking_equals_the_loop(stack):
     assert values["reranking"] == pytest.approx(accuracy)
     if reach > chance + 1e-9:
         assert values["gain"] == pytest.approx((best_choice - chance) / (reach - chance))
-
-
-def test_reranking_by_human_scores_gains_all():
-    human = np.random.default_rng(1).normal(size=(4, 30))
-    assert rerank_outputs(human, human)["gain"] == pytest.approx(1)
-    assert rerank_outputs(human, np.zeros_like(human))["gain"] == pytest.approx(0)
-    with pytest.raises(LengthError, match="one shape"):
-        rerank_outputs(human, human[:2])

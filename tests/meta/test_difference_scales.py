@@ -24,10 +24,10 @@ def test_system_pairs_by_hand():
     )
     assert sizes == pytest.approx([0.4, 0.25, 0.65])
     assert agree.tolist() == [1.0, 0.0, 0.5]
-
-
-def test_metric_ties_are_left_out():
     assert len(compare_system_pairs(np.array([1.0, 2]), np.array([0.5, 0.5]))[0]) == 0
+    assert language_direction("zh-en") == "into English"
+    assert language_direction("cs-uk") == "not into English"
+    assert language_direction("news") == ""
 
 
 def test_bins_cover_all_pairs_and_are_monotone():
@@ -80,17 +80,7 @@ def test_scales_by_language_direction():
 def test_too_few_pairs_error():
     with pytest.raises(DataError, match="too few"):
         fit_bins(np.ones(5), np.ones(5))
-    two = AlignedScores.align(
-        "de-en",
-        [ScoreMatrix("m", ("a", "b"), np.zeros((2, 0)))],
-        human_systems={"a": 1.0, "b": 2.0},
-        system_scores={"m": {"a": 1.0, "b": 2.0}},
-    )
+    metric, scores = ScoreMatrix("m", ("a", "b"), np.zeros((2, 0))), {"a": 1.0, "b": 2.0}
+    two = AlignedScores.align("de-en", [metric], human_systems=scores, system_scores={"m": scores})
     with pytest.raises(DataError, match="expected at least 20"):
         fit_scales([two])
-
-
-def test_language_directions():
-    assert language_direction("zh-en") == "into English"
-    assert language_direction("cs-uk") == "not into English"
-    assert language_direction("news") == ""

@@ -36,7 +36,7 @@ def draw(rng: np.random.Generator, length: int, most: int) -> list[Span]:
         end = int(rng.integers(start + 1, length + 1))
         severity = str(rng.choice(["minor", "major", "critical", "neutral", "bad"]))
         side = "source" if rng.random() < 0.1 else "hypothesis"
-        spans.append(Span(start, end, side, severity, str(rng.choice(["a", "b"]))))  # type: ignore[arg-type]
+        spans.append(Span(start, end, side, severity, str(rng.choice(["a", "b"]))))
     return spans
 
 
@@ -103,7 +103,7 @@ def slow_match(gold: list[Span], marked: list[Span], length: int) -> list[float]
         (match_spans, slow_match),
     ],
 )
-def test_fast_counts_equal_slow_counts(count, slow) -> None:  # type: ignore[no-untyped-def]
+def test_fast_counts_equal_slow_counts(count, slow):  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(7)
     lengths = [int(n) for n in rng.integers(1, 25, size=150)]
     gold = [draw(rng, n, 4) for n in lengths]
@@ -114,7 +114,7 @@ def test_fast_counts_equal_slow_counts(count, slow) -> None:  # type: ignore[no-
     assert rows[:, 0].sum() > 0
 
 
-def test_one_row_by_hand() -> None:
+def test_one_row_by_hand():
     """`0123456789`: human 0-4 major, 6-8 minor; the metric 2-7 minor.
 
     At 2 and 3 severities differ (1/2 each), at 6 they agree: 2 of 6 and of 5.
@@ -130,14 +130,19 @@ def test_one_row_by_hand() -> None:
     assert match_spans(human, metric, [10])[0, 0] == pytest.approx(max(1 / 6, 0.5 * 2 / 7))
 
 
-def test_overlapping_errors_count_twice_or_once() -> None:
+def test_overlapping_errors_and_tags_without_severity():
     human = [[Span(0, 2, severity=MAJOR), Span(0, 2, severity=MINOR)]]
     metric = [[Span(0, 2, severity=MINOR)]]
     assert count_characters(human, metric, [2]).tolist() == [[2.0, 4.0, 2.0]]
     assert count_characters_once(human, metric, [2]).tolist() == [[2.0, 2.0, 2.0]]
+    human, metric = [[Span(0, 4)]], [[Span(0, 2, severity=MAJOR), Span(2, 4, severity=MINOR)]]
+    for count in (count_characters, count_characters_once):
+        assert count(human, metric, [4]).tolist() == [[4.0, 4.0, 4.0]]
+    mixed = [[Span(0, 4), Span(4, 5, severity=MINOR)]]  # one without a severity
+    assert count_characters(mixed, metric, [5]).tolist() == [[0.0, 1.0, 4.0]]
 
 
-def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
+def test_precision_and_recall_of_few_errors():
     one = [Span(0, 2, severity=MAJOR)]
     rows = count_characters([[], one, [], one], [[], one, one, []], [3, 3, 3, 0 + 3])
     own = [micro(rows[n : n + 1]).f1 for n in range(4)]
@@ -145,9 +150,6 @@ def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
     assert macro(rows).f1 == 0.5
     assert micro(rows).f1 == 0.5  # credit 2, human 4, metric 4
     assert count_characters([[]], [[]], [0]).tolist() == [[0.0, 0.0, 0.0]]
-
-
-def test_precision_and_recall_of_nothing_are_undefined() -> None:
     one = [Span(0, 2, severity=MAJOR)]
     silent = micro(count_characters([one], [[]], [3]))
     assert math.isnan(silent.precision)
@@ -161,15 +163,7 @@ def test_precision_and_recall_of_nothing_are_undefined() -> None:
     assert math.isnan(macro(rows[2:]).precision)
 
 
-def test_tags_without_severity_compare_positions() -> None:
-    human, metric = [[Span(0, 4)]], [[Span(0, 2, severity=MAJOR), Span(2, 4, severity=MINOR)]]
-    for count in (count_characters, count_characters_once):
-        assert count(human, metric, [4]).tolist() == [[4.0, 4.0, 4.0]]
-    mixed = [[Span(0, 4), Span(4, 5, severity=MINOR)]]  # one without a severity
-    assert count_characters(mixed, metric, [5]).tolist() == [[0.0, 1.0, 4.0]]
-
-
-def test_severities_and_categories_are_counted_separately() -> None:
+def test_severities_and_categories_are_counted_separately():
     human = [[Span(0, 4, severity=MAJOR, category="x"), Span(4, 6, severity=MINOR, category="y")]]
     metric = [[Span(0, 2, severity=MINOR), Span(4, 6, severity=MINOR)]]
     rows = count_by_severity(human, metric, [6], count_characters)
@@ -185,15 +179,12 @@ def test_severities_and_categories_are_counted_separately() -> None:
     ]
 
 
-def test_split_by_rater() -> None:
+def test_errors_are_split_by_rater_and_lengths_are_checked():
     marked = ErrorAnnotations(
         (Span(0, 1, rater="a"), Span(2, 3, rater="a"), Span(4, 5, rater="b")), raters=3
     )
     assert [len(spans) for spans in split_by_rater(marked)] == [2, 1, 0]
     assert split_by_rater(ErrorAnnotations()) == [()]
-
-
-def test_length_mismatch_error() -> None:
     with pytest.raises(LengthError, match="2 annotated translations, but 1 texts"):
         count_characters([[], []], [[]], [3])
     with pytest.raises(LengthError, match="1, 2 and 1"):

@@ -57,7 +57,7 @@ def results():
     )
 
 
-def test_values_and_counts_equal_the_statistic(results):
+def test_values_best_and_ranks(results):
     aligned = make_set("de-en", 1)
     task = results.tasks[0]
     assert_allclose(task.values, pearson(aligned.human, aligned.scores).value)
@@ -65,9 +65,6 @@ def test_values_and_counts_equal_the_statistic(results):
     assert task.agreement.excluded_counts.tolist() == [0, 0, 0]
     assert (task.low < task.values).all()
     assert (task.values < task.high).all()
-
-
-def test_best_and_not_worse(results):
     task = results.tasks[0]
     assert task.best == 0
     assert task.not_worse.tolist() == [True, task.p_values[0, 1] >= 0.05, False]
@@ -109,35 +106,36 @@ def test_records_are_plain_and_complete(results):
     assert first["p_better_than"]["m2"] < 0.05
 
 
-def test_averages_do_not_mix_statistics():
-    aligned = [make_set("de-en", 1), make_set("fi-en", 2)]
-    both = MetaEvaluation(aligned).run(
+def test_averages_do_not_mix_statistics_and_levels():
+    sets = ["de-en", "fi-en"]
+    results = MetaEvaluation([make_set("de-en", 1), make_set("fi-en", 2)]).run(
         [
-            Task(sets=(one.name,), statistic=kind, resamples=0, test="none")
-            for kind in ("pearson", "kendall")
-            for one in aligned
+            *tasks_for(sets, "pearson", level="segment", resamples=0),
+            *tasks_for(sets, "pearson", level="system", resamples=0),
+            *tasks_for(sets, "spa", resamples=0),
         ]
     )
-    parts = both.by_statistic()
-    assert list(parts) == ["pearson", "kendall"]
-    averages = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
+    parts = results.by_statistic()
+    assert list(parts) == ["pearson segment", "pearson system", "spa"]
+    averages = {(r["metric"], r["statistic"]): r["value"] for r in results.records()["average"]}
     for kind, part in parts.items():
-        assert {t.task.statistic for t in part.tasks} == {kind}
+        assert len(part.tasks) == 2
         assert averages["m0", kind] == np.mean([t.values[0] for t in part.tasks])
 
 
-def test_negative_seed_error():
-    with pytest.raises(UsageError, match="of at least 0"):
-        MetaEvaluation([make_set("de-en")], seed=-1).run([Task(sets=("de-en",))])
-
-
-def test_metric_without_scores_does_not_affect_others():
+def test_undefined_values_do_not_affect_others():
     complete, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
     sets = ("de-en", "fi-en")
     task = Task(sets=sets, statistic="accuracy", level="system", resamples=0, test="none")
     values = MetaEvaluation([complete, part]).run([task]).tasks[0].values
     assert np.isfinite(values[:2]).all()
     assert np.isnan(values[2])
+    aligned = make_set("a", 1)
+    aligned.scores[1] = 0.5
+    result = MetaEvaluation([aligned]).run([Task(sets=("a",), resamples=50)]).tasks[0]
+    assert np.isnan(result.values[1])
+    assert np.isnan(result.p_values[0, 1])
+    assert result.not_worse.tolist() == [True, False, False]
 
 
 def test_value_does_not_depend_on_other_tasks(results):
@@ -200,15 +198,6 @@ def test_rescaled_metric_is_not_better(test):
     assert MetaEvaluation([aligned]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
 
 
-def test_value_does_not_depend_on_the_test():
-    evaluation = MetaEvaluation([make_set("x", 3, items=40)])
-    ways = ({"resamples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"resamples": 0})
-    for statistic in ("pearson", "spa"):
-        tasks = [Task(sets=("x",), statistic=statistic, **way) for way in ways]  # type: ignore[arg-type]
-        values = [evaluation.run_task(task).values.tolist() for task in tasks]
-        assert values == values[:1] * len(values)
-
-
 @pytest.mark.parametrize("statistic", ["tau-strict", "tau13", "tau14", "consistency"])
 def test_every_statistic_of_comparisons(statistic):
     result = MetaEvaluation([make_ranking()]).run([Task(sets=("r",), statistic=statistic)])
@@ -231,14 +220,6 @@ def test_comparisons_equal_the_definition_of_tau():
     assert result.tasks[0].agreement.judged_count == expected.judged_count < 120
 
 
-def test_calibrated_accuracy_reports_its_epsilon():
-    aligned = make_set("x", 4)
-    result = MetaEvaluation([aligned]).run([Task(sets=("x",), statistic="acc-eq*", resamples=10)])
-    expected = acc_eq_calibrated(aligned.human, aligned.scores)
-    assert_allclose(result.tasks[0].values, expected.value)
-    assert result.tasks[0].records()[0]["epsilon"] == expected.epsilon[0]
-
-
 def test_accuracy_pools_sets():
     sets = [make_set("a", 1), make_set("b", 2, systems=("A", "B", "C"))]
     tasks = tasks_for(["a", "b"], "accuracy", resamples=50)
@@ -247,6 +228,11 @@ def test_accuracy_pools_sets():
     expected = system_accuracy([s.human_systems for s in sets], [s.system_scores for s in sets])
     assert_allclose(result.values, expected.value)
     assert result.agreement.judged_count == 10 + 3
+    task = Task(sets=("a",), statistic="acc-eq*", resamples=10)
+    calibrated = MetaEvaluation(sets).run_task(task)
+    expected = acc_eq_calibrated(sets[0].human, sets[0].scores)
+    assert_allclose(calibrated.values, expected.value)
+    assert calibrated.records()[0]["epsilon"] == expected.epsilon[0]
 
 
 def test_missing_scores_are_counted():
@@ -260,47 +246,29 @@ def test_missing_scores_are_counted():
     assert results.tasks[1].ranks == (1, None, None)
 
 
-def test_constant_scores_have_no_value():
-    aligned = make_set("a", 1)
-    aligned.scores[1] = 0.5
-    result = MetaEvaluation([aligned]).run([Task(sets=("a",), resamples=50)]).tasks[0]
-    assert np.isnan(result.values[1])
-    assert np.isnan(result.p_values[0, 1])
-    assert result.not_worse.tolist() == [True, False, False]
-
-
 def test_one_system_only():
-    aligned = make_set("a", 1, systems=("A",))
-    pooled = MetaEvaluation([aligned]).run([Task(sets=("a",), resamples=20)]).tasks[0]
-    assert pooled.values[0] > 0.5
-    grouped = (
-        MetaEvaluation([aligned]).run([Task(sets=("a",), grouping="item", resamples=20)]).tasks[0]
-    )
+    evaluation = MetaEvaluation([make_set("a", 1, systems=("A",))])
+    assert evaluation.run_task(Task(sets=("a",), resamples=20)).values[0] > 0.5
+    grouped = evaluation.run_task(Task(sets=("a",), grouping="item", resamples=20))
     assert np.isnan(grouped.values).all()
     assert grouped.agreement.undefined.tolist() == [60] * 3
     assert grouped.best is None
     assert not grouped.not_worse.any()
-    with pytest.raises(DataError, match="two systems"):
-        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="spa")])
-    with pytest.raises(DataError, match="no pair"):
-        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="acc-eq")])
+    for statistic, message in (("spa", "two systems"), ("acc-eq", "no pair")):
+        with pytest.raises(DataError, match=message):
+            evaluation.run([Task(sets=("a",), statistic=statistic)])
 
 
-def test_resamples_do_not_depend_on_levels():
+def test_values_and_resamples_do_not_depend_on_levels_and_tests():
     evaluation = MetaEvaluation([make_set("a")])
-    for statistic in ("pearson", "kendall", "acc-eq"):
+    for statistic in ("pearson", "kendall", "acc-eq", "spa"):
         usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, resamples=50))
         for alpha, confidence in ((0.01, 0.95), (0.05, 0.5)):
-            task = Task(
-                sets=("a",),
-                statistic=statistic,
-                resamples=50,
-                alpha=alpha,
-                confidence_level=confidence,
-            )
+            task = replace(usual.task, alpha=alpha, confidence_level=confidence)
             assert_allclose(evaluation.run_task(task).p_values, usual.p_values)
         for test in ("bootstrap", "none"):
             other = evaluation.run_task(replace(usual.task, test=test))
+            assert other.values.tolist() == usual.values.tolist()
             assert_allclose([other.low, other.high], [usual.low, usual.high])
 
 
@@ -318,58 +286,52 @@ def test_without_resamples_only_values():
     assert_allclose(result.average.values, figures.values)
 
 
-def test_invalid_evaluation():
-    aligned = make_set("a")
-    with pytest.raises(DataError, match="at least one judged set"):
-        MetaEvaluation([])
-    with pytest.raises(DataError, match="two judged sets are named 'a'"):
-        MetaEvaluation([aligned, aligned])
+@pytest.mark.parametrize(("sets", "tasks", "error", "message"), [
+    ([], None, DataError, "at least one judged set"),
+    (["a", "a"], None, DataError, "two judged sets are named 'a'"),
+    (["a"], [], UsageError, "no task"),
+    (["a"], [{"sets": ("b",)}], UnknownNameError, "unknown judged set 'b'"),
+    (["a"], [{"statistic": "tau-strict"}], DataError, "needs human comparisons"),
+    (["r"], [{"sets": ("r",)}], DataError, "no human scores that this statistic can use"),
+])  # fmt: skip
+def test_invalid_evaluation(sets, tasks, error, message):
+    aligned = [make_ranking() if name == "r" else make_set(name) for name in sets]
+    with pytest.raises(error, match=message):
+        MetaEvaluation(aligned).run([Task(**{"sets": ("a",), **task}) for task in tasks])
+
+
+def test_evaluation_needs_metrics_and_a_seed():
     with pytest.raises(UsageError, match="no metric"):
         MetaEvaluation([make_set("a", worth=())])
-    with pytest.raises(UsageError, match="no task"):
-        MetaEvaluation([aligned]).run([])
-    with pytest.raises(UnknownNameError, match="unknown judged set 'b'"):
-        MetaEvaluation([aligned]).run([Task(sets=("b",))])
-    with pytest.raises(DataError, match="needs human comparisons"):
-        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="tau-strict")])
-    with pytest.raises(DataError, match="no human scores that this statistic can use"):
-        MetaEvaluation([make_ranking()]).run([Task(sets=("r",))])
+    with pytest.raises(UsageError, match="of at least 0"):
+        MetaEvaluation([make_set("a")], seed=-1).run([Task(sets=("a",))])
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"statistic": "spearmen"}, "did you mean 'spearman'"),
-        ({"statistic": "darr", "level": "system"}, "does not support level=system"),
-        ({"statistic": "darr", "grouping": "item"}, "does not support grouping=item: choose none"),
-        ({"statistic": "spearman", "test": "williams"}, "does not support test=williams"),
-        ({"grouping": "item", "test": "williams"}, "does not support test=williams"),
-        ({"sets": ("a", "b")}, "one set at a time"),
-        ({"sets": ()}, "at least one judged set"),
-        ({"resamples": -1}, "from 0 to 1,000,000"),
-        ({"alpha": 5}, "alpha must be a number between 0 and 1, got 5"),
-        (
-            {"confidence_level": "0.9"},
-            "confidence_level must be a number between 0 and 1, got '0.9'",
-        ),
-        ({"statistic": "tie-aware"}, "unknown statistic 'tie-aware'"),
-    ],
-)
+@pytest.mark.parametrize(("choices", "message"), [
+    ({"statistic": "spearmen"}, "did you mean 'spearman'"),
+    ({"statistic": "darr", "level": "system"}, "does not support level=system"),
+    ({"statistic": "darr", "grouping": "item"}, "does not support grouping=item: choose none"),
+    ({"statistic": "spearman", "test": "williams"}, "does not support test=williams"),
+    ({"grouping": "item", "test": "williams"}, "does not support test=williams"),
+    ({"sets": ("a", "b")}, "one set at a time"),
+    ({"sets": ()}, "at least one judged set"),
+    ({"resamples": -1}, "from 0 to 1,000,000"),
+    ({"alpha": 5}, "alpha must be a number between 0 and 1, got 5"),
+    ({"confidence_level": "0.9"}, "confidence_level must be a number between 0 and 1, got '0.9'"),
+    ({"statistic": "tie-aware"}, "unknown statistic 'tie-aware'"),
+])  # fmt: skip
 def test_incompatible_task_options(choices, message):
     with pytest.raises(UsageError, match=message):
         Task(**{"sets": ("a",), **choices})
 
 
-def test_every_statistic_has_a_default_task():
+def test_statistics_have_a_default_task_and_names_of_papers():
     for name in STATISTICS:
         task = Task(sets=("a",), statistic=name)
         assert task.test in task.kind.tests
         assert task.name.startswith(f"a {name}")
     with pytest.raises(UnknownNameError, match="unknown option 'sample'"):
         tasks_for(["a"], "pearson", sample=3)
-
-
-def test_statistics_have_the_names_of_papers():
     names = {"SPA": "spa", "acc_eq": "acc-eq", "acc_eq*": "acc-eq*", "Kendall tau-b": "kendall"}
     names |= {"tau-b": "kendall", "Pearson": "pearson", "kendall-tau-b": "kendall"}
     for name, statistic in names.items():
@@ -377,21 +339,6 @@ def test_statistics_have_the_names_of_papers():
     assert set(STATISTIC_ALIASES.values()) < set(STATISTICS)
     assert not set(STATISTIC_ALIASES) & set(STATISTICS)
     assert resolve_statistic("tau14") == "tau14"
-
-
-def test_averages_do_not_mix_levels():
-    both = MetaEvaluation([make_set("de-en", 1)]).run(
-        [
-            *tasks_for(["de-en"], "pearson", level="segment", resamples=0),
-            *tasks_for(["de-en"], "pearson", level="system", resamples=0),
-            *tasks_for(["de-en"], "spa", resamples=0),
-        ]
-    )
-    assert list(both.by_statistic()) == ["pearson segment", "pearson system", "spa"]
-    segment, system = both.tasks[:2]
-    averages = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
-    assert averages["m0", "pearson segment"] == segment.values[0]
-    assert averages["m0", "pearson system"] == system.values[0]
 
 
 def test_resamples_keep_their_seed():

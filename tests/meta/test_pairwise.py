@@ -1,4 +1,4 @@
-"""Pairwise statistics equal the loops over their definitions."""
+"""Statistics of pairs of translations and systems equal the loops over their definitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from tertium.meta import (
     kendall_wmt13,
     kendall_wmt14,
     pairwise,
+    soft_pairwise_accuracy,
+    system_accuracy,
 )
+from tertium.meta.accuracy import permutation_p_values
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 matrices = arrays(float, (3, 5, 4), elements=few_values)
@@ -46,37 +49,41 @@ def test_taus_by_hand():
     assert float(kendall_wmt13(verdicts, left, right)) == pytest.approx((3 - 1) / 4)
     assert float(kendall_wmt14(verdicts, left, right)) == pytest.approx((3 - 1) / 5)
     assert float(consistency(verdicts, left, right)) == pytest.approx((3 + 1) / 6)
-
-
-def test_counts_of_comparisons():
-    result = kendall_strict([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (3, 2, 1)
-    tied = consistency([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (tied.judged_count, int(tied.used), int(tied.excluded_counts)) == (4, 3, 1)
-
-
-def test_only_ties_have_no_tau():
-    assert np.isnan(float(kendall_strict([0.5, 0.5], [1, 2], [2, 1])))
+    assert np.isnan(float(kendall_strict([0.5, 0.5], [1, 2], [2, 1])))  # only ties
     assert float(consistency([0.5, 0.5], [1, 2], [2, 2])) == 0.5
-
-
-def test_consistency_within_epsilon():
     assert float(consistency([0.5], [1.0], [1.2])) == 0.0
     assert float(consistency([0.5], [1.0], [1.2], epsilon=0.25)) == 1.0
 
 
+def test_counts_of_comparisons_and_pairs():
+    result = kendall_strict([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
+    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (3, 2, 1)
+    tied = consistency([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
+    assert (tied.judged_count, int(tied.used), int(tied.excluded_counts)) == (4, 3, 1)
+    human = [[1, 1, np.nan], [2, np.nan, np.nan], [2, 3, 4]]
+    metric = [[1, 1, 1], [2, 2, 2], [3, np.nan, 3]]
+    result = acc_eq(human, metric)
+    # Three pairs of the first item, one of the second (a metric score is missing), none after.
+    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (4, 3, 1)
+    assert (result.groups, int(result.undefined)) == (2, 1)
+
+
 def test_invalid_comparisons():
-    with pytest.raises(
-        DataError, match=r"1 verdicts are not 1 .* the first is -1"
-    ):  # ties are 0.5, not 0
+    matrix, rows = [[1, 2], [2, 1]], ([1, 0], [3, 2], [1, 2])
+    # ties are 0.5, not 0
+    with pytest.raises(DataError, match=r"1 verdicts are not 1 .* the first is -1"):
         kendall_strict([1, 0, -1], [3, 2, 1], [1, 2, 3])
     for epsilon in (-0.1, np.nan):
-        with pytest.raises(UsageError, match="epsilon"):
-            consistency([1, 0], [3, 2], [1, 2], epsilon=epsilon)
-        with pytest.raises(UsageError, match="epsilon"):
-            acc_eq([[1, 2], [2, 1]], [[1, 2], [2, 1]], epsilon=epsilon)
+        for function, data in ((consistency, rows), (acc_eq, (matrix, matrix))):
+            with pytest.raises(UsageError, match="epsilon"):
+                function(*data, epsilon=epsilon)
     with pytest.raises(LengthError, match="verdicts"):
         kendall_strict([1, 0], [1, 2, 3], [1, 2, 3])
+    with pytest.raises(UsageError, match="2019"):
+        darr([[1.0]], [[1.0]], year=2019)
+    for threshold in (0, np.nan):
+        with pytest.raises(UsageError, match="above 0"):
+            darr([[1.0]], [[1.0]], threshold=threshold)
 
 
 @pytest.mark.parametrize("year", [2017, 2018])
@@ -94,14 +101,6 @@ def test_darr_by_hand():
     assert darr(human, metric).judged_count == 3
     missing = darr(human, [[3], [np.nan], [2]])
     assert (missing.judged_count, int(missing.used)) == (3, 1)
-
-
-def test_invalid_darr_arguments():
-    with pytest.raises(UsageError, match="2019"):
-        darr([[1.0]], [[1.0]], year=2019)
-    for threshold in (0, np.nan):
-        with pytest.raises(UsageError, match="above 0"):
-            darr([[1.0]], [[1.0]], threshold=threshold)
 
 
 @pytest.mark.parametrize("grouping", ["none", "item", "system"])
@@ -140,23 +139,6 @@ def test_calibration_on_fine_scores():
     assert float(result) >= float(acc_eq(human, metric))
 
 
-def test_acc_eq_counts_pairs_and_groups():
-    human = [[1, 1, np.nan], [2, np.nan, np.nan], [2, 3, 4]]
-    metric = [[1, 1, 1], [2, 2, 2], [3, np.nan, 3]]
-    result = acc_eq(human, metric)
-    # Three pairs of the first item, one of the second (a metric score is missing), none after.
-    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (4, 3, 1)
-    assert (result.groups, int(result.undefined)) == (2, 1)
-
-
-@pytest.mark.parametrize("block", [1, 7, 64, 10_000])
-def test_blocks_contain_every_pair_once(block, monkeypatch):
-    monkeypatch.setattr(pairwise, "BLOCK", block)
-    for n in range(20):
-        pairs = [(i, j) for a, b in pairwise.pair_blocks(n) for i, j in zip(a, b, strict=True)]
-        assert pairs == [(i, j) for i in range(n) for j in range(i + 1, n)]
-
-
 def test_blocks_do_not_change_a_value(monkeypatch):
     rng = np.random.default_rng(3)
     human, metric = rng.integers(0, 5, (2, 4, 15)).astype(float)
@@ -168,3 +150,82 @@ def test_blocks_do_not_change_a_value(monkeypatch):
     for grouping, expected in zip(("none", "item", "system"), unblocked, strict=True):
         result = acc_eq_calibrated(human, metric, grouping=grouping)
         assert (float(result), result.epsilon) == (float(expected), expected.epsilon)
+
+
+vectors = arrays(float, (3, 6), elements=few_values)
+
+
+@given(vectors, vectors)
+def test_system_accuracy_pools_language_pairs(first, second):
+    human = [first[0], second[0]]
+    metrics = [first[1:], second[1:]]
+    result = system_accuracy(human, metrics)
+    expected = [slow_loops.system_accuracy(human, [m[k] for m in metrics]) for k in range(2)]
+    assert_allclose(result.value, expected)
+    assert result.groups == 2
+
+
+def test_system_accuracy_by_hand():
+    # Three pairs of the first set, one wrong; one pair of the second, right.
+    assert float(system_accuracy([[3, 2, 1], [1, 2]], [[3, 1, 2], [5, 9]])) == pytest.approx(3 / 4)
+    lone = system_accuracy([[1.0]], [[2.0]])
+    assert np.isnan(float(lone))
+    assert lone.judged_count == 0
+    with pytest.raises(LengthError, match="2 sets of human scores, but 1"):
+        system_accuracy([[1, 2], [1, 2]], [[1, 2]])
+    with pytest.raises(LengthError, match="metrics differ"):
+        system_accuracy([[1, 2], [1, 2]], [np.ones((2, 2)), np.ones((3, 2))])
+    with pytest.raises(DataError, match="at least one"):
+        system_accuracy([], [])
+    with pytest.raises(UsageError, match="from 1 to 1,000,000"):
+        soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), resamples=0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays(float, (3, 4, 6), elements=few_values))
+def test_spa_equals_the_loop(stack):
+    human, metrics = stack[0], stack[1:]
+    result = soft_pairwise_accuracy(human, metrics, rng=np.random.default_rng(5), resamples=50)
+    is_judged = (~np.isnan(human)).any(axis=0)
+    signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, is_judged.sum()))
+    for n, metric in enumerate(metrics):
+        expected = slow_loops.soft_pairwise_accuracy(
+            human[:, is_judged], metric[:, is_judged], signs
+        )
+        assert_allclose(result.value[n], expected, atol=1e-12)
+
+
+def test_permutation_p_values_and_spa_of_complete_scores():
+    rng = np.random.default_rng(8)
+    human = rng.normal(size=(5, 30)) + np.arange(5)[:, None] * 0.2
+    metric = human + rng.normal(size=(5, 30))
+    value = float(soft_pairwise_accuracy(human, metric, rng=np.random.default_rng(2)))
+    signs = np.random.default_rng(2).choice([-1.0, 1.0], size=(1000, 30))
+    assert value == pytest.approx(slow_loops.soft_pairwise_accuracy(human, metric, signs))
+    same = soft_pairwise_accuracy(human, human, rng=np.random.default_rng(2))
+    assert float(same) == 1.0
+    assert same.judged_count == int(same.used) == 10
+    # All 2^3 sign flips of (1, 2, 3): sums at least 6, 4 and 0 occur 1, 2 and 5 times of 8.
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    rows = np.array([[1.0, 2, 3], [-1, 2, 3], [1, 2, -3]])
+    assert permutation_p_values(rows, signs).tolist() == [1 / 8, 2 / 8, 5 / 8]
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_spa_does_not_depend_on_system_order(holes):
+    rng = np.random.default_rng(8)
+    human = np.round(rng.normal(size=(5, 30)) + np.arange(5)[:, None] * 0.4)  # worst first, tied
+    blind = np.broadcast_to(rng.normal(size=30), (5, 30))  # scores that depend on the source only
+    metrics = np.stack([human + np.round(rng.normal(size=(5, 30))), blind, np.ones((5, 30))])
+    if holes:
+        human[0, :3] = np.nan
+    values = [
+        soft_pairwise_accuracy(
+            human[order], metrics[:, order], rng=np.random.default_rng(2), resamples=400
+        ).value
+        for order in (np.arange(5), np.arange(5)[::-1], np.array([2, 0, 4, 1, 3]))
+    ]
+    assert_allclose(values, np.broadcast_to(values[0], (3, 3)), atol=1e-12)
+    # p_human and 1 - p_human compared with 1; if permutations tie, their sum is larger
+    assert_allclose(values[0][1:], 0.5, atol=0.05)
+    assert values[0][0] > 0.7

@@ -12,11 +12,7 @@ from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
 from tertium.meta.accuracy import accuracy_pair_test
 from tertium.meta.agreement import make_layout
-from tertium.meta.protocol import (
-    average_tests,
-    permute_accuracy,
-    permute_soft_accuracy,
-)
+from tertium.meta.protocol import average_tests, permute_accuracy, permute_soft_accuracy
 
 
 def scored(systems=4, segments=90, metrics=3):
@@ -119,10 +115,8 @@ def test_accuracy_draws_have_the_distribution_of_the_loop():
 
 def test_average_of_tests():
     human, metrics = scored()
-    parts = [
-        permute_soft_accuracy(human, metrics, resamples=50, rng=np.random.default_rng(n))
-        for n in range(2)
-    ]
+    rngs = (np.random.default_rng(n) for n in range(2))
+    parts = [permute_soft_accuracy(human, metrics, resamples=50, rng=rng) for rng in rngs]
     average = average_tests(parts, [0.25, 0.75])
     assert_allclose(average.observed, parts[0].observed)
     expected = 0.25 * parts[0].draws + 0.75 * parts[1].draws

@@ -79,18 +79,11 @@ def test_pearson_of_scores_far_from_zero_keeps_its_digits():
     assert_allclose(value, float(pearson(human, metrics[0] - 1e6)), rtol=1e-6)
 
 
-def test_a_sample_of_one_unit_is_undefined():
-    human, metrics = np.array([[1.0, 2.1, 3.3]]), np.array([[[1.7, 2.2, 3.1]]])
-    weights = np.array([[3.0, 0, 0]])
-    for form in (pearson_replicate, spearman_replicate, kendall_b_replicate):
-        assert np.isnan(form(human, metrics)(weights)).all()
-
-
-def test_a_metric_without_scores_stays_undefined():
-    human = np.array([[1.0, 2, 3]])
-    metrics = np.array([[[np.nan] * 3], [[1.0, 2, 3]]])
-    for form in (pearson_replicate, spearman_replicate, kendall_b_replicate):
-        assert_allclose(form(human, metrics)(np.ones((2, 3))), [[np.nan, 1], [np.nan, 1]])
+@pytest.mark.parametrize("form", [pearson_replicate, spearman_replicate, kendall_b_replicate])
+def test_samples_of_one_unit_and_metrics_without_scores_are_undefined(form):
+    human, metrics = np.array([[1.0, 2.1, 3.3]]), np.array([[[1.0, 2.1, 3.3]], [[np.nan] * 3]])
+    values = form(human, metrics)(np.array([[3.0, 0, 0], [1, 1, 1]]))
+    assert_allclose(values, [[np.nan, np.nan], [1, np.nan]])
 
 
 def test_no_correlation_of_a_sample_is_beyond_one():
@@ -155,9 +148,6 @@ def test_bootstrap_spread_is_that_of_theory():
     values = np.random.default_rng(3).normal(size=(1, 400))
     drawn = bootstrap(means_replicate(values), [400], resamples=2000, rng=np.random.default_rng(5))
     assert drawn.std() == pytest.approx(values.std() / 20, rel=0.1)
-
-
-def test_bootstrap_faults():
     with pytest.raises(UsageError, match="at least one bootstrap sample"):
         bootstrap(means_replicate(np.ones((1, 2))), [2], resamples=0, rng=np.random.default_rng(0))
     with pytest.raises(DataError, match="at least one judged unit"):

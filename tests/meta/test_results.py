@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.builders import make_aligned_scores
 
 from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
@@ -13,16 +14,11 @@ from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
 from tertium.output.text import render_table
 
+NOISE = {"bad": 6.0, "good": 0.3, "fair_1": 1.0}
 
-def make_set(name, seed):
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=(4, 50))
-    systems = ("A", "B", "C", "D")
-    metrics = [
-        ScoreMatrix(label, systems, truth + rng.normal(0, spread, truth.shape))
-        for label, spread in (("bad", 6.0), ("good", 0.3), ("fair_1", 1.0))
-    ]
-    return AlignedScores.align(name, metrics, human=ScoreMatrix("da", systems, truth))
+
+def make_set(name: str, seed: int) -> AlignedScores:
+    return make_aligned_scores(name, seed, NOISE)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +40,7 @@ def test_rows_are_ordered_by_the_average_and_marked(results):
     assert any("perm-both" in note for note in table.notes)
 
 
-def test_one_column_has_no_average(results):
+def test_one_column_and_rounded_zeros(results):
     one = replace(results, tasks=results.tasks[:1])
     table = one.agreement_table(intervals=True).with_decimals(2)
     assert table.header == ["metric", "de-en", "rank"]
@@ -54,9 +50,6 @@ def test_one_column_has_no_average(results):
     values = table.values()
     assert [values["de-en low"][0], values["de-en high"][0]] == [low, high]
     assert values["rank"][0] == 1
-
-
-def test_rounded_zeros_have_no_sign(results):
     [task] = results.tasks[:1]
     values = np.full_like(task.values, -0.001)
     tiny = replace(results, tasks=[replace(task, values=values, replicates=values[None])])
@@ -73,12 +66,16 @@ def test_tables_render_and_escape(style, results):
     assert "good" in render_table(results.tasks[0].p_value_table(), style)
 
 
-def test_p_values_are_those_of_the_row(results):
+def test_p_values_and_the_test_of_the_average(results):
     table = results.tasks[0].p_value_table()
     assert table.header == ["", "good", "fair_1", "bad"]
     first = table.cells()[0]
     assert first[3].value == results.tasks[0].p_values[1, 0] < 0.05
     assert first[1].text == ""
+    assert "100 resamples; average: bootstrap, seed" in results.agreement_table().notes[0]
+    drawn = [replace(task, task=replace(task.task, test="bootstrap")) for task in results.tasks]
+    for part in (replace(results, tasks=tuple(drawn)), replace(results, tasks=results.tasks[:1])):
+        assert "average" not in part.agreement_table().notes[0]
 
 
 def test_undefined_groups_and_missing_scores_are_in_the_table():
@@ -106,21 +103,6 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     assert note.endswith("segments with different human scores and different metric scores")
 
 
-def test_darr_notes_name_the_threshold():
-    task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
-    table = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table()
-    assert table.notes[-1].endswith(
-        "translations of one segment whose human scores differ by 500 or more"
-    )
-
-
-def test_the_test_of_the_average_is_named(results):
-    assert "100 resamples; average: bootstrap, seed" in results.agreement_table().notes[0]
-    drawn = [replace(task, task=replace(task.task, test="bootstrap")) for task in results.tasks]
-    for part in (replace(results, tasks=tuple(drawn)), replace(results, tasks=results.tasks[:1])):
-        assert "average" not in part.agreement_table().notes[0]
-
-
 @pytest.mark.parametrize(
     ("level", "test", "expected"),
     [
@@ -135,44 +117,45 @@ def test_exact_tests_have_no_resamples(level, test, expected):
     assert table.notes[0].endswith(expected)
 
 
-def test_too_few_resamples_are_reported():
-    warning = (
-        "warning: x: p cannot fall below 0.05 with {} and 10 resamples: "
-        "use more resamples, or more segments with human scores"
-    )
-    for test, resamples, expected in (
+@pytest.mark.parametrize(
+    ("test", "resamples", "expected"),
+    [
         ("perm-both", 10, True),
         ("bootstrap", 10, True),
         ("perm-both", 20, False),
         ("williams", 10, False),  # does not resample
-    ):
-        task = Task(sets=("x",), resamples=resamples, test=test)
-        results = MetaEvaluation([make_set("x", 3)]).run([task])
-        assert (warning.format(test) in results.agreement_table().notes) == expected
+    ],
+)
+def test_too_few_resamples_are_reported(test, resamples, expected):
+    warning = (
+        f"warning: x: p cannot fall below 0.05 with {test} and 10 resamples: "
+        "use more resamples, or more segments with human scores"
+    )
+    task = Task(sets=("x",), resamples=resamples, test=test)
+    results = MetaEvaluation([make_set("x", 3)]).run([task])
+    assert (warning in results.agreement_table().notes) == expected
 
 
-def test_too_few_points_are_reported():
+@pytest.mark.parametrize(("systems", "expected"), [("ABCD", True), ("ABCDE", False)])
+def test_too_few_points_are_reported(systems, expected):
     warning = (
         "warning: x: p cannot fall below 0.05 with perm-both and 1000 resamples: "
         "use more resamples, or more systems with human scores"
     )
-    for systems, expected in ((4, True), (5, False)):
-        rng = np.random.default_rng(1)
-        names = tuple("ABCDE"[:systems])
-        human, *metrics = (
-            ScoreMatrix(name, names, rng.normal(size=(systems, 9))) for name in ("da", "m", "n")
-        )
-        dataset = AlignedScores.align("x", metrics, human=human)
-        results = MetaEvaluation([dataset]).run([Task(sets=("x",), level="system")])
-        assert (warning in results.agreement_table().notes) == expected
+    dataset = make_aligned_scores("x", 1, {"m": 1.0, "n": 1.0}, systems, 9)
+    results = MetaEvaluation([dataset]).run([Task(sets=("x",), level="system")])
+    assert (warning in results.agreement_table().notes) == expected
+
+
+def test_darr_notes_name_the_threshold():
+    task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
+    table = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table()
+    note = "translations of one segment whose human scores differ by 500 or more"
+    assert table.notes[-1].endswith(note)
 
 
 def test_metrics_are_not_marked_as_worse_without_test_power():
-    rng = np.random.default_rng(1)
-    human, *metrics = (
-        ScoreMatrix(name, ("A", "B", "C"), rng.normal(size=(3, 9))) for name in ("da", "m", "n")
-    )
-    dataset = AlignedScores.align("x", metrics, human=human)
+    dataset = make_aligned_scores("x", 1, {"m": 9.0, "n": 9.0}, "ABC", 9)
     task = Task(sets=("x",), level="system", test="williams")  # needs four points
     results = MetaEvaluation([dataset]).run([task])
     assert results.tasks[0].not_worse.all()
@@ -201,6 +184,4 @@ def test_exclusions_are_listed_with_their_reasons():
         "x: judged system without a metric score: 1 (m, n): B; to leave it out: --exclude B",
     ]
     excluded = MetaEvaluation([dataset.drop_systems(["B"])]).run([Task(sets=("x",), resamples=0)])
-    assert excluded.exclusion_lines() == ["x: scored system without human judgments: 1 (m, n)"]
-
     assert excluded.exclusion_lines() == ["x: scored system without human judgments: 1 (m, n)"]

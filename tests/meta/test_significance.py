@@ -56,12 +56,8 @@ def test_perm_both_finds_only_real_differences(scored):
     human, metrics = scored
     p = perm_both(human, metrics, resamples=500, rng=np.random.default_rng(1))
     assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
-    same = perm_both(
-        human,
-        np.stack([metrics[0], 2 * metrics[0] + 7]),
-        resamples=50,
-        rng=np.random.default_rng(1),
-    )
+    rescaled = np.stack([metrics[0], 2 * metrics[0] + 7])
+    same = perm_both(human, rescaled, resamples=50, rng=np.random.default_rng(1))
     assert same.tolist() == [[1, 1], [1, 1]]
 
 
@@ -76,7 +72,7 @@ def test_perm_both_keeps_its_level():
     assert 0.04 < hits / 200 < 0.17
 
 
-def test_perm_both_with_different_missing_scores(scored):
+def test_perm_both_of_missing_and_constant_scores(scored):
     human, metrics = scored
     metrics = metrics.copy()
     metrics[0, :5] = np.nan
@@ -86,9 +82,6 @@ def test_perm_both_with_different_missing_scores(scored):
     pair = perm_both(human[both], metrics[:2, both], resamples=200, rng=np.random.default_rng(3))
     assert p[0, 1] == pair[0, 1]
     assert p[1, 0] == pair[1, 0]
-
-
-def test_perm_both_of_a_constant_metric_is_undefined(scored):
     human, metrics = scored
     p = perm_both(
         human, np.stack([metrics[0], np.ones(60)]), resamples=20, rng=np.random.default_rng(0)
@@ -152,16 +145,15 @@ def test_perm_both_enumerates_swaps_of_few_points():
 
 def test_perm_both_any_agrees_with_pearson(scored):
     human, metrics = scored
+
+    def test(metrics, statistic, resamples):
+        rng = np.random.default_rng(5)
+        return perm_both_any(human, metrics, statistic, resamples=resamples, rng=rng)
+
     fast = perm_both(human, metrics, resamples=2000, rng=np.random.default_rng(4))
-    slow = perm_both_any(human, metrics, pearson, resamples=2000, rng=np.random.default_rng(5))
-    assert_allclose(fast, slow, atol=0.04)
-    ranked = perm_both_any(human, metrics, kendall_b, resamples=200, rng=np.random.default_rng(5))
-    assert ranked[0, 2] < 0.02
-    assert np.isnan(
-        perm_both_any(
-            human, metrics * [[1], [0], [1]], pearson, resamples=5, rng=np.random.default_rng(5)
-        )[0, 1]
-    )
+    assert_allclose(fast, test(metrics, pearson, 2000), atol=0.04)
+    assert test(metrics, kendall_b, 200)[0, 2] < 0.02
+    assert np.isnan(test(metrics * [[1], [0], [1]], pearson, 5)[0, 1])
 
 
 def test_williams_by_hand():
@@ -171,6 +163,8 @@ def test_williams_by_hand():
     t = williams_t(0.6, 0.4, 0.5, 103)
     assert_allclose(t, 0.2 * np.sqrt(153) / np.sqrt(0.99005), rtol=1e-12)
     assert_allclose(t, 2.48628, atol=1e-4)
+    assert np.isnan(williams([1, 2, 3], [[1, 2, 3], [3, 1, 2]])[0, 1])
+    assert np.isnan(williams(np.arange(9.0), [np.arange(9.0) ** 2, np.ones(9)])[0, 1])
 
 
 def test_williams_reads_the_scores(scored):
@@ -182,15 +176,6 @@ def test_williams_reads_the_scores(scored):
     assert_allclose(p[0, 2], expected)
     assert_allclose(p[2, 0], 1 - expected)
     assert p.diagonal().tolist() == [1, 1, 1]
-
-
-def test_williams_undefined():
-    assert np.isnan(williams([1, 2, 3], [[1, 2, 3], [3, 1, 2]])[0, 1])
-    constant = williams(np.arange(9.0), [np.arange(9.0) ** 2, np.ones(9)])
-    assert np.isnan(constant[0, 1])
-
-
-def test_williams_and_perm_both_agree_on_normal_data(scored):
     human, metrics = scored
     permuted = perm_both(human, metrics, resamples=4000, rng=np.random.default_rng(2))
     assert_allclose(williams(human, metrics)[0, 1], permuted[0, 1], atol=0.05)
@@ -204,9 +189,6 @@ def test_coin_p_values_equal_full_enumeration():
     p = coin_p_values(wins, np.ones(1), rng=np.random.default_rng(0))
     assert_allclose(p[0, 1], expected)
     assert_allclose(p[1, 0], np.mean([h >= 1 for h in heads]))
-
-
-def test_weighted_coin_p_values_equal_full_enumeration():
     # Weights 1 (3 pairs, won 2) and 1/3 (4 pairs, won 3): 2^7 outcomes.
     wins = np.array([[[0.0, 2], [1, 0]], [[0.0, 3], [1, 0]]])
     classify_pairs = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
@@ -237,13 +219,8 @@ def test_pair_test_is_binomial():
     test = stats.binomtest(int(wins[0, 1]), int(wins[0, 1] + wins[1, 0]), alternative="greater")
     assert_allclose(p[0, 1], test.pvalue)
     assert p[0, 1] < 0.05
-
-
-def test_pair_test_without_pairs():
     with pytest.raises(DataError, match="no pair"):
-        accuracy_pair_test(
-            make_layout([[1.0, 2.0]], [[[1.0, 2.0]]], "item"), rng=np.random.default_rng(0)
-        )
+        accuracy_pair_test(make_layout([[1.0, 2]], [[[1.0, 2]]], "item"), rng=rng)
 
 
 def test_sign_flips_equal_full_enumeration():

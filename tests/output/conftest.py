@@ -19,7 +19,7 @@ from tertium.output.page.report import report_results
 from tertium.output.page.segment_browser import SegmentExplanation, render_explanation
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running_browser() -> Iterator[chromium.Browser]:
     if os.name != "posix":
         pytest.skip("needs Linux or macOS: the browser is driven over inherited descriptors")
@@ -48,7 +48,10 @@ def human_scores(example: TestSet) -> ScoreMatrix:
 
 @pytest.fixture(scope="session")
 def page(
-    example: TestSet, human_scores: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory
+    running_browser: chromium.Browser,  # first: without a browser, the page is not needed
+    example: TestSet,
+    human_scores: ScoreMatrix,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A report of the example: three metrics, human scores, two kinds of explanations."""
     results = compare(example, ["bleu", "chrf", "ter"], resamples=100)

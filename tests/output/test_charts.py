@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,15 +22,9 @@ from tertium.core.charts import (
     ScatterChart,
 )
 from tertium.core.result import Result
-from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.output.charts.axes import Scale, axis_limits, make_plot, ticks
-from tertium.output.charts.draw import (
-    DENSITY_POINTS,
-    draw,
-    estimate_density,
-    pearson,
-)
+from tertium.output.charts.draw import DENSITY_POINTS, draw, estimate_density, pearson
 from tertium.output.html import render_fragment
 from tertium.output.page.report import chart_translations
 from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
@@ -50,33 +44,37 @@ def drawn(chart: Chart) -> ElementTree.Element:
     return parsed(draw(chart))
 
 
-def test_ticks_are_round_and_inside() -> None:
+def ridges(samples: Sequence[Any], title: str = "m", **options: Any) -> RidgeChart:
+    names = list("abcd")[: len(samples)]
+    values = {"names": names, "samples": [np.array(own) for own in samples]}
+    return RidgeChart(title=title, **{"higher_is_better": True, **values, **options})
+
+
+def test_ticks_are_round_and_inside():
     assert [text for _, text in ticks(0.012, 0.048, 4)] == ["0.02", "0.03", "0.04"]
-    assert [text for _, text in ticks(-7, 1234, 5)] == [
-        "0",
-        "200",
-        "400",
-        "600",
-        "800",
-        "1000",
-        "1200",
-    ]
+    expected = "0 200 400 600 800 1000 1200".split()
+    assert [text for _, text in ticks(-7, 1234, 5)] == expected
     assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
     assert ticks(NAN, NAN, 5) == []
+    assert Scale(2, 2, 0, 100)(2) == 50  # one value is in the middle
+    usual, wide = make_plot((0, 1), (0, 100)), make_plot((0, 1), (0, 1_000_000))
+    assert usual.x.start == 52
+    assert wide.x.start > 26 + 6 * len("1000000")
 
 
-def test_a_scale_of_one_value_maps_to_the_middle() -> None:
-    assert Scale(2, 2, 0, 100)(2) == 50
-
-
-def test_bounds_leave_out_the_outermost_of_many_only() -> None:
+def test_bounds_leave_out_the_outermost_and_densities_peak_where_values_are():
     few, many = np.array([0.0] * 99 + [100.0]), np.array([0.0, 1.0] * 2000 + [100.0])
     assert axis_limits(few, margin=0)[1] == 100
     assert axis_limits(many, margin=0)[1] == 1
     assert axis_limits(np.array([NAN])) == (0.0, 1.0)
+    rng = np.random.default_rng(1)
+    actual = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
+    assert actual.mean() == pytest.approx(1)
+    assert abs(actual.argmax() / DENSITY_POINTS - 0.3) < 0.03
+    assert estimate_density(np.zeros(0), 0.0, 1.0).sum() == 0
 
 
-def test_systems_are_sorted_best_first_and_clusters_are_shaded() -> None:
+def test_systems_are_sorted_best_first_and_clusters_are_shaded():
     values = np.array([10.0, 30.0, 20.0])
     chart = IntervalChart(
         title="Systems by BLEU",
@@ -95,7 +93,7 @@ def test_systems_are_sorted_best_first_and_clusters_are_shaded() -> None:
     assert "a 10.00" in str(lower.get("aria-label")).split(";")[0]
 
 
-def test_a_system_without_interval_or_score_is_still_named() -> None:
+def test_a_system_without_interval_or_score_is_still_named():
     chart = IntervalChart(
         title="m",
         names=["x", "y"],
@@ -108,7 +106,7 @@ def test_a_system_without_interval_or_score_is_still_named() -> None:
     assert root.get("aria-label") == "m. x 1.00; y: no score"
 
 
-def test_missing_values_are_neither_drawn_nor_described() -> None:
+def test_missing_values_are_neither_drawn_nor_described():
     chart = DotChart(
         title="slices",
         label="chrF",
@@ -122,7 +120,7 @@ def test_missing_values_are_neither_drawn_nor_described() -> None:
     assert "dashed" in draw(replace(chart, reference_value=0.5))
 
 
-def test_curves_have_names_and_an_optional_rule() -> None:
+def test_curves_have_names_and_an_optional_rule():
     chart = LineChart(
         title="Power",
         x=Axis(name="segments", values=np.array([2.0, 50.0, 100.0])),
@@ -150,7 +148,7 @@ class Charts(Result):
         return self.all_charts
 
 
-def test_charts_are_written_in_rows_with_their_captions(tmp_path: Path) -> None:
+def test_charts_are_written_in_rows_with_their_captions(tmp_path):
     axis = Axis(name="x", values=np.arange(3.0))
     chart = ScatterChart(caption="a & b", x=axis, y=axis)
     charts = [chart, replace(chart, caption="c"), replace(chart, caption="d", row=1)]
@@ -163,20 +161,10 @@ def test_charts_are_written_in_rows_with_their_captions(tmp_path: Path) -> None:
     assert places == ["translate(10 32)", "translate(360 32)", "translate(10 314)"]
 
 
-def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
-    rng = np.random.default_rng(1)
-    actual = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
-    assert actual.mean() == pytest.approx(1)
-    assert abs(actual.argmax() / DENSITY_POINTS - 0.3) < 0.03
-    assert estimate_density(np.zeros(0), 0.0, 1.0).sum() == 0
-
-
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
-def test_any_distribution_can_be_drawn(values: list[float]) -> None:
+def test_any_distribution_can_be_drawn(values):
     finite = [v for v in values if v == v]
-    chart = drawn(
-        RidgeChart(title="m", names=["s"], samples=[np.array(values)], higher_is_better=True)
-    )
+    chart = drawn(ridges([values]))
     assert f"{len(finite)} segments" in str(chart.get("aria-label"))
     assert len(list(chart.iter("circle"))) == bool(finite)  # the median
     (outline,) = chart.iter("path")
@@ -184,7 +172,7 @@ def test_any_distribution_can_be_drawn(values: list[float]) -> None:
     assert (len(heights) > 1) == bool(finite)  # a flat line where nothing is known
 
 
-def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
+def test_few_translations_are_dots_that_know_their_row_and_many_are_shades():
     few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
     y = Axis(name="y", values=np.array([2.0, 5.0, 6.0]))
     chart = drawn(ScatterChart(x=few, y=y, has_trend=True))
@@ -200,19 +188,11 @@ def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> 
     assert "r = 1.000, n = 5,000" in str(chart.get("aria-label"))
 
 
-def test_dots_name_their_translation(example: TestSet) -> None:
+def test_dots_name_their_translation_and_correlation(example):
     grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
     chrf, ter = (column.values for column in grid.columns)
     label = f"segment 1, {next(iter(example.systems))}"
     assert f"<title>{label}: {chrf[0]:.3g} / {ter[0]:.3g}</title>" in draw_pairs(grid)
-
-
-def draw_pairs(grid: TranslationGrid) -> str:
-    [pairs] = [own for own in chart_translations(grid) if own.title == "Metrics against each other"]
-    return render_fragment([pairs])
-
-
-def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(2, 50))
     x, y = Axis(name="x", values=a), Axis(name="y", values=b)
@@ -220,7 +200,12 @@ def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
     assert np.isnan(pearson(x, replace(y, values=np.ones(50))))
 
 
-def test_lines_of_the_same_color_have_different_markers() -> None:
+def draw_pairs(grid: TranslationGrid) -> str:
+    [pairs] = [own for own in chart_translations(grid) if own.title == "Metrics against each other"]
+    return render_fragment([pairs])
+
+
+def test_lines_of_the_same_color_have_different_markers():
     names = [f"line {n}" for n in range(30)]
     chart = LineChart(
         title="",
@@ -236,15 +221,8 @@ def test_lines_of_the_same_color_have_different_markers() -> None:
     assert len({(p.get("class"), p.get("d")) for p in root.iter("path")}) == 30
 
 
-def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
-    usual, wide = make_plot((0, 1), (0, 100)), make_plot((0, 1), (0, 1_000_000))
-    assert usual.x.start == 52
-    assert wide.x.start > 26 + 6 * len("1000000")
-
-
-def test_a_long_number_below_the_right_end_stays_inside() -> None:
-    samples = [np.array([0.0, 80000.0])]
-    chart = drawn(RidgeChart(title="TER", names=["a"], samples=samples, higher_is_better=False))
+def test_a_long_number_below_the_right_end_stays_inside():
+    chart = drawn(ridges([[0.0, 80000.0]], "TER", higher_is_better=False))
     wide = float(chart.get("viewBox", "").split()[2])
     numbers = [t for t in chart.iter("text") if t.get("class") == "tick"]
     assert numbers[-1].text == "80000"
@@ -259,7 +237,7 @@ def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
     return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
 
 
-def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
+def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope():
     """With many translations, outliers are outside the plot; the line must be clipped."""
     rng = np.random.default_rng(2)
     x = np.append(rng.normal(0, 1, 1999), -50.0)
@@ -278,17 +256,12 @@ def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
     assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
 
 
-def test_one_peak_does_not_flatten_the_other_outlines() -> None:
+def test_one_peak_does_not_flatten_the_other_outlines():
     rng = np.random.default_rng(4)
-    samples = [np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]
-    chart = drawn(
-        RidgeChart(title="chrF", names=list("abcd"), samples=samples, higher_is_better=True)
-    )
+    chart = drawn(ridges([np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]))
     heights = []
     for path in (p for p in chart.iter("path") if p.get("class") == "ridge"):
-        ys = [
-            float(place.split()[1]) for place in re.findall(r"[\d.]+ [\d.]+", path.get("d") or "")
-        ]
-        heights.append(max(ys) - min(ys))
+        places = re.findall(r"[\d.]+ ([\d.]+)", path.get("d") or "")
+        heights.append(float(np.ptp(np.array(places, dtype=float))))
     assert heights[0] == pytest.approx(26 * 0.95, abs=0.1)  # no higher than its row
     assert min(heights[1:]) > 10

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import write_file
 from tests.output.marking_metric import Suspicious
 
 import tertium
@@ -32,17 +34,21 @@ from tertium.evaluation.paired_tests import SignificanceTests
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.output.html import render_page
 from tertium.output.markup_builder import mark_error_spans
-from tertium.output.page.report import report_results
+from tertium.output.page.report import Report, report_results
 
 FIELDS = ("side", "severity", "category", "rater", "chance")
 HOME = "tests.output.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
 
 
-def test_text_is_escaped() -> None:
+def test_text_is_escaped_and_places_are_checked():
     displayed = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
     assert "<script" not in displayed
     assert displayed.count("<mark ") == 1
+    spans = [Span(0, 2), Span(0, 3, "source", "minor")]
+    assert read_error_spans(mark_error_spans("abc", spans, "source")) == ("abc", (spans[1],))
+    with pytest.raises(DataError, match="ends at 2"):
+        mark_error_spans("a", spans)
 
 
 def read_error_spans(markup: str) -> tuple[str, tuple[Span, ...]]:
@@ -86,7 +92,7 @@ class SpanReader(HTMLParser):
         return "".join(self.texts), tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
 
 
-def test_spans_can_be_read_back() -> None:
+def test_spans_can_be_read_back():
     """Overlapping, nested, equal and neighboring spans, at random."""
     rng = np.random.default_rng(3)
     for _ in range(60):
@@ -100,13 +106,6 @@ def test_spans_can_be_read_back() -> None:
         assert read_error_spans(mark_error_spans(NASTY, spans)) == (NASTY, expected)
 
 
-def test_each_side_has_its_own_marks_and_places_are_checked() -> None:
-    spans = [Span(0, 2), Span(0, 3, "source", "minor")]
-    assert read_error_spans(mark_error_spans("abc", spans, "source")) == ("abc", (spans[1],))
-    with pytest.raises(DataError, match="ends at 2"):
-        mark_error_spans("a", spans)
-
-
 TESTSET = tertium.TestSet(
     systems={"A": ("a cat sat", "a dog sat"), "B": ("<cat>", "catcat cat")},
     references=(("x",), ("y",)),
@@ -118,7 +117,7 @@ def render_marked(entries: list[MarkedTranslations]) -> str:
     return render_page(MarkedErrors(entries))
 
 
-def test_the_worst_translations_come_first() -> None:
+def test_the_worst_translations_come_first():
     metrics = [tertium.load_metric("chrf"), Suspicious()]
     (marked,) = mark_errors(tertium.score(TESTSET, metrics), metrics)
     assert marked.counts() == {"major": 3}
@@ -131,9 +130,7 @@ def test_the_worst_translations_come_first() -> None:
     assert "the worst 3 translations" in html
 
 
-def test_ties_in_error_weight_are_ordered_by_score(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ties_in_error_weight_are_ordered_by_score(monkeypatch):
     """Otherwise a large test set would list translations of its first system only."""
     values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
     monkeypatch.setattr(
@@ -148,95 +145,81 @@ def test_ties_in_error_weight_are_ordered_by_score(
     assert displayed == ["0.5000", "0.9000", "–"]
 
 
-def test_counts_of_one_and_zero_are_worded_correctly() -> None:
-    for text, expected in (
-        ("a cat", "1 major in 1 translation."),
-        ("a dog", "no errors marked in 1 translation."),
-    ):
-        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
-        page = render_page(report_results(tertium.score(lone, [Suspicious()]), [Suspicious()]))
-        assert expected in page
-    explained = render_page(tertium.report(lone, "bertscore:encoder=toy", explain=1))
-    assert "Explanations are available for 1 segment where" in explained
+def report_lone(text: str, metric: Suspicious) -> str:
+    lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
+    return render_page(report_results(tertium.score(lone, [metric]), [metric]))
 
 
-def test_a_note_says_that_spans_are_left_out() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a cat", "1 major in 1 translation."), ("a dog", "no errors marked in 1 translation.")],
+)
+def test_counts_are_worded_correctly_with_a_note_of_what_is_left_out(text, expected):
     @dataclass(frozen=True, kw_only=True)
     class Quiet(Suspicious):
         @property
         def span_note(self) -> str:
             return "only certain errors are shown"
 
-    for text, expected in (
-        ("a cat", "1 major in 1 translation."),
-        ("a dog", "no errors marked in 1"),
-    ):
-        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
-        page = render_page(report_results(tertium.score(lone, [Quiet()]), [Quiet()]))
-        assert expected in page
-        assert "only certain errors are shown" in page
-    lines = str(tertium.explain(tertium.Segment("a dog"), metric=Quiet())).splitlines()
-    assert [line.strip() for line in lines[-2:]] == [
-        "suspected errors: none",
-        "only certain errors are shown",
-    ]
+    assert expected in report_lone(text, Suspicious())
+    page = report_lone(text, Quiet())
+    assert expected.rstrip(".") in page
+    assert "only certain errors are shown" in page
+    count = 1 if text == "a cat" else "none"
+    explained = str(tertium.explain(tertium.Segment(text), metric=Quiet()))
+    assert f"suspected errors: {count}" in explained
+    assert explained.splitlines()[-1].strip() == "only certain errors are shown"
 
 
-def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
-    metrics = [Suspicious()]
-    page = render_page(report_results(tertium.score(TESTSET, metrics), metrics, explain=1))
-    assert "<h2>Error spans</h2>" in page
-    assert "3 major in 4 translations" in page
-    plain = render_page(
-        report_results(tertium.score(TESTSET, "chrf"), [tertium.load_metric("chrf")])
-    )
-    assert "<h2>Error spans</h2>" not in plain
+def test_pages_count_explanations_and_omit_marks_of_metrics_without_them():
+    page = render_page(tertium.report(TESTSET, "bertscore:encoder=toy", explain=1))
+    assert "Explanations are available for 1 segment where" in page
+    assert "<h2>Error spans</h2>" not in page
 
 
-def test_a_report_shows_human_error_annotations(tmp_path: Path) -> None:
+def test_a_report_shows_human_error_annotations(tmp_path):
     spans = [{"start": 2, "end": 5, "severity": "minor", "category": "Style"}]
     rows = [
         {"system": s, "segment": 1, "mt": TESTSET.systems[s][0], "score": n, "spans": spans}
         for n, s in enumerate(("A", "B"))
     ]
-    file = tmp_path / "mqm.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = render_page(
-        tertium.report(
-            TESTSET, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
-        )
-    )
+    page = render_page(report(TESTSET, write_file(tmp_path / "mqm.jsonl", rows)))
     assert "2 minor in 2 translations" in page
     assert page.count('<mark class="minor" title="minor: Style"') == 2
-    file.write_text(
-        json.dumps({**rows[0], "mt": "x" * 9, "spans": [{**spans[0], "end": 9}]}) + "\n"
-    )
+    beyond = {**rows[0], "mt": "x" * 9, "spans": [{**spans[0], "end": 9}]}
     longer = tertium.TestSet(systems={"A": ("tiny",)}, references=(("x",),))
     with pytest.raises(DataError, match="item 1 of 'A': a span ends at 9"):
-        tertium.report(longer, "chrf", human=file)
+        report(longer, write_file(tmp_path / "mqm.jsonl", [beyond]))
 
 
-def test_errors_without_a_position_are_counted_and_shown(tmp_path: Path) -> None:
+def report(testset: tertium.TestSet, human: Path) -> Report:
+    tests = SignificanceTests(resamples=20)
+    return tertium.report(testset, "chrf", human=human, tests=tests, explain=0)
+
+
+def find_judged_labels(testset: tertium.TestSet, human: Path) -> set[str]:
+    """Return the labels of the items of a report that have human scores."""
+    grid = report(testset, human).grid
+    return {grid.items[n].label for n in grid.item_indices[np.isfinite(grid.human)]}
+
+
+def test_errors_without_a_position_are_counted_and_shown(tmp_path):
     """Omissions are about a tenth of the errors of an ESA campaign."""
     gone = [{"severity": "major", "category": "Omission"}, {"severity": "minor"}]
-    rows: list[dict[str, object]] = [
+    rows = [
         {"system": "A", "segment": 1, "mt": "a cat sat", "score": -6, "spans": [], "missing": gone},
         {"system": "B", "segment": 1, "mt": "<cat>", "score": 0, "spans": []},
     ]
-    file = tmp_path / "esa.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    file = write_file(tmp_path / "esa.jsonl", rows)
     [marked] = human_marked_errors(TESTSET, read_human_data(file)[0])
     assert marked.counts() == {"major": 1, "minor": 1}
     assert [(e.system, e.weight) for e in marked.worst(9)] == [("A", 6.0)]
     html = render_marked([marked])
     assert "1 major, 1 minor in 2 translations." in html
     assert "errors without a position: major: Omission; minor:" in html
-    records = MarkedErrors([marked]).records()
-    file.write_text("".join(json.dumps(row) + "\n" for row in records), encoding="utf-8")
-    assert read_human_data(file)[0].error_annotations()["A", "1"].missing == (
-        UnlocatedError("major", "Omission"),
-        UnlocatedError("minor"),
-    )
+    write_file(file, MarkedErrors([marked]).records())
+    missing = (UnlocatedError("major", "Omission"), UnlocatedError("minor"))
+    assert read_human_data(file)[0].error_annotations()["A", "1"].missing == missing
 
 
 NUMBERED_PER_DOCUMENT = tertium.TestSet(  # two documents with segment 1 each
@@ -247,72 +230,45 @@ NUMBERED_PER_DOCUMENT = tertium.TestSet(  # two documents with segment 1 each
 )
 
 
-def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
+def test_annotations_are_matched_by_document(tmp_path):
     spans = [{"start": 0, "end": 1, "severity": "minor", "category": "Style"}]
     about = {"document": "y", "segment": 1, "spans": spans}
     rows = [
         {**about, "system": s, "mt": NUMBERED_PER_DOCUMENT.systems[s][1], "score": n}
         for n, s in enumerate("AB")
     ]
-    file = tmp_path / "mqm.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = tertium.report(
-        NUMBERED_PER_DOCUMENT, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
-    )
-    matched_labels = {
-        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
-    }
-    assert matched_labels == {"y:1"}
+    file = write_file(tmp_path / "mqm.jsonl", rows)
+    assert find_judged_labels(NUMBERED_PER_DOCUMENT, file) == {"y:1"}
     [marked] = human_marked_errors(NUMBERED_PER_DOCUMENT, read_human_data(file)[0])
     assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
     assert {entry.item for entry in marked.translations} == {"y:1"}
+    compared = "doc,item,system_a,system_b,preference\ny,1,A,B,a\n"
+    file = write_file(tmp_path / "compared.csv", compared)
+    assert find_judged_labels(NUMBERED_PER_DOCUMENT, file) == {"y:1"}
 
 
-def test_preferences_are_matched_by_document(tmp_path: Path) -> None:
-    file = tmp_path / "compared.csv"
-    file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
-    page = tertium.report(
-        NUMBERED_PER_DOCUMENT, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
-    )
-    matched_labels = {
-        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
-    }
-    assert matched_labels == {"y:1"}
-
-
-def test_annotations_of_one_document_are_not_matched_to_another(
-    tmp_path: Path,
-) -> None:
+def test_annotations_of_one_document_are_not_matched_to_another(tmp_path):
     testset = tertium.TestSet(
         systems={"A": ("a cat", "a dog", "a cow"), "B": ("the hat", "the log", "the bow")},
         references=(("the cat",), ("the dog",), ("the cow",)),
         documents=("x", "y", "y"),
     )
-    file = tmp_path / "rated.csv"
     rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
-    file.write_text("doc,item,system,score\n" + "".join(rows))
-    page = tertium.report(
-        testset, "chrf", human=file, tests=SignificanceTests(resamples=20), explain=0
-    )
-    matched_labels = {
-        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
-    }
-    assert matched_labels == {"2"}
+    file = write_file(tmp_path / "rated.csv", "doc,item,system,score\n" + "".join(rows))
+    assert find_judged_labels(testset, file) == {"2"}
 
 
-def test_item_numbers_are_not_matched_if_items_have_names(tmp_path: Path) -> None:
-    testset = tertium.TestSet(
-        systems={"A": ("a cat", "a dog")}, columns={"segment": ("one", "two")}
-    )
+def test_item_numbers_are_not_matched_if_items_have_names(tmp_path):
+    columns = {"segment": ("one", "two")}
+    testset = tertium.TestSet(systems={"A": ("a cat", "a dog")}, columns=columns)
     row = {"system": "A", "mt": "a cat", "score": 1}
     spans = [{"start": 0, "end": 1, "severity": "minor"}]
     rows = [{**row, "segment": "one"}, {**row, "segment": 2, "spans": spans}]
-    file = tmp_path / "mqm.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert human_marked_errors(testset, read_human_data(file)[0]) == []
+    human_data = read_human_data(write_file(tmp_path / "mqm.jsonl", rows))[0]
+    assert human_marked_errors(testset, human_data) == []
 
 
-def test_explanations_show_error_spans() -> None:
+def test_explanations_show_error_spans():
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
     assert explained.marked_text == MarkedText(
         hypothesis="a cat sat", source="eine Katze", spans=(Span(2, 5, severity="major"),)
@@ -324,10 +280,8 @@ def test_explanations_show_error_spans() -> None:
     assert "marked" not in Explanation(metric="x", score=1.0).as_dict()
 
 
-def test_score_writes_predicted_error_spans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+def test_score_writes_predicted_error_spans(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)
     TESTSET.write(tmp_path / "set.jsonl")
     argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
     lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
@@ -349,10 +303,8 @@ def test_score_writes_predicted_error_spans(
             assert f"{file}: expected a name that ends in {endings}" in capsys.readouterr().err
 
 
-def test_marks_without_a_score_are_written_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+def test_marks_without_a_score_are_written_and_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)
     values = np.array([np.nan, np.inf, -np.inf, 0.0])
     monkeypatch.setattr(
         Suspicious, "segment_scores", lambda self, segments: values[: len(segments)]
@@ -373,7 +325,7 @@ def test_marks_without_a_score_are_written_and_shown(
     assert printed.err == "tertium: warning: score is not a number\n"
 
 
-def test_marks_name_segments_as_their_file_does() -> None:
+def test_marks_name_segments_as_their_file_does():
     ids = {"id": ("talk-7", "talk-9")}
     testset = tertium.TestSet(systems={"A": ("a dog", "a cat")}, columns=ids)
     results = mark_errors(tertium.score(testset, [Suspicious()]), [Suspicious()])
@@ -393,39 +345,22 @@ def test_marks_name_segments_as_their_file_does() -> None:
         assert [entry.segment.hypothesis for entry in marked.translations] == ["a cat"]
 
 
-def test_marked_errors_are_the_same_in_every_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marked_errors_are_the_same_in_every_table(tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)
     TESTSET.write(tmp_path / "texts.jsonl")
+    call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
+    read_tsv = partial(pandas.read_csv, sep="\t")
+    readers = {"parquet": pandas.read_parquet, "csv": pandas.read_csv, "tsv": read_tsv}
     frames = []
-    for ending, read in (
-        ("parquet", pandas.read_parquet),
-        ("csv", pandas.read_csv),
-        ("tsv", lambda file: pandas.read_csv(file, sep="\t")),
-    ):
+    for ending, read in readers.items():
         file = tmp_path / f"errors.{ending}"
-        call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
         assert main([*call, "-o", f"spans:{file}"]) == 0
         frames.append(read(file).astype(object).fillna("").astype(str))
     assert len(frames[0])
     assert frames[0].equals(frames[1])
     assert frames[0].equals(frames[2])
-
-
-def test_explain_prints_error_spans(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
-    argv = ["explain", "--text", "-m", "suspicious", "-r", "x"]
-    assert main([*argv, "-t", "a cat sat"]) == 0
-    displayed = capsys.readouterr().out
-    assert "suspected errors: 1" in displayed
-    assert "2-5" in displayed
-    assert main([*argv, "-t", "a dog"]) == 0
-    assert "suspected errors: none" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -440,15 +375,9 @@ def test_explain_prints_error_spans(
         ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word boundaries
     ],
 )
-def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, displayed: str) -> None:
+def test_spans_inside_words_are_shown_with_the_word(text, span, displayed):
     marked_text = MarkedText(hypothesis=text, source=None, spans=(span,))
     [table] = Explanation(metric="x", score=0.0, marked_text=marked_text).tables()
     [row] = table.cells()
     assert row[0].text == displayed
     assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
-
-
-def test_notebooks_show_marked_translations() -> None:
-    marked = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
-    assert marked._repr_html_().count("<mark ") == 3
-    assert marked.tables()[0].values() == {"metric": ["suspicious"], "major": [3]}

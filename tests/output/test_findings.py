@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.output.chromium import Browser
 
 import tertium
 from tertium.data.record_files import read_records
@@ -27,9 +25,7 @@ def report() -> CheckReport:
     return tertium.check({"bad": BAD, "good": GOOD}, sources=SOURCES, target_language="de")
 
 
-def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
-    report: CheckReport, tmp_path: Path
-) -> None:
+def test_a_workbook_has_a_row_per_finding_with_the_marked_place(report, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "f.xlsx"
     report.write(path)
@@ -44,9 +40,7 @@ def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])
-def test_every_table_has_offsets_and_both_texts(
-    report: CheckReport, suffix: str, tmp_path: Path
-) -> None:
+def test_every_table_has_offsets_and_both_texts(report, suffix, tmp_path):
     path = tmp_path / f"findings{suffix}"
     report.write(path)
     record = next(record for _, record in read_records(str(path)))
@@ -55,9 +49,7 @@ def test_every_table_has_offsets_and_both_texts(
     assert record["translation"] == "Sie haben Dateien."
 
 
-def test_the_page_filters_findings_and_runs_no_script_of_texts(
-    report: CheckReport, browser: Browser, tmp_path: Path
-) -> None:
+def test_the_page_filters_findings_and_runs_no_script_of_texts(report, browser, tmp_path):
     path = tmp_path / "f.html"
     report.write(path)
     browser.open(path)
@@ -75,24 +67,18 @@ def test_the_page_filters_findings_and_runs_no_script_of_texts(
     assert browser.problems == []
 
 
-def test_a_long_page_is_cut(report: CheckReport, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_page_is_cut_and_an_empty_one_says_so(report, monkeypatch):
+    assert "placeholders" in str(report)
+    assert "clean segments (%)" in report._repr_html_()
     assert "The first" not in render_page(report)
     monkeypatch.setattr(html, "MAX_PAGE_ROWS", 3)
     page = render_page(report)
     assert f"The first 3 of {len([*report.findings()])} rows; files have all." in page
+    clean = tertium.check(GOOD, sources=SOURCES, target_language="de")
+    assert "No findings." in render_page(clean)
 
 
-def test_a_page_without_findings_says_so() -> None:
-    page = render_page(tertium.check(GOOD, sources=SOURCES, target_language="de"))
-    assert "No findings." in page
-
-
-def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
-    assert "placeholders" in str(report)
-    assert "clean segments (%)" in report._repr_html_()
-
-
-def test_a_report_has_a_section_of_findings() -> None:
+def test_a_report_has_a_section_of_findings():
     texts = {"bad": BAD, "good": GOOD}
     options: dict[str, Any] = {"sources": SOURCES, "references": GOOD, "explain": 0}
     findings = tertium.check(texts, sources=SOURCES)

@@ -1,4 +1,4 @@
-"""Pages have the tables and charts of results, with a text for everything that charts show."""
+"""Pages have the tables and charts of results, and replace older pages completely."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.output.html import render_heat_map, render_page
+from tertium.output.page.report import Report, report_results
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub("<[^>]+>", "", main))
 
 
-def test_a_page_has_the_table_and_the_ranking(comparison: Comparison) -> None:
+def test_a_page_has_the_table_and_the_ranking(comparison):
     page = render_page(comparison)
     bounds = comparison.intervals["poor"]["chrf"]
     assert comparison.tables()[0].cells()[2][1].text in text_of(page)
@@ -37,7 +38,7 @@ def test_a_page_has_the_table_and_the_ranking(comparison: Comparison) -> None:
     assert page.count("<figure>") == 2
 
 
-def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
+def test_a_system_without_a_score_is_listed(example):
     metrics = ["ter", Partial(unscored=example.systems["good"][0])]
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
@@ -51,7 +52,7 @@ def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
     assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
 
 
-def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) -> None:
+def test_resamples_without_a_score_are_ignored_in_intervals(example):
     few = example.subset(range(3))
     partial = Partial(unscored=few.systems["good"][0])
     tested = compare(few, partial, resamples=50)  # some resamples have no scored segment
@@ -62,7 +63,7 @@ def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) ->
     assert "nan" not in text_of(render_page(nothing))
 
 
-def test_the_page_warns_of_few_segments(example: TestSet) -> None:
+def test_the_page_warns_of_few_segments(example):
     for count, warning in ((5, "5 segments: tests and intervals"), (1, "one segment: nothing to")):
         few = compare(example.subset(range(count)), ["chrf"], resamples=20)
         displayed = text_of(render_page(few))
@@ -77,7 +78,7 @@ def test_the_page_warns_of_few_segments(example: TestSet) -> None:
     assert "unreliable" not in text_of(render_page(alone))
 
 
-def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) -> None:
+def test_the_highest_warning_count_of_the_metrics_is_reported(example):
     evaluation = score(example, ["chrf", "ter"])
     rows = np.arange(len(example))
     cut = {"chrf": {"truncated text": rows < 5}, "ter": {"truncated text": rows < 2}}
@@ -87,7 +88,7 @@ def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) 
     assert "warning: truncated text: good 5" in changed.warning_lines()
 
 
-def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
+def test_p_values_show_which_system_is_better(comparison):
     table = comparison.pair_table("ter")
     assert table.title == "p-values of all pairs, TER"
     good, _, poor = table.cells()
@@ -97,7 +98,7 @@ def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
     assert "the row is better (+) or worse (-) than the column" in table.notes[0]
 
 
-def test_the_best_match_has_a_text_label() -> None:
+def test_the_best_match_has_a_text_label():
     actual = render_heat_map(
         HeatMap(
             title="x",
@@ -110,3 +111,17 @@ def test_the_best_match_has_a_text_label() -> None:
     )
     assert '.50<span class="hidden"> best</span></td>' in actual
     assert actual.count("best") == 1
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    testset = TestSet(systems={"a": ("x",)}, references=(("x",),))
+    return report_results(score(testset, "chrf"), title="A lone \ud800 sign")
+
+
+def test_a_page_replaces_an_older_one(report, tmp_path):
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    report.write(target)
+    assert "A lone \ufffd sign" in target.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [target]

@@ -14,110 +14,11 @@ from tertium.cli import main
 from tertium.output.files import file_uri, make_log
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
-LEVEL = {"enum": ["none", "note", "warning", "error"]}
-COUNT = {"type": "integer", "minimum": 1}
-PLACE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["artifactLocation"],
-    "properties": {
-        "artifactLocation": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"uri": {"type": "string", "format": "uri-reference"}},
-        },
-        "region": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["startLine"],
-            "properties": {
-                **dict.fromkeys(("startLine", "startColumn", "endColumn"), COUNT),
-                "snippet": TEXT,
-            },
-        },
-    },
-}
-LOCATION = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "id": {"type": "integer", "minimum": -1},
-        "physicalLocation": PLACE,
-        "logicalLocations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {"name": {"type": "string"}, "kind": {"type": "string"}},
-            },
-        },
-    },
-}
-RULE = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["id"],
-    "properties": {
-        "id": {"type": "string"},
-        "shortDescription": TEXT,
-        "help": TEXT,
-        "defaultConfiguration": {"type": "object", "properties": {"level": LEVEL}},
-        "properties": {"type": "object"},
-    },
-}
-RESULT = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["message"],
-    "properties": {
-        "ruleId": {"type": "string"},
-        "ruleIndex": {"type": "integer", "minimum": -1},
-        "level": LEVEL,
-        "message": TEXT,
-        "locations": {"type": "array", "items": LOCATION},
-        "relatedLocations": {"type": "array", "items": LOCATION},
-        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
-        "properties": {"type": "object"},
-    },
-}
+
+
 # the parts of the schema of SARIF 2.1.0 (OASIS, errata 01) that the logs use
-SCHEMA = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["version", "runs"],
-    "properties": {
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["tool"],
-                "properties": {
-                    "tool": {
-                        "type": "object",
-                        "required": ["driver"],
-                        "properties": {
-                            "driver": {
-                                "type": "object",
-                                "additionalProperties": False,
-                                "required": ["name"],
-                                "properties": {
-                                    "name": {"type": "string"},
-                                    "semanticVersion": {"type": "string"},
-                                    "rules": {"type": "array", "uniqueItems": True, "items": RULE},
-                                },
-                            }
-                        },
-                    },
-                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                    "results": {"type": "array", "items": RESULT},
-                },
-            },
-        },
-    },
-}
+# the parts of the schema of SARIF 2.1.0 (OASIS, errata 01) that the logs use
+SCHEMA = json.loads((Path(__file__).parent / "sarif_schema.json").read_text("utf-8"))
 
 
 def check_structure(log: dict[str, Any]) -> list[dict[str, Any]]:
@@ -149,9 +50,7 @@ def place_of(location: dict[str, Any]) -> tuple[Any, ...]:
     return (place["artifactLocation"]["uri"], *(region.get(name) for name in names))
 
 
-def test_findings_have_file_line_and_columns_in_code_points(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_findings_have_file_line_and_columns_in_code_points(folder, capsys):
     Path("source texts.txt").write_text("Yes.\n😀 You have {count} files.\n", encoding="utf-8")
     Path("ours.txt").write_text("Ja.\n😀 Sie haben {n} Dateien.\n", encoding="utf-8")
     missing, added = run_check(capsys, "-s", "source texts.txt", "-t", "ours.txt")
@@ -165,9 +64,7 @@ def test_findings_have_file_line_and_columns_in_code_points(
     assert missing["partialFingerprints"] != added["partialFingerprints"]
 
 
-def test_findings_in_records_are_in_the_line_of_their_record(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_findings_in_records_are_in_the_line_of_their_record(folder, capsys):
     row = {"src": "In 1947", "mt": "Im Jahr 1974", "system": "a", "id": "year"}
     escaped = {"src": "In 1948", "mt": 'Im "Jahr" 1984', "system": "a", "id": "quote"}
     text = "\n".join(json.dumps(record) for record in (row, escaped))
@@ -184,7 +81,7 @@ def test_findings_in_records_are_in_the_line_of_their_record(
     )
 
 
-def test_rules_describe_every_check() -> None:
+def test_rules_describe_every_check():
     log = make_log(tertium.check([""]))
     check_structure(log)
     rules = log["runs"][0]["tool"]["driver"]["rules"]
@@ -195,20 +92,17 @@ def test_rules_describe_every_check() -> None:
     assert "Wrong: '%d files in {folder}'" in first["help"]["text"]
 
 
-def test_findings_of_texts_in_memory_have_no_file(tmp_path: Path) -> None:
+def test_findings_of_texts_in_memory_have_no_file(tmp_path, folder):
     report = tertium.check(["Im Jahr 1974"], sources=["In 1947"], target_language="de")
     path = tmp_path / "f.sarif"
     report.write(path)
     (result,) = check_structure(json.loads(path.read_text()))
     assert result["locations"] == [{"logicalLocations": [{"name": "1", "kind": "segment"}]}]
-
-
-def test_files_outside_of_the_folder_have_absolute_uris(folder: Path) -> None:
     assert file_uri("./a b/ö.txt") == "a%20b/%C3%B6.txt"
     assert file_uri("../x.txt") == (folder.parent / "x.txt").as_uri()
 
 
-def test_consistency_is_a_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_consistency_is_a_rule(folder, capsys):
     Path("source.txt").write_text("Open\nOpen\n")
     Path("ours.txt").write_text("Öffnen\nOffen\n", encoding="utf-8")
     (result,) = run_check(capsys, "-s", "source.txt", "-t", "ours.txt")

@@ -1,19 +1,25 @@
-"""Tables in every format, with hostile text escaped."""
+"""Tables and markup in every format, with hostile text escaped and long names shortened."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from operator import itemgetter
+from xml.etree import ElementTree
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from papers.number_cells import number_cell
+from rich.cells import cell_len
 
 from tertium.core.errors import UsageError
 from tertium.core.result import Cell, Column, Table
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
+from tertium.output.charts.draw import shorten_names
 from tertium.output.html import render_table as render_html_table
+from tertium.output.markup_builder import Markup, element, escape, join
 from tertium.output.text import render_table
 
 TABLE = Table.from_cells(
@@ -32,15 +38,18 @@ def _grouped_table(header: Sequence[str], row: Sequence[str], groups: str) -> Ta
     return Table(columns, [tuple(row)])
 
 
-def test_text_shows_markup_as_it_is() -> None:
+def test_text_shows_markup_as_it_is():
     text = render_table(TABLE, "text")
     assert "[bold]x[/bold]" in text
     assert "0.33" in text
     assert "a note_" in text
     assert "\x1b" not in text
+    assert "\x1b[1m" in render_table(TABLE, "text", color=True)
+    with pytest.raises(UsageError, match="unknown table format"):
+        render_table(TABLE, "html")
 
 
-def test_control_characters_are_replaced_on_a_terminal() -> None:
+def test_control_characters_are_replaced_on_a_terminal():
     escape = "\x1b]0;title\x07\x1b[31m\x9b1m\r"
     rows = [["x" + escape, "1"]]
     table = Table.from_cells(["a" + escape, "b"], rows, title=escape, notes=[escape])
@@ -51,34 +60,19 @@ def test_control_characters_are_replaced_on_a_terminal() -> None:
         assert set(re.findall("\x1b.*?m", text)) <= {"\x1b[1m", "\x1b[2m", "\x1b[0m", "\x1b[1;2m"}
 
 
-def test_color_is_optional() -> None:
-    assert "\x1b[1m" in render_table(TABLE, "text", color=True)
-
-
-def test_markdown_escapes_and_marks_the_best() -> None:
+def test_markdown_and_tsv():
     text = render_table(TABLE, "md")
     assert r"| a\_b\|c\* | **0.33** |" in text
     assert "| --- | ---: |" in text
-
-
-def test_latex_escapes_and_marks_the_best() -> None:
-    text = render_table(TABLE, "latex")
-    assert r"a\_b\textbar{}c* & \textbf{0.33} \\" in text
-    assert r"BLEU $\uparrow$" in text
-    rules = [line for line in text.splitlines() if line.endswith("rule")]
-    assert rules == [r"\toprule", r"\midrule", r"\bottomrule"]
-
-
-def test_tsv_keeps_the_full_number() -> None:
     assert render_table(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
     assert render_table(Table.from_cells(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
 
 
-def test_a_footer_is_below_the_rows() -> None:
+def test_a_footer_is_below_the_rows():
     counts = [[Cell("judged"), Cell("1,200", 1200)]]
     table = Table.from_cells(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
     for style in ("text", "md", "latex"):
-        lines = render_table(table, style).splitlines()  # type: ignore[arg-type]
+        lines = render_table(table, style).splitlines()
         matching_lines = [line for line in lines if "judged" in line or "0.5" in line]
         assert len(matching_lines) == 2
         assert "judged" in matching_lines[1], style
@@ -89,21 +83,7 @@ def test_a_footer_is_below_the_rows() -> None:
     assert re.search("<tbody>.*0.50.*</tbody><tfoot>.*judged.*1,200.*</tfoot></table>", html)
 
 
-def test_a_missing_number_is_a_dash() -> None:
-    assert number_cell(float("nan"), 3).text == "–"
-
-
-def test_narrow_terminals_fold_names() -> None:
-    wide = Table.from_cells(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
-    assert max(map(len, render_table(wide, "text", width=40).splitlines())) <= 40
-
-
-def test_unknown_formats_are_rejected() -> None:
-    with pytest.raises(UsageError, match="unknown table format"):
-        render_table(TABLE, "html")  # type: ignore[arg-type]
-
-
-def test_a_narrow_terminal_shows_every_name_and_number() -> None:
+def test_a_narrow_terminal_shows_every_name_and_number():
     header = ["system", *(f"metric{n} ↑" for n in range(6))]
     rows = [[f"system {n}", *(f"{n}{m}.25 (μ = 1.00 ± 2.00)" for m in range(6))] for n in range(3)]
     title = "a title that is far longer than " + "the table " * 8
@@ -114,9 +94,11 @@ def test_a_narrow_terminal_shows_every_name_and_number() -> None:
         assert all(cell in text for row in rows for cell in row)
         assert all(name in text for name in header)
         assert max(map(len, text.splitlines()[1:])) <= width
+    wide = Table.from_cells(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
+    assert max(map(len, render_table(wide, "text", width=40).splitlines())) <= 40
 
 
-def test_column_groups_are_not_split() -> None:
+def test_columns_are_wrapped_without_splitting_groups():
     row = ["a system", "12.34", "0.0010 *+", "1", "56.78", "0.0020 *-", "2"]
     table = _grouped_table(["system", "A", "p", "rank", "B", "p", "rank"], row, " AAABBB")
     lines = render_table(table, "text", width=38).splitlines()
@@ -124,9 +106,6 @@ def test_column_groups_are_not_split() -> None:
         "a system 12.34 0.0010 *+ 1".split(),
         "a system 56.78 0.0020 *- 2".split(),
     ]
-
-
-def test_texts_are_wrapped_and_numbers_are_not() -> None:
     row = ["name", "many words that may stand below each other", "1234567.25"]
     text = render_table(
         Table.from_cells(["a", "b", "c"], [row], text_columns=(0, 1)), "text", width=40
@@ -136,32 +115,36 @@ def test_texts_are_wrapped_and_numbers_are_not() -> None:
     assert " ".join(text.split()).count("stand") == 1
 
 
-def test_files_have_columns_that_are_not_printed() -> None:
+def test_full_values_are_for_files_and_spreadsheets():
     columns = [Column("n\t1", "n"), Column("low\t", "low", 0, show=False), Column("m")]
     table = Table(columns, [{"n": "a", "low": 1.5, "m": "x"}, {"n": "b", "low": None, "m": "y"}])
     assert render_table(table, "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
     assert "1.5" not in render_table(table)
+    rows = [["a", Cell("0.33", 1 / 3)], ["b", number_cell(0.5, 1)]]
+    footer = [[Cell("all"), Cell("2")]]
+    values = Table.from_cells(["system", "r"], rows, footer=footer).values()
+    assert values == {"system": ["a", "b"], "r": [1 / 3, 0.5]}
 
 
-def test_latex_escapes_line_breaks_and_special_characters() -> None:
+def test_latex_escapes_line_breaks_and_special_characters():
     notes = ["three\n\\input{x}"]
-    table = Table.from_cells(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=notes)
+    rows = [["μ = 1\n2"], ["a_b|c*"]]
+    table = Table.from_cells(["a<b>c"], rows, title="one\ntwo", notes=notes)
     lines = render_table(table, "latex").splitlines()
     assert r"\caption{one two}" in lines
     assert r"\label{tab:one-two}" in lines
     assert r"a\textless{}b\textgreater{}c \\" in lines
     assert r"$\mu$ = 1 2 \\" in lines
+    assert r"a\_b\textbar{}c* \\" in lines
     assert lines[-1] == r"% three \input{x}"
+    assert r"BLEU $\uparrow$" in render_table(TABLE, "latex")
 
 
-def test_tsv_makes_repeated_column_names_unique() -> None:
+def test_groups_of_columns_in_files():
     header = ["system", "A", "p", "rank", "B", "p", "rank"]
     table = _grouped_table(header, "sabcdef", " AAABBB")
     header = render_table(table, "tsv").splitlines()[0].split("\t")
     assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]
-
-
-def test_leading_columns_are_not_part_of_a_group() -> None:
     header = ["kind", "pairs", "A", "ties", "B", "ties"]
     table = _grouped_table(header, "kpatbu", "  AABB")
     assert render_table(table, "tsv").splitlines()[0] == "kind\tpairs\tA\tA ties\tB\tB ties"
@@ -169,7 +152,7 @@ def test_leading_columns_are_not_part_of_a_group() -> None:
     assert heads == [["kind", "pairs", "A", "ties"], ["kind", "B", "ties"]]
 
 
-def test_latex_tables_use_booktabs_and_are_complete() -> None:
+def test_latex_tables_use_booktabs_and_are_complete():
     table = Table.from_cells(
         ["metric", "de_en %"],
         [["a&b", Cell("** 0.912", 0.912, "best")], ["c#", Cell("* 0.9", 0.9)], ["d", "≤ 0.1"]],
@@ -204,18 +187,9 @@ human scores & 1,200 \\
     assert r"\label{tab:results}" in untitled
 
 
-def test_table_values_are_full_values_for_spreadsheets() -> None:
-    rows = [["a", Cell("0.33", 1 / 3)], ["b", number_cell(0.5, 1)]]
-    footer = [[Cell("all"), Cell("2")]]
-    values = Table.from_cells(["system", "r"], rows, footer=footer).values()
-    assert values == {"system": ["a", "b"], "r": [1 / 3, 0.5]}
-
-
-def test_segment_tables_can_include_the_texts() -> None:
+def test_segment_tables_can_include_the_texts():
     testset = TestSet(
-        systems={"x": ("one", "two")},
-        sources=("eins", "zwei"),
-        references=(("1", "uno"), ("2",)),
+        systems={"x": ("one", "two")}, sources=("eins", "zwei"), references=(("1", "uno"), ("2",))
     )
     table = score(testset, "chrf").segment_table(include_texts=True)
     expected = ["system", "segment", "source", "translation", "reference", "reference 2", "chrF ↑"]
@@ -228,3 +202,76 @@ def test_segment_tables_can_include_the_texts() -> None:
     assert is_text == [True, False, True, True, True, True, False]
     plain = score(TestSet(systems={"x": ("a",)}, references=(("b",),)), "chrf").segment_table()
     assert list(plain.header) == ["system", "segment", "chrF ↑"]
+
+
+@pytest.mark.parametrize(
+    ("names", "max_length", "expected"),
+    [
+        (["a", "b"], 5, ["a", "b"]),
+        (["run-2024-big-de", "run-2024-small-de"], 8, ["…big…", "…small…"]),
+        (["run-2024-big-de", "run-2024-small-de"], 9, ["…big-de", "…small-de"]),
+        (["only-one-of-them-here"], 11, ["only-…-here"]),
+        (["nothing-in-common-here", "x"], 11, ["nothi…-here", "x"]),
+        (["prefix-a", "prefix-"], 5, ["pr…-a", "pr…x-"]),  # the second would be empty
+    ],
+)
+def test_common_parts_are_removed_first(names, max_length, expected):
+    assert shorten_names(names, max_length) == expected
+
+
+def test_names_that_differ_inside_only_are_numbered():
+    actual = shorten_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
+    assert actual == ["1 aaaa…bbbb", "2 aaaa…bbbb"]
+
+
+@given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
+def test_any_names_fit_and_stay_distinct(names, max_length):
+    actual = shorten_names(names, max_length)
+    assert max(map(cell_len, actual), default=0) <= max_length
+    assert len(set(zip(names, actual, strict=True))) == len(set(names)) == len(set(actual))
+
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_is_escaped_everywhere(text):
+    actual = element("p", text, join([text]), title=text, data_value=text)
+    inside = actual.removeprefix("<p").removesuffix("</p>")
+    assert "<" not in inside
+    assert inside.count('"') == 4  # the quotes around two attributes and no others
+
+
+def test_markup_and_attributes():
+    assert element("p", element("b", "x"), Markup("<i>y</i>")) == "<p><b>x</b><i>y</i></p>"
+    assert element("td", hidden=True, title=None, inert=False, colspan=2) == (
+        '<td hidden colspan="2"></td>'
+    )
+
+
+@given(st.text())
+def test_an_escaped_text_opens_no_element_and_can_be_written(text):
+    actual = escape(text)
+    assert not set(actual) & set("<>\"'")
+    actual.encode("utf-8")
+
+
+@given(st.text())
+@example("\ufffe\uffff\x00")
+def test_an_element_is_well_formed_xml(text):
+    ElementTree.fromstring(element("text", text, data_name=text))  # SVG files are XML
+
+
+def test_a_table_has_a_caption_headers_and_full_values():
+    table = Table.from_cells(
+        ["system", "BLEU"],
+        [["a<b", Cell("1.23", 1.234567, "best")]],
+        title="scores",
+        notes=["x & y"],
+    )
+    actual = render_html_table(table, sortable=True)
+    assert "<caption>scores</caption>" in actual
+    assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in actual
+    assert '<td class="number best" data-value="1.234567">1.23</td>' in actual
+    assert actual.count('aria-sort="none"') == 2
+    assert "x &amp; y" in actual
