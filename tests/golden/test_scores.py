@@ -92,6 +92,8 @@ def find_rule(scorer: Metric | Ranker) -> Rule:
 
 def test_scores_of_all_texts(subject: Subject) -> None:
     path = SCORES / f"{file_name(Path(subject.spec).name)}.json"
+    if not (path.is_file() or is_recording_machine()):
+        pytest.skip("its weights were not installed where scores were recorded")
     if subject.kind == "ranker":
         segments = texts.with_inputs(texts.sample(), "both")
         check_golden(

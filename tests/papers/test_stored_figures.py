@@ -20,8 +20,8 @@ from tertium.data.dataset_folder import DatasetFolder
 DOCS = Path(__file__).parents[2] / "docs"
 RESULTS = DOCS / "results"
 CLAIMS, NOT_REPRODUCIBLE = "papers/claims.md", "papers/not-reproducible.md"
-RANKING = "metrics/background/pairwise-ranking.md"
-ENTAILMENT = "metrics/background/entailment-features.md"
+RANKING = "metrics/pairwise.md"
+ENTAILMENT = "metrics/rte-r.md"
 RANKERS = (CLAIMS, NOT_REPRODUCIBLE, RANKING)
 SOURCE_TABLES = ("2-source", "3", "5", "6-source", "8", "10")
 # paper, table, row, column, tolerance (None: half of the last printed decimal); each takes seconds,
