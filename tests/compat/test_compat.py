@@ -455,7 +455,7 @@ OTHER_ERRORS: list[tuple[type[TertiumError], Call, str]] = [
         lambda: compute(predictions=["a"], labels=["a"]),
         "argument of chrf 'labels'",
     ),
-    (LengthError, lambda: sacrebleu.corpus_bleu(TWO, [["a"]]), "references"),
+    (LengthError, lambda: sacrebleu.corpus_bleu(TWO, [["a"]]), "lengths \\[1\\] for 2"),
     (LengthError, lambda: compute(predictions=TWO, references=["a"]), "1 references for 2 predict"),
     (LengthError, lambda: compute(predictions=["a"], references=TWO), "2 references for 1 predict"),
     (LengthError, lambda: compute(predictions=TWO, references=[["a"], TWO]), "same number"),
