@@ -20,7 +20,7 @@ from textwrap import fill, indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli import COMMANDS, FIRST_WORDS, format_command, load_command
+from tertium.cli import COMMANDS, FIRST_WORDS, format_command, load_command, read_removed
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
 from tertium.core.result import Column, Listing, Table, View
@@ -218,79 +218,6 @@ COMMAND_GROUP = "Options of this command"
 GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
 TEXT_OPTION = "--text"  # with it, options of files take texts, which may be empty
-# What to use instead of removed options, of one command ("rank --report") or of all.
-REMOVED_OPTIONS = {
-    "explain --top": "use --count",
-    "explain --translation-text": "use --text -t TEXT",
-    "explain --source-text": "use --text -s TEXT",
-    "explain --reference-text": "use --text -r TEXT",
-    "explain --metric": "use -m",
-    "rank --ranker": "use -m",
-    "report --explain": "use --count",
-    "meta --p-values": "use --pairs",
-    "meta --diagnostics": "use `tertium meta diagnostics`",
-    "meta --confidence-level": "intervals are those of 95 % (confidence_level= in Python)",
-    "meta --threshold": "use threshold= in Python",
-    "meta --tie-rate": "tie-aware scores are no longer computed",
-    "meta --over": "leave it out: segments are resampled, and systems at system level",
-    "meta disagreement --examples": "use --count",
-    "meta disagreement --share": "use share= in Python",
-    "meta disagreement --vocabulary": "use vocabulary= in Python",
-    "meta challenge --phenomena": "use --select",
-    "meta challenge --at-least": "read the mean accuracy from -f json",
-    "corpus --longest": "use --max-length",
-    "corpus --engine": "use --ray HOST:PORT, --ray auto or --ray local",
-    "corpus --address": "use --ray HOST:PORT, --ray auto or --ray local",
-    "corpus --worker-cpus": "use WorkerPool(cpus=...) in Python",
-    "train --preferences": "use --train",
-    "train --dev-preferences": "use --dev",
-    "plan --name": "use --title",
-    "route fit --allow-major": "leave it out: major errors are never allowed",
-    "annotate --database": "use --answers",
-    "annotate --host": "use --listen HOST:PORT",
-    "annotate --port": "use --listen HOST:PORT",
-    "worst --per-language": "use --per language=N",
-    "worst --per-document": "use --per document=N",
-    "list --all": "use `tertium list all`",
-    "--to-json": "use -o FILE.json",
-    "--to-xlsx": "use -o FILE.xlsx",
-    "--to-spans": "use -o spans:FILE",
-    "--report": "use -o FILE.html",
-    "--plot": "use -o FILE.svg",
-    "--junit": "use -o FILE.xml",
-    "--sarif": "use -o FILE.sarif",
-    "-f sarif": "use -o FILE.sarif",
-    "--format sarif": "use -o FILE.sarif",
-    "--markdown": "use -f md >> FILE",
-    "--excel": "use -o FILE.xlsx, or -f csv",
-    "--statistics": "give `gate --baseline` the translations, or -o FILE.json of neural metrics",
-    "--list-checks": "use `tertium list checks`",
-    "annotate --links": "use -o FILE.tsv",
-    "meta --decisions": "use `tertium meta decisions --good-score X`",
-    "meta --protocol": "use `tertium meta protocol NAME`",
-    "meta --spans": "use `tertium meta spans FILES`",
-    "meta --thresholds": "use `tertium meta thresholds`",
-    "meta challenge --by": "use --rows",
-    "plan --budget": "use --time",
-    "plan --checks": "use --attention-checks",
-    "plan --from": "use `tertium plan convert FILE`",
-    "--as appraise": "use --as pearmut, or `tertium annotate`",
-    "--as label-studio": "use --as pearmut, or `tertium annotate`",
-    "--adapt layers": "use --adapt head (the default), which fits the last layer",
-    "--agree": "leave it out, since no model has license terms to accept",
-    "--top-layers": "use --adapt head (the default), which fits the last layer",
-    "--choose informative": "use --choose stratified",
-    "--curves": "reports show no learning curves",
-    "plan --metrics": "segments are no longer chosen by metrics (--choose)",
-    "plan -m": "segments are no longer chosen by metrics (--choose)",
-    "rank --report": "use -o FILE.html",
-    "rank --to-json": "use -o FILE.json, with -sl for the scores of segments",
-    "rank --nbest": "use `tertium rank candidates FILE`",
-    "check --list-checks": "use `tertium list checks`",
-    "report --ranker": "use `tertium rank`",
-    "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
-    "--utility": "segments are chosen at random, by strata or by documents (--choose)",
-}
 
 
 class OneLineErrorParser(argparse.ArgumentParser):
@@ -362,9 +289,10 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
+        replacements = read_removed("options")
         for name in (f"{self.prog.removeprefix('tertium ')} {option}", option):
-            if name in REMOVED_OPTIONS:
-                self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
+            if name in replacements:
+                self.error(f"{option} was removed: {replacements[name]}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         for name in action.option_strings:

@@ -22,7 +22,7 @@ from tertium.cli.arguments import Command, CommandParser, build_values, make_par
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.fields import type_hints
-from tertium.core.options import Display, EarlyResult, split_kind
+from tertium.core.options import SPANS, Display, EarlyResult
 from tertium.core.result import Table, View
 from tertium.core.runtime import Advance, runtime
 from tertium.output.text import render_contents
@@ -47,7 +47,7 @@ def run_command(
     )
     check_files(parser, parsed)
     parameters = inspect.signature(function).parameters
-    paths: list[str] = []
+    paths: Sequence[str] = ()
     returned = type_hints(function)["return"]
     kinds = getattr(returned, "__metadata__", ())  # the result of a view
     if "output" not in parameters:
@@ -128,7 +128,7 @@ def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
             if role == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
                 continue
-            option, file = action.option_strings[0], split_kind(path)[1]
+            option, file = action.option_strings[0], path.removeprefix(SPANS)
             if path == "-":
                 raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
             if role != "folder" or not Path(file).is_dir():
@@ -160,38 +160,9 @@ def progress_bars(quiet: bool) -> AbstractContextManager[None]:
 @contextmanager
 def _show_progress() -> Iterator[None]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
+    from rich.progress import Progress
 
-    from tertium.metrics.base.judge_run import current_run, format_cost
-
-    budget = current_run().budget
-
-    class CostColumn(ProgressColumn):
-        """Cost of the requests to a judge, if there are any."""
-
-        def render(self, task: Task) -> Text:
-            return Text(f"cost {format_cost(budget.cost)}" if budget.cost else "")
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        CostColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
 
         @contextmanager
         def show_task(description: str, total: int | None) -> Iterator[Advance]:

@@ -345,7 +345,6 @@ class Result:
 
     __slots__ = ()
     is_spreadsheet = False  # whether CSV files are for Excel
-    file_kind = "results"  # what its files hold, except those of formats for other programs
 
     def tables(self) -> Sequence[Table]:
         """Return the tables to print."""

@@ -58,7 +58,6 @@ class CheckReport(Result):
     The category of a span is the id of its check. `locate` finds the texts in their files.
     """
 
-    file_kind = "findings"
     testset: TestSet
     settings: CheckSettings
     spans: dict[str, list[tuple[Span, ...]]]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from tertium.checks.check_settings import read_terms
 from tertium.core.errors import UsageError
-from tertium.core.options import Compute, FileKind, InFile, Names, Option, OutFile, Output
+from tertium.core.options import Compute, InFile, Names, Option, OutFile, Output
 from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
@@ -20,10 +20,6 @@ from tertium.people.planning import Method, plan_campaign
 from tertium.people.power import PowerPlan, plan_power
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
-FILES = {
-    "campaign": FileKind(Campaign, (".json",)),
-    "results": FileKind.of(PowerPlan, ".json", ".jsonl"),
-}
 Tool = Annotated[Literal["tertium", "pearmut"], Option("--as", group="Output")]
 
 
@@ -60,8 +56,6 @@ class DesignOptions:
         Raters who judge each segment.
     systems
         Number of systems (default: those of -t, or 2).
-    seconds
-        Seconds for one judgment (default: by protocol).
     pilot
         Judgments to estimate the variance from.
     """
@@ -74,7 +68,6 @@ class DesignOptions:
     alpha: float = 0.05
     raters_per_segment: int = 1
     systems: int | None = None
-    seconds: float | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
     @property
@@ -105,7 +98,7 @@ class CampaignOptions:
         Segments to judge (default: by --difference or --time).
     choose
         How to choose.
-    stratify
+    by
         Strata of --choose stratified: document, length or a field of the records.
     common
         Segments for all raters.
@@ -121,8 +114,6 @@ class CampaignOptions:
         Instructions for raters, as text.
     terms
         Glossary to show: .csv, .tsv (source, target) or .tbx.
-    title
-        Name of the campaign (default: by -o).
     seed
         Random seed.
     tool
@@ -133,7 +124,7 @@ class CampaignOptions:
     raters: Names = ()
     segments: int | None = None
     choose: Method = "random"
-    stratify: Annotated[Names, Option(metavar="COLUMN")] = ()
+    by: Annotated[Names, Option(metavar="COLUMN")] = ()
     common: int = 0
     attention_checks: int = 0
     show_reference: bool = False
@@ -141,7 +132,6 @@ class CampaignOptions:
     suspicions: Annotated[str | None, Option(metavar="METRIC")] = None
     instructions: InFile | None = None
     terms: InFile | None = None
-    title: Annotated[str, Option(metavar="TEXT")] = ""
     seed: Annotated[int, Option(group="Statistics")] = 12345
     tool: Tool = "tertium"
 
@@ -159,7 +149,7 @@ class CampaignOptions:
                 protocol=design.protocol,
                 raters=raters,
                 choose=self.choose,
-                strata=self.stratify,
+                strata=self.by,
                 suspicions=self.suspicions,
                 seed=self.seed,
                 overlap=design.raters_per_segment,
@@ -173,7 +163,7 @@ class CampaignOptions:
                     for term in terms
                     if term.targets
                 ],
-                name=self.title or Path(file).stem,
+                name=Path(file).stem,
                 source_language=texts.source_language,
                 target_language=texts.target_language,
             )
@@ -202,8 +192,9 @@ def plan_evaluation(
     their answers. Differences are in points from 0 to 100 (da, esa, contrastive-esa), in MQM points
     (mqm), or in the share of comparisons won minus lost (ranking).
     """
-    files = output.split(FILES)
-    if not design.has_goal and (files["results"] or not files["campaign"]):
+    campaign_files, output = output.split(".json")
+    paths = output.paths(PowerPlan)
+    if not design.has_goal and (paths or not campaign_files):
         raise UsageError("nothing to plan: give --difference, --time, or -t with -o FILE.json")
     texts = inputs.read() if inputs.translations else None
     testset = texts.testset if texts else None
@@ -211,7 +202,7 @@ def plan_evaluation(
     results: list[Result] = [] if plan is None else [plan]
     record = {} if plan is None else plan.records()
     warnings: list[str] = []
-    for path in files["campaign"]:
+    for path in campaign_files:
         if texts is None:
             raise UsageError("-o needs the texts of the campaign: give -t and -s")
         segments = campaign.segments or (plan.segments if plan else 0)
@@ -233,7 +224,7 @@ def plan_evaluation(
         json=record,
         warnings=warnings,
         warns_aside=True,
-        files=[(plan, path) for path in files["results"] if plan],
+        files=[(plan, path) for path in paths if plan],
     )
 
 

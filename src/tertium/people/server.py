@@ -42,8 +42,8 @@ from tertium.core.atomic import OWNER_ONLY, write_text
 from tertium.core.errors import DataError, TertiumError, UsageError, WriteError
 from tertium.core.extras import require_modules
 from tertium.core.fields import read_dataclass
-from tertium.core.options import FileKind, InFile, Option, Output
-from tertium.core.result import Column, Result, Table, View
+from tertium.core.options import InFile, Option, Output
+from tertium.core.result import Column, Result, Table, View, suffix_error
 from tertium.core.segment import check_surrogates
 from tertium.core.spans import Span
 from tertium.people.annotation_store import MANAGER, Event
@@ -536,7 +536,9 @@ def annotate_campaign(
     before the page says "Saved". `tertium agree CAMPAIGN -o judgments.jsonl` writes the judgments
     so far, also while the server is running.
     """
-    files = output.split({"results": FileKind(Links, (".tsv",))})["results"]
+    files, others = output.split(".tsv")
+    if others.output:
+        raise suffix_error(others.output[0], [".tsv"])
     content = read_campaign(campaign)
     host, port = parse_address(listen)
     require_modules("starlette", "uvicorn", purpose="`tertium annotate`")
