@@ -46,13 +46,13 @@ class DesignOptions:
         What raters do.
     difference
         Difference between systems to find.
-    time
+    budget
         Working time of all raters together, such as 8h or 90m, instead of --difference.
     power
         Probability to find the difference.
     alpha
         Significance level of the test.
-    raters_per_segment
+    raters
         Raters who judge each segment.
     systems
         Number of systems (default: those of -t, or 2).
@@ -63,27 +63,23 @@ class DesignOptions:
     group: ClassVar[str] = "Statistics"
     protocol: Protocol = "esa"
     difference: float | None = None
-    time: Annotated[float | None, Option(metavar="TIME", type=parse_duration)] = None
+    budget: Annotated[float | None, Option("--time", metavar="TIME", type=parse_duration)] = None
     power: float = 0.8
     alpha: float = 0.05
-    raters_per_segment: int = 1
+    raters: Annotated[int, Option("--raters-per-segment")] = 1
     systems: int | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
     @property
     def has_goal(self) -> bool:
         """Whether a difference or a time is given."""
-        return self.difference is not None or self.time is not None
+        return self.difference is not None or self.budget is not None
 
     def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
         """Return the number of segments for the difference or the time."""
-        return plan_power(
-            budget=self.time,
-            systems=self.systems or (len(testset.systems) if testset else 2),
-            raters=self.raters_per_segment,
-            documents=testset.documents if testset and method == "documents" else (),
-            **field_values(self, "time", "systems", "raters_per_segment"),
-        )
+        documents = testset.documents if testset and method == "documents" else ()
+        systems = self.systems or (len(testset.systems) if testset else 2)
+        return plan_power(documents=documents, systems=systems, **field_values(self, "systems"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +94,15 @@ class CampaignOptions:
         Segments to judge (default: by --difference or --time).
     choose
         How to choose.
-    by
+    strata
         Strata of --choose stratified: document, length or a field of the records.
     common
         Segments for all raters.
-    attention_checks
+    checks
         Attention checks of each rater.
     show_reference
         Show raters the reference.
-    context
+    context_size
         Neighbors to show.
     suspicions
         Mark errors of a metric or judge in advance.
@@ -124,48 +120,41 @@ class CampaignOptions:
     raters: Names = ()
     segments: int | None = None
     choose: Method = "random"
-    by: Annotated[Names, Option(metavar="COLUMN")] = ()
+    strata: Annotated[Names, Option("--by", metavar="COLUMN")] = ()
     common: int = 0
-    attention_checks: int = 0
+    checks: Annotated[int, Option("--attention-checks")] = 0
     show_reference: bool = False
-    context: int = 0
+    context_size: Annotated[int, Option("--context")] = 0
     suspicions: Annotated[str | None, Option(metavar="METRIC")] = None
-    instructions: InFile | None = None
-    terms: InFile | None = None
+    instructions: InFile = ""
+    terms: InFile = ""
     seed: Annotated[int, Option(group="Statistics")] = 12345
     tool: Tool = "tertium"
 
     def make(self, texts: InputTexts, segments: int, design: DesignOptions, file: str) -> Campaign:
         """Return the campaign that is written to a file."""
-        raters = self.raters or ("1",)
-        if len(raters) == 1 and raters[0].isdecimal():
-            raters = tuple(f"rater-{n + 1}" for n in range(int(raters[0])))
-        instructions = Path(self.instructions).read_text("utf-8") if self.instructions else ""
-        terms = read_terms(self.terms or "", texts.source_language, texts.target_language)
+        settings = field_values(self, "segments", "terms", "tool")
+        names = self.raters or ("1",)
+        if len(names) == 1 and names[0].isdecimal():
+            settings["raters"] = tuple(f"rater-{n + 1}" for n in range(int(names[0])))
+        if self.instructions:
+            settings["instructions"] = Path(self.instructions).read_text("utf-8")
+        languages = texts.source_language, texts.target_language
+        glossary = []
+        for term in read_terms(self.terms, *languages):
+            if term.targets:
+                glossary.append(GlossaryTerm(source=term.source, target=" | ".join(term.targets)))
         with JudgeConnection().applied():
             return plan_campaign(
                 texts.testset,
                 segments,
                 protocol=design.protocol,
-                raters=raters,
-                choose=self.choose,
-                strata=self.by,
-                suspicions=self.suspicions,
-                seed=self.seed,
-                overlap=design.raters_per_segment,
-                common=self.common,
-                checks=self.attention_checks,
-                show_reference=self.show_reference,
-                context_size=self.context,
-                instructions=instructions,
-                glossary=[
-                    GlossaryTerm(source=term.source, target=" | ".join(term.targets))
-                    for term in terms
-                    if term.targets
-                ],
+                overlap=design.raters,
+                glossary=glossary,
                 name=Path(file).stem,
-                source_language=texts.source_language,
-                target_language=texts.target_language,
+                source_language=languages[0],
+                target_language=languages[1],
+                **settings,
             )
 
 
