@@ -82,8 +82,9 @@ def _measure_file(path: Path) -> FileShape:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and package != "compat":
             long_signatures += _count_parameters(node.args) > MAX_PARAMETERS
         if isinstance(node, ast.ClassDef) and "nn.Module" in map(ast.unparse, node.bases):
-            sizes = (n.args for n in node.body if getattr(n, "name", "") == "__init__")
-            long_signatures -= sum(_count_parameters(a) > MAX_PARAMETERS for a in sizes)
+            for own in node.body:
+                if isinstance(own, ast.FunctionDef) and own.name == "__init__":
+                    long_signatures -= _count_parameters(own.args) > MAX_PARAMETERS
     tokens = count_tokens(text, _docstring_lines(tree))
     return FileShape(package, text.count("\n"), tokens, long_comprehensions, long_signatures)
 
@@ -169,7 +170,8 @@ def measure_commands() -> dict[str, int]:
         for node in trees[path].body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("_"):
                 private.add((path, node.name))
-    counted, previous = functions | options | private, set()
+    counted = functions | options | private
+    previous: set[tuple[Path, str]] = set()
     while counted != previous:  # drop what other code uses, too
         previous = counted
         used = _used_names(trees, counted)
@@ -183,7 +185,9 @@ def measure_commands() -> dict[str, int]:
             continue
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         for node in tree.body:
-            if (path, getattr(node, "name", "")) in counted:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            if (path, node.name) in counted:
                 start = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
                 docstrings = {line - start for line in _docstring_lines(node)}
                 code = "".join(lines[start : node.end_lineno])

@@ -23,7 +23,6 @@ score -t x --resample 5 --confidnce => --confidnce; did you mean --confidence
 score -t x --unknown_option => unrecognized argument: --unknown-option
 score -t x --xyzzy => unrecognized argument: --xyzzy (see `tertium score
 score -t x -m chrf -b bleu => unrecognized argument: bleu; give it after an option (
-score -t x -m chrf -b bleu => --metrics
 train bleu-r mine.tsv -o m => mine.tsv; give it after an option (
 train esim -o x --epohcs 3 => --epohcs 3; did you mean --epochs
 train bleu-r --train judgments.jsonl --strenths 3 -o x => did you mean --strengths
@@ -152,25 +151,19 @@ score -t a.txt -s src.txt -m sss:encoder=toy --source-language de --target-langu
 score -t wmt.xml -s app.xliff -m chrf => give it alone, without other files, -s, -r
 compare -t a.txt b.txt -r r1.txt -m chrf --pairs --by length -f tsv
     => give either --pairs or --by
-compare -t a.txt b.txt -r r1.txt -m chrf --seed -1
-    => seed=-1: expected a whole number of at least 0
+compare -t a.txt b.txt -r r1.txt -m chrf --seed -1 => --seed: -1: expected 0 or more
 compare -t a.txt b.txt -r r1.txt -m chrf --alpha 7
     => must be a number between 0 and 1, got 7.0
 compare -t a.txt b.txt -r r1.txt -m chrf -w -1 => number of decimals
 check -s src.txt -t a.txt --select placeholder
     => unknown check 'placeholder': did you mean 'placeholders'
 worst -t a.txt -r r1.txt -m chrf --per document=2 => needs document names
-report -t a.txt -r r1.txt -m chrf --count -1 => expected zero or more
 report -t a.txt -r r1.txt -m chrf --human docs.txt => docs.txt
 report -t a.txt -r r1.txt -m chrf --human ratings.csv => --names
-explain -t "A cat." -r r1.txt
-    => A cat.: no such file; give --text if -t, -s and -r are sentences
-explain -t a.txt -r "A cat." => A cat.: no such file; give --text
-explain -t a.txt -s Ein => Ein: no such file; give --text
 explain -t a.txt -r r1.txt => 6 segments: choose one with --segment N
 explain -t a.txt -r r1.txt --segment 7 => --segment 7: expected 1 to 6
 explain --text -r x => no translation: give it with -t TEXT
-explain --text -t a -r b --count -3 => --count -3
+explain --text -t a -r b --count -3 => --count: -3: expected 0 or more
 gate --baseline a.txt --candidate a.txt -r r1.txt -m chrf --margin chrf=1
     => two systems are named 'a.txt'
 gate --baseline a.txt --candidate short.txt -r r1.txt -m chrf --margin chrf=1 => short.txt
@@ -216,7 +209,6 @@ meta --human two-pairs.jsonl --scores lost.tsv
     => no unique set of judgments matches the scores of lost
 meta protocol wmt23 --human judgments.jsonl -m chrf => invalid choice: 'wmt23'
 meta decisions --human judgments.jsonl -m chrf => required: --good-score
-meta disagreement --human judgments.jsonl -m chrf bleu --count -1 => --count
 meta protocol wmt24 --human judgments.jsonl -m chrf --level system
     => unrecognized arguments: --level
 meta protocol wmt24 --human judgments.jsonl -m chrf --statistic pearson

@@ -14,7 +14,6 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from operator import itemgetter
 from pathlib import Path
 from textwrap import fill, indent
 from types import NoneType, UnionType
@@ -23,7 +22,7 @@ from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origi
 from tertium.cli import COMMANDS, FIRST_WORDS, format_command, load_command, read_removed
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
-from tertium.core.result import Column, Listing, Table, View
+from tertium.core.result import Listing, Table, View
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
 METAVARS = {int: "N", float: "X", str: "NAME"}
@@ -308,21 +307,19 @@ class CommandParser(OneLineErrorParser):
         for action in self._actions:
             if not action.option_strings and action.nargs in ("*", "+"):
                 return f"; give all of {action.metavar} together, before any option"
-        options = [
-            next(name for name in action.option_strings if name.startswith("--"))
-            for action in self._actions
-            if action.option_strings and action.metavar in ("FILE", "METRIC")
-        ]
-        return f"; give it after an option ({', '.join(options)})" if options else ""
+        return "; give it after an option"
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         may_be_empty = action.metavar == TEXT or action.default == text or self.has_texts
         if not text and not may_be_empty:
             raise argparse.ArgumentError(action, "the value is empty (an unset variable?)")
         try:
-            return super()._get_value(action, text)
+            value = super()._get_value(action, text)
         except UsageError as error:
             raise argparse.ArgumentError(action, str(error)) from None
+        if action.type is int and value < 0:
+            raise argparse.ArgumentError(action, f"{text}: expected 0 or more")
+        return value
 
 
 def replace_underscores(arguments: Sequence[str]) -> list[str]:
@@ -331,13 +328,10 @@ def replace_underscores(arguments: Sequence[str]) -> list[str]:
     >>> replace_underscores(["--to_json", "a_b.json", "--batch_size=8", "--", "--a_b"])
     ['--to-json', 'a_b.json', '--batch-size=8', '--', '--a_b']
     """
-    replaced: list[str] = []
-    for argument in arguments:
-        if argument.startswith("--") and "--" not in replaced:
-            option, equals, value = argument.partition("=")
-            argument = option.replace("_", "-") + equals + value
-        replaced.append(argument)
-    return replaced
+    words = [*arguments]
+    end = words.index("--") if "--" in words else len(words)
+    options = [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), w) for w in words[:end]]
+    return options + words[end:]
 
 
 def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
@@ -354,14 +348,14 @@ def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
     tertium setup completion zsh > ~/.tertium.zsh; echo "source ~/.tertium.zsh" >> ~/.zshrc
     tertium setup completion fish > ~/.config/fish/completions/tertium.fish
     """
-    rows = [(words, " ".join(next_words)) for words, next_words in list_next_words().items()]
+    next_words = list_next_words()
     file, pattern = "completion.bash", '    "{}") echo "{}" ;;'
     if shell == "fish":
         file, pattern = "completion.fish", "    case '{}'\n      echo '{}'"
     template = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    script = template.replace("CASES", "\n".join(pattern.format(*row) for row in rows))
-    columns = [Column("words", itemgetter(0)), Column("next", itemgetter(1))]
-    return View(result=Listing(table=Table(columns, rows)), bare=script)
+    cases = [pattern.format(words, " ".join(after)) for words, after in next_words.items()]
+    table = Table.from_values({"words": [*next_words], "next": [*next_words.values()]})
+    return View(result=Listing(table=table), bare=template.replace("CASES", "\n".join(cases)))
 
 
 def list_next_words() -> dict[str, list[str]]:

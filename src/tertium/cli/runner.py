@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -46,21 +47,21 @@ def run_command(
         stream=sys.stderr,
     )
     check_files(parser, parsed)
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
     paths: Sequence[str] = ()
     returned = type_hints(function)["return"]
     kinds = getattr(returned, "__metadata__", ())  # the result of a view
-    if "output" not in parameters:
+    if "output" not in signature.parameters:
         paths = values["output"].paths(*(kinds or [returned]))
-    positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
-    options = {n: values[n] for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
+    given = {name: values[name] for name in signature.parameters}
+    call = inspect.BoundArguments(signature, OrderedDict(given))
     with ExitStack() as settings:
         for value in values.values():
             if hasattr(value, "applied"):
                 settings.enter_context(value.applied())
         try:
             with progress_bars(display.quiet):
-                result = function(*positional, **options)
+                result = function(*call.args, **call.kwargs)
         except EarlyResult as early:
             show(View(result=early.result), display)
             return 0

@@ -219,7 +219,7 @@ def show_setup() -> Listing:
 
 
 def _list_extras() -> Iterator[Installable]:
-    for extra, modules in groupby(EXTRA_BY_MODULE, key=EXTRA_BY_MODULE.get):
+    for extra, modules in groupby(EXTRA_BY_MODULE, key=EXTRA_BY_MODULE.__getitem__):
         names = list(modules)
         yield Installable(
             name=f"extra {extra}",

@@ -543,8 +543,6 @@ def find_metric_disagreement(
     that only one metric rates high (in the best fifth of its own scores), by word overlap with the
     reference, by unknown words (not in the references) and by length.
     """
-    if count < 0:
-        raise UsageError(f"--count {count}: expected 0 or more")
     if len(metrics.metrics) != 2:
         option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
         raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
