@@ -1,9 +1,7 @@
 """Command lines from functions: options from types, defaults and numpy docstrings.
 
-All commands have the same option groups, strict checks and one-line errors. The command `setup
-completion` prints a script that completes commands and options in a shell: `completion.bash` (also
-for zsh) and `completion.fish` get a table of all words that may follow a command, and of the values
-of options that have choices. Other words are file names.
+All commands have the same option groups, strict checks and one-line errors. The scripts that
+complete commands in a shell are generated, as the reference of all options is.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from textwrap import fill, indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli import COMMANDS, FIRST_WORDS, format_command, load_command, read_removed
+from tertium.cli import format_command, read_removed
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
 from tertium.core.result import Listing, Table, View
@@ -348,37 +346,7 @@ def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
     tertium setup completion zsh > ~/.tertium.zsh; echo "source ~/.tertium.zsh" >> ~/.zshrc
     tertium setup completion fish > ~/.config/fish/completions/tertium.fish
     """
-    next_words = list_next_words()
-    file, pattern = "completion.bash", '    "{}") echo "{}" ;;'
-    if shell == "fish":
-        file, pattern = "completion.fish", "    case '{}'\n      echo '{}'"
-    template = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    cases = [pattern.format(words, " ".join(after)) for words, after in next_words.items()]
-    table = Table.from_values({"words": [*next_words], "next": [*next_words.values()]})
-    return View(result=Listing(table=table), bare=template.replace("CASES", "\n".join(cases)))
-
-
-def list_next_words() -> dict[str, list[str]]:
-    """Return the words that may follow other words, each of which is preceded by a blank.
-
-    Metrics follow `train`, because each has its own options.
-    """
-    from tertium.evaluation.training import trainable_classes
-
-    next_words: dict[str, list[str]] = {"": [*FIRST_WORDS]}
-    trainings = [f"train {cls.name}" for cls in trainable_classes()]
-    for name in (*COMMANDS, *trainings):
-        words = ""
-        for word in name.split():
-            if word not in next_words.setdefault(words, []):
-                next_words[words].append(word)
-            words += f" {word}"
-        completions = next_words.setdefault(words, [])
-        function = load_command("train" if name in trainings else name)
-        types = parameter_types(function, name.split()[1:])
-        for action in make_parser(name, function, types)._actions:
-            choices = [str(choice) for choice in action.choices or ()]
-            completions += action.option_strings or choices
-            if choices:
-                next_words |= {f"{words} {option}": choices for option in action.option_strings}
-    return next_words
+    file = "completion.fish" if shell == "fish" else "completion.bash"
+    script = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    listing = Listing(table=Table.from_values({"script": [script]}))
+    return View(result=listing, bare=script)

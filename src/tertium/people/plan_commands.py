@@ -94,7 +94,7 @@ class CampaignOptions:
         Segments to judge (default: by --difference or --time).
     choose
         How to choose.
-    strata
+    by
         Strata of --choose stratified: document, length or a field of the records.
     common
         Segments for all raters.
@@ -120,7 +120,7 @@ class CampaignOptions:
     raters: Names = ()
     segments: int | None = None
     choose: Method = "random"
-    strata: Annotated[Names, Option("--by", metavar="COLUMN")] = ()
+    by: Annotated[Names, Option(metavar="COLUMN")] = ()
     common: int = 0
     checks: Annotated[int, Option("--attention-checks")] = 0
     show_reference: bool = False
@@ -133,7 +133,7 @@ class CampaignOptions:
 
     def make(self, texts: InputTexts, segments: int, design: DesignOptions, file: str) -> Campaign:
         """Return the campaign that is written to a file."""
-        settings = field_values(self, "segments", "terms", "tool")
+        settings = field_values(self, "by", "segments", "terms", "tool")
         names = self.raters or ("1",)
         if len(names) == 1 and names[0].isdecimal():
             settings["raters"] = tuple(f"rater-{n + 1}" for n in range(int(names[0])))
@@ -149,6 +149,7 @@ class CampaignOptions:
                 texts.testset,
                 segments,
                 protocol=design.protocol,
+                strata=self.by,
                 overlap=design.raters,
                 glossary=glossary,
                 name=Path(file).stem,
