@@ -233,8 +233,6 @@ score -t a --statistics => --statistics was removed: give `gate --baseline`
 score -t a --report x.html => --report was removed: use -o FILE.html
 compare -t a b --report x.html => --report was removed: use -o FILE.html
 rank -t a b --report x.html => --report was removed: use -o FILE.html
-check -t a -f sarif => -f sarif was removed: use -o FILE.sarif
-check -t a --format=sarif => -f sarif was removed: use -o FILE.sarif
 gate --junit x.xml => --junit was removed: use -o FILE.xml
 gate --sarif x.sarif => --sarif was removed: use -o FILE.sarif
 gate --markdown x.md => --markdown was removed: use -f md >> FILE

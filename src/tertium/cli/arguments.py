@@ -291,11 +291,6 @@ class CommandParser(OneLineErrorParser):
             if name in replacements:
                 self.error(f"{option} was removed: {replacements[name]}")
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        for name in action.option_strings:
-            self._check_removed(f"{name} {value}")
-        super()._check_value(action, value)
-
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""
         if close := get_close_matches(word, self._option_string_actions, n=2):
