@@ -44,10 +44,8 @@ plan convert campaign.json => required: -o
 setup install => arguments are required: NAME (see `tertium setup install --help`)
 setup cache limit => arguments are required
 meta disagreement -m chrf bleu => required: --human
-meta disagreement --human ratings.csv => no -m: expected two metrics
-meta disagreement --human ratings.csv -m chrf => -m chrf: expected two metrics
-meta disagreement --human ratings.csv -m chrf bleu ter
-    => -m chrf bleu ter: expected two metrics
+meta disagreement --human ratings.csv => expected two metrics: give -m METRIC METRIC
+meta disagreement --human ratings.csv -m chrf bleu ter => expected two metrics
 meta disagreement --human ratings.csv -m chrf chrf => metric 'chrf' is given twice
 score -t x -s a --sources b => -s/--sources: given twice, 'a' and
 rank -t x -w 4 -w 2 => -w/--width: given twice, 4 and 2
@@ -149,8 +147,6 @@ score -t a.txt -s src.txt -m sss:encoder=toy --source-language de
 score -t a.txt -s src.txt -m sss:encoder=toy --source-language de --target-language klingon
     => 'klingon' is not an ISO 639-1 language code
 score -t wmt.xml -s app.xliff -m chrf => give it alone, without other files, -s, -r
-compare -t a.txt b.txt -r r1.txt -m chrf --pairs --by length -f tsv
-    => give either --pairs or --by
 compare -t a.txt b.txt -r r1.txt -m chrf --seed -1 => --seed: -1: expected 0 or more
 compare -t a.txt b.txt -r r1.txt -m chrf --alpha 7
     => must be a number between 0 and 1, got 7.0
@@ -161,7 +157,7 @@ worst -t a.txt -r r1.txt -m chrf --per document=2 => needs document names
 report -t a.txt -r r1.txt -m chrf --human docs.txt => docs.txt
 report -t a.txt -r r1.txt -m chrf --human ratings.csv => --names
 explain -t a.txt -r r1.txt => 6 segments: choose one with --segment N
-explain -t a.txt -r r1.txt --segment 7 => --segment 7: expected 1 to 6
+explain -t a.txt -r r1.txt --segment 7 => 6 segments: choose one
 explain --text -r x => no translation: give it with -t TEXT
 explain --text -t a -r b --count -3 => --count: -3: expected 0 or more
 gate --baseline a.txt --candidate a.txt -r r1.txt -m chrf --margin chrf=1

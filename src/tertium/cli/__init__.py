@@ -283,10 +283,9 @@ def format_command(name: str) -> str:
 
 def _replace_closed_streams() -> None:
     """Open /dev/null for a closed stream (`>&-`): Python sets it to None, and print would fail."""
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _discard_output() -> None:

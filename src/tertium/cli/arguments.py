@@ -271,7 +271,6 @@ class CommandParser(OneLineErrorParser):
             self.register("action", action, StoreOnce)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.stored_values = {}
         words = replace_underscores(args or ())
         self.has_texts = TEXT_OPTION in words
         for option in (word.partition("=")[0] for word in words):

@@ -10,12 +10,12 @@ import inspect
 import logging
 import os
 import shutil
-import stat
 import sys
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -135,20 +135,20 @@ def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
             if role != "folder" or not Path(file).is_dir():
                 check_writable(file)
             outputs.append((option, file))
-    for n, (option, path) in enumerate(outputs):
-        for other_option, other_path in outputs[n + 1 :]:
-            if _is_same_file(path, other_path):
-                raise UsageError(f"{option} and {other_option} both write {path}: give two files")
+    for (option, path), (other_option, other_path) in combinations(outputs, 2):
+        if _is_same_file(path, other_path):
+            raise UsageError(f"{option} and {other_option} both write {path}: give two files")
+    for option, path in outputs:
         if any(_is_same_file(path, name) for name in inputs if name):
             raise UsageError(f"{option} {path} is also an input file: give another name")
 
 
 def _is_same_file(first: str, second: str) -> bool:
     """Whether two paths are the same regular file, existing or not; devices do not count."""
-    with suppress(OSError):
-        stats = [Path(name).stat() for name in (first, second)]
-        return os.path.samestat(*stats) and stat.S_ISREG(stats[0].st_mode)
-    return os.path.realpath(first) == os.path.realpath(second)
+    try:
+        return Path(first).samefile(second) and Path(first).is_file()
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
 
 
 def progress_bars(quiet: bool) -> AbstractContextManager[None]:

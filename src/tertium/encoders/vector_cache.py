@@ -266,8 +266,7 @@ def show_cache() -> Listing:
     notes.append(f"{total / 1e6:.1f} MB in {cache_folder()}")
     notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
     if foreign:
-        listed = [*foreign[:MAX_NAMED_FILES], *["..."] * (len(foreign) > MAX_NAMED_FILES)]
-        notes.append(f"not written by tertium, ignored: {', '.join(listed)}")
+        notes.append(f"not written by tertium, ignored: {', '.join(foreign[:MAX_NAMED_FILES])}")
     columns = [
         Column("kind"),
         Column("content"),

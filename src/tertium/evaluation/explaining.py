@@ -146,11 +146,9 @@ def explain_texts(
     a ranker (or any metric) shows which one wins.
     """
     testset = _make_testset(inputs) if text else inputs.read().testset
-    if segment is None and len(testset) > 1:
-        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
-    number = segment or 1
+    number = segment or (1 if len(testset) == 1 else 0)
     if not 1 <= number <= len(testset):
-        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
+        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
     scorer: str | Metric | Ranker | None = metric
     if metric and inputs.target_language:
         scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language)

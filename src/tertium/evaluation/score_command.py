@@ -132,7 +132,7 @@ def score_files(
         texts.testset,
         loaded,
         confidence=confidence,
-        resamples=DEFAULT_RESAMPLES["bootstrap"] if tests.resamples is None else tests.resamples,
+        resamples=tests.resamples or DEFAULT_RESAMPLES["bootstrap"],
         seed=tests.seed,
     )
     if copies.write_back:
@@ -283,8 +283,6 @@ def compare_files(
     """
     from tertium.evaluation.comparison import compare
 
-    if display.format in ("tsv", "csv") and pairs and tests.by:
-        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
     paths = output.paths(SlicedResult)
     texts = inputs.read(by=tests.by)
     loaded = metrics.load(texts, default_metrics)

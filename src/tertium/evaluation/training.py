@@ -470,6 +470,4 @@ def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
     if not hasattr(settings, "metrics"):
         raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
     fields = parse_fields(settings, cls.name, split_spec(spec)[1])
-    if "metrics" in fields:
-        raise UsageError(f"{spec} and -m both name metrics: give them once")
-    return format_spec(cls.name, settings(**fields, metrics=tuple(metrics)))
+    return format_spec(cls.name, settings(**fields | {"metrics": tuple(metrics)}))

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from tertium.checks.check_settings import read_terms
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, InFile, Names, Option, OutFile, Output
 from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.base.judge_run import JudgeConnection
-from tertium.people.campaign import Campaign, GlossaryTerm, Protocol
+from tertium.people.campaign import Campaign, Protocol
 from tertium.people.pearmut import read_any_campaign, write_any_campaign
-from tertium.people.planning import Method, plan_campaign
+from tertium.people.planning import Method, plan_campaign, read_glossary
 from tertium.people.power import PowerPlan, plan_power
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
@@ -139,11 +138,6 @@ class CampaignOptions:
             settings["raters"] = tuple(f"rater-{n + 1}" for n in range(int(names[0])))
         if self.instructions:
             settings["instructions"] = Path(self.instructions).read_text("utf-8")
-        languages = texts.source_language, texts.target_language
-        glossary = []
-        for term in read_terms(self.terms, *languages):
-            if term.targets:
-                glossary.append(GlossaryTerm(source=term.source, target=" | ".join(term.targets)))
         with JudgeConnection().applied():
             return plan_campaign(
                 texts.testset,
@@ -151,10 +145,10 @@ class CampaignOptions:
                 protocol=design.protocol,
                 strata=self.by,
                 overlap=design.raters,
-                glossary=glossary,
+                glossary=read_glossary(self.terms, texts.source_language, texts.target_language),
                 name=Path(file).stem,
-                source_language=languages[0],
-                target_language=languages[1],
+                source_language=texts.source_language,
+                target_language=texts.target_language,
                 **settings,
             )
 

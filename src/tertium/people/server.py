@@ -555,13 +555,10 @@ def annotate_campaign(
         listener = opened.enter_context(bind_socket(host, port))
         session = opened.enter_context(open_session(content, path))
         port = int(listener.getsockname()[1])
-        tokens, address = session.new_tokens(replace=new_links), public_address(host)
-        links = Links(
-            {
-                person or "manager": make_link(address, port, person, token)
-                for person, token in tokens.items()
-            }
-        )
+        links = {}
+        tokens = session.new_tokens(replace=new_links)
+        for person, token in tokens.items():
+            links[person or "manager"] = make_link(public_address(host), port, person, token)
         resources = opened.pop_all()
     lines = []
     if len(tokens) <= len(content.raters):
@@ -581,7 +578,7 @@ def annotate_campaign(
         logger.warning("stopped; %d answers in %s", count, path)
 
     return View(
-        result=links,
+        result=Links(links),
         warnings=[*lines, "press Ctrl+C to stop"],
         warns_aside=True,
         then=run_server,

@@ -544,7 +544,6 @@ def find_metric_disagreement(
     reference, by unknown words (not in the references) and by length.
     """
     if len(metrics.metrics) != 2:
-        option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
-        raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
+        raise UsageError("expected two metrics: give -m METRIC METRIC")
     first, second = metrics.load_judged()
     return analyse(read_judgment_sets(human, gold), first, second, example_count=count)
