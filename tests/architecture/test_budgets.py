@@ -11,7 +11,7 @@ from tests.architecture.shape import list_imports
 from tertium.core.registry import METRICS, RANKERS
 
 CLEARLY_BELOW = 0.97  # of a limit
-MAX_COMMAND_TOKENS = 17_100
+MAX_COMMAND_TOKENS = 15_000
 
 
 def check(measured: shape.Measures) -> None:

@@ -22,12 +22,11 @@ score -t x --widht 3 => unrecognized arguments: --widht 3; did you mean --wi
 score -t x --resample 5 --confidnce => --confidnce; did you mean --confidence
 score -t x --unknown_option => unrecognized argument: --unknown-option
 score -t x --xyzzy => unrecognized argument: --xyzzy (see `tertium score
-score -t x -m chrf -b bleu => unrecognized argument: bleu; give it after an option (
-train bleu-r mine.tsv -o m => mine.tsv; give it after an option (
-train esim -o x --epohcs 3 => --epohcs 3; did you mean --epochs
+score -t x -m chrf -b bleu => unrecognized argument: bleu; give it after an option
+train bleu-r mine.tsv -o m --train x => mine.tsv; give it after an option
+train esim -o x --train a --epohcs 3 => --epohcs 3; did you mean --epochs
 train bleu-r --train judgments.jsonl --strenths 3 -o x => did you mean --strengths
-meta challenge x -q y -m chrf ter
-    => unrecognized argument: y; give all of SET together, before
+meta challenge x -q y -m chrf ter => unrecognized argument: y; give it after an option
 corpus -m chrf systems.jsonl -o x => no INPUT: give files before -m
 rank candidates lists.jsonl -r a.txt => unrecognized arguments: -r
 rank -m chrf ter -t a.txt b.txt -r r1.txt => unrecognized argument: ter
@@ -135,10 +134,6 @@ score -t a.txt b.txt -r r1.txt -m chrf --paired-bs --only-system
     => not available with a paired test: omit them
 score -t a.txt b.txt -r r1.txt -m chrf --paired-bs --paired-ar
     => --paired-bs and --paired-ar: give only one of them
-score -t a.txt -r r1.txt -m chrf -sl -dl
-    => --sentence-level and --document-level: give only one of them
-score -t a.txt -r r1.txt -m chrf --by length -sl
-    => --by prints scores of slices: omit -b, -sl and -dl
 score -t a.txt -r r1.txt -m chrf --confidence --confidence-n 0
     => resamples must be an integer from 1 to 1,000,000, got 0
 score -t a.txt -r r1.txt -m chrf --dry-run => --dry-run is for the metric judge
@@ -200,7 +195,6 @@ meta --human judgments.jsonl -m chrf --exclude Z => unknown system of de-en 'Z'
 meta --human judgments.jsonl -m chrf --gold mqm => no score (looked for mqm; found lp, system
 meta --human judgments.jsonl -m chrf --confidence --resamples 0 => but --resamples is 0
 meta --human judgments.jsonl -m chrf --pairs --resamples 0 => but --resamples is 0
-meta --human judgments.jsonl -m chrf --pairs --test none => but --test none disables it
 meta --human two-pairs.jsonl --scores lost.tsv
     => no unique set of judgments matches the scores of lost
 meta protocol wmt23 --human judgments.jsonl -m chrf => invalid choice: 'wmt23'
@@ -291,8 +285,7 @@ score -t a.txt -r r1.txt -m chrf -o x.svg => x.svg: expected a name that ends in
 score -t a.txt -r r1.txt -m chrf -o spans:x.jsonl
     => chrf cannot mark error spans; add a metric that can
 score -t a.txt -s src.txt -m checks -o spans:x.xml => x.xml: expected a name that ends in .json
-score -t a.txt -s src.txt -m checks -o scores:x.tsv => write -o x.tsv; only `score` has spans:FILE
-compare -t a.txt b.txt -r r1.txt -m chrf -o spans:x.tsv => write -o x.tsv; only `score`
+compare -t a.txt b.txt -r r1.txt -m chrf -o spans:x.tsv => this command writes no error spans
 check -t a.txt -s src.txt -o x.xml => x.xml: expected a name that ends in .json, .jsonl, .tsv
 worst -t a.txt -r r1.txt -m chrf -o w.txt
     => w.txt: expected a name that ends in .json, .jsonl, .tsv

@@ -173,7 +173,7 @@ def test_svr_is_trained(run: Run) -> None:
 
 
 ERRORS = """
-esim => no training data: give --train
+esim => arguments are required: --train/--human
 --train train.tsv bleu-r => no METRIC: give it first
 esmi --train train.tsv => did you mean 'esim'
 models/mine --train train.tsv => models/mine is a folder: give a metric to train

@@ -228,9 +228,8 @@ def find_command(words: Sequence[str]) -> str:
         name = " ".join(words[:length])
         if name in COMMANDS:
             return name
-    if not words or words[0].startswith("-"):
-        problem = f"{words[0]} before the command" if words else "no command"
-        raise UsageError(f"{problem}: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)")
+    if not words:
+        raise UsageError("no command: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)")
     if replacement := read_removed("commands").get(words[0]):
         raise UsageError(f"`tertium {words[0]}` was removed: {replacement}")
     if words[0] not in FIRST_WORDS:

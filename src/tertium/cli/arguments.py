@@ -296,10 +296,7 @@ class CommandParser(OneLineErrorParser):
             return f"; did you mean {' or '.join(close)}?"
         if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number
             return ""
-        for action in self._actions:
-            if not action.option_strings and action.nargs in ("*", "+"):
-                return f"; give all of {action.metavar} together, before any option"
-        return "; give it after an option"
+        return "; give it after an option, or before all options"
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         may_be_empty = action.metavar == TEXT or action.default == text or self.has_texts

@@ -63,8 +63,7 @@ def run_command(
             with progress_bars(display.quiet):
                 result = function(*call.args, **call.kwargs)
         except EarlyResult as early:
-            show(View(result=early.result), display)
-            return 0
+            result, paths = early.result, ()
         view = result if isinstance(result, View) else View(result=result)
         written = view.result if kinds else result
         for part, path in [*((written, path) for path in paths), *view.files]:

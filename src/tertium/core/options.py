@@ -19,7 +19,6 @@ from tertium.core.runtime import runtime
 
 MAX_DECIMALS = 17  # the precision of a double
 SPANS = "spans:"  # before a file of error spans
-FILE_KINDS = ("spans", "scores", "findings", "junit", "results")  # all but the first were removed
 
 
 class Option:
@@ -116,10 +115,8 @@ class Output:
 
     def paths(self, result: type[Result]) -> tuple[str, ...]:
         """Return the files, after a check that results of a class can be written to them."""
-        for path in self.output:
-            kind, colon, file = path.partition(":")
-            if colon and kind in FILE_KINDS:
-                raise UsageError(f"-o {path}: write -o {file}; only `score` has {SPANS}FILE")
+        if self.split(SPANS)[0]:
+            raise UsageError(f"-o {SPANS}FILE: this command writes no error spans")
         result.check_paths(*self.output)
         return self.output
 

@@ -263,8 +263,7 @@ def show_cache() -> Listing:
     record = {"path": str(path), "bytes": total, "limit": limit, "texts": texts}
     record |= {"kinds": {row["kind"]: row for row in rows}, "foreign": foreign}
     notes = [f"{describe_fingerprint(key)}: {count:,} texts" for key, count in texts.items()]
-    notes.append(f"{total / 1e6:.1f} MB in {cache_folder()}")
-    notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
+    notes.append(f"{total / 1e6:.1f} MB in {cache_folder()}; limit of vectors: {limit / 1e6:.0f}")
     if foreign:
         notes.append(f"not written by tertium, ignored: {', '.join(foreign[:MAX_NAMED_FILES])}")
     columns = [

@@ -150,8 +150,8 @@ def explain_texts(
     if not 1 <= number <= len(testset):
         raise UsageError(f"{len(testset)} segments: choose one with --segment N")
     scorer: str | Metric | Ranker | None = metric
-    if metric and inputs.target_language:
-        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language)
+    if metric:
+        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language or "")
     segments = [testset.segments(system)[number - 1] for system in testset.systems]
     explanation = explain(*segments, metric=scorer)
     return View(

@@ -35,7 +35,7 @@ class ScoreView:
     sentence_level
         Print a score for each segment.
     document_level
-        Print a score for each document.
+        Print a score for each document, unless -sl is given.
     only_system
         Omit segment scores from JSON files.
     with_texts
@@ -50,8 +50,6 @@ class ScoreView:
     with_texts: bool = False
 
     def __post_init__(self) -> None:
-        if self.sentence_level and self.document_level:
-            raise UsageError("--sentence-level and --document-level: give only one of them")
         if self.with_texts and not self.sentence_level:
             raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
 
@@ -112,8 +110,6 @@ def score_files(
                 "a paired test: omit them, or omit --paired-bs and --paired-ar"
             )
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
-    if tests.by and not view.is_of_systems:
-        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
     copies.check(inputs.translations)
     span_files, output = output.split(SPANS)
     paths = output.paths(SlicedResult)

@@ -245,14 +245,10 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    human: Annotated[InFiles, Option("--train", "--human")] = ()
+    human: Annotated[InFiles, Option("--train", "--human")]
     dev: InFiles = ()
     held_out: InFiles = ()
     gold: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.human:
-            raise UsageError("no training data: give --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
         """Read files if `gold` chooses among their scores; otherwise return their names."""

@@ -71,7 +71,7 @@ def list_metrics(
     else:
         names = [name for name in RECOMMENDED if name in METRICS]
         records = [{**_summarize(name), "summary": RECOMMENDED[name]} for name in names]
-        total = len([*METRICS, *RANKERS])
+        total = len(METRICS) + len(RANKERS)
         notes = [f"`tertium list all` shows all {total} metrics and rankers"]
     columns = [
         Column("metric"),

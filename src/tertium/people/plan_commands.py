@@ -69,11 +69,6 @@ class DesignOptions:
     systems: int | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
 
-    @property
-    def has_goal(self) -> bool:
-        """Whether a difference or a time is given."""
-        return self.difference is not None or self.budget is not None
-
     def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
         """Return the number of segments for the difference or the time."""
         documents = testset.documents if testset and method == "documents" else ()
@@ -178,11 +173,12 @@ def plan_evaluation(
     """
     campaign_files, output = output.split(".json")
     paths = output.paths(PowerPlan)
-    if not design.has_goal and (paths or not campaign_files):
+    has_goal = design.difference is not None or design.budget is not None
+    if not has_goal and (paths or not campaign_files):
         raise UsageError("nothing to plan: give --difference, --time, or -t with -o FILE.json")
     texts = inputs.read() if inputs.translations else None
     testset = texts.testset if texts else None
-    plan = design.plan(testset, campaign.choose) if design.has_goal else None
+    plan = design.plan(testset, campaign.choose) if has_goal else None
     results: list[Result] = [] if plan is None else [plan]
     record = {} if plan is None else plan.records()
     warnings: list[str] = []

@@ -400,8 +400,6 @@ def evaluate_metrics(
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
-    if pairs and statistics.test == "none":
-        raise UsageError("--pairs needs a significance test, but --test none disables it")
     study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
     return replace(study, intervals=confidence, p_values=pairs)
 
