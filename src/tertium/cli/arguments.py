@@ -339,5 +339,4 @@ def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
     """
     file = "completion.fish" if shell == "fish" else "completion.bash"
     script = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    listing = Listing(table=Table.from_values({"script": [script]}))
-    return View(result=listing, bare=script)
+    return View(result=Listing(table=Table.from_values({"script": [script]})), bare=script)
