@@ -259,13 +259,13 @@ def show_cache() -> Listing:
         row = {"kind": name, "content": kind.description, "files": len(sizes), "bytes": sum(sizes)}
         rows.append(row)
     total = sum(row["bytes"] for row in rows)
-    foreign = [str(file) for file in unknown_files[:MAX_NAMED_FILES]]
+    foreign = [*map(str, unknown_files)]
     record = {"path": str(path), "bytes": total, "limit": limit, "texts": texts}
     record |= {"kinds": {row["kind"]: row for row in rows}, "foreign": foreign}
     notes = [f"{describe_fingerprint(key)}: {count:,} texts" for key, count in texts.items()]
     notes.append(f"{total / 1e6:.1f} MB in {cache_folder()}; limit of vectors: {limit / 1e6:.0f}")
     if foreign:
-        notes.append(f"not written by tertium, ignored: {', '.join(foreign)}")
+        notes.append(f"not written by tertium, ignored: {', '.join(foreign[:MAX_NAMED_FILES])}")
     columns = [
         Column("kind"),
         Column("content"),

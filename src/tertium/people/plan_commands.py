@@ -71,9 +71,11 @@ class DesignOptions:
 
     def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
         """Return the number of segments for the difference or the time."""
-        documents = testset.documents if testset and method == "documents" else ()
-        systems = self.systems or (len(testset.systems) if testset else 2)
-        return plan_power(documents=documents, systems=systems, **field_values(self, "systems"))
+        return plan_power(
+            documents=testset.documents if testset and method == "documents" else (),
+            systems=self.systems or (len(testset.systems) if testset else 2),
+            **field_values(self, "systems"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -543,5 +543,5 @@ def find_metric_disagreement(
     """
     if len(metrics.metrics) != 2:
         raise UsageError("expected two metrics: give -m METRIC METRIC")
-    first, second = metrics.load_judged()
-    return analyse(read_judgment_sets(human, gold), first, second, example_count=count)
+    sets = read_judgment_sets(human, gold)
+    return analyse(sets, *metrics.load_judged(), example_count=count)
