@@ -53,8 +53,8 @@ def run_command(
     kinds = getattr(returned, "__metadata__", ())  # the result of a view
     if "output" not in signature.parameters:
         paths = values["output"].paths(*(kinds or [returned]))
-    given = {name: values[name] for name in signature.parameters}
-    call = inspect.BoundArguments(signature, OrderedDict(given))
+    arguments = {name: values[name] for name in signature.parameters}
+    call = inspect.BoundArguments(signature, OrderedDict(arguments))
     with ExitStack() as settings:
         for value in values.values():
             if hasattr(value, "applied"):

@@ -127,8 +127,8 @@ class Output:
         (['errors.tsv'], Output(output=('scores.tsv',)))
         """
         chosen = [path for path in self.output if path.startswith(mark) or path.endswith(mark)]
-        others = tuple(path for path in self.output if path not in chosen)
-        return [path.removeprefix(mark) for path in chosen], Output(output=others)
+        remaining = tuple(path for path in self.output if path not in chosen)
+        return [path.removeprefix(mark) for path in chosen], Output(output=remaining)
 
 
 @dataclass(frozen=True, kw_only=True)
