@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tertium.core.atomic import PathLike
-from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
+from tertium.core.charts import Axis, HeatMap, IntervalChart, ScatterChart
 from tertium.core.errors import UsageError
 from tertium.core.options import Compute, InFile, Option, Output
 from tertium.core.result import Result, Section, Table, View
@@ -345,24 +345,28 @@ def _chart_distributions(grid: TranslationGrid) -> Section | None:
     largest = sorted(np.argsort(-counts, kind="stable")[:MAX_SYSTEMS])
     charts = []
     for column in grid.columns:
-        samples = {}
+        names = []
+        quartiles = []
         for system in largest:
             values = column.values[grid.system_indices == system]
-            if np.isfinite(values).sum() >= MIN_SEGMENTS:
-                samples[grid.systems[system]] = values
-        if samples:
-            chart = RidgeChart(
+            finite = values[np.isfinite(values)]
+            if len(finite) >= MIN_SEGMENTS:
+                names.append(grid.systems[system])
+                quartiles.append(np.percentile(finite, [25, 50, 75]))
+        if names:
+            first, median, third = np.transpose(quartiles)
+            chart = IntervalChart(
                 title=f"Distribution of {column.name}",
                 caption=column.name,
-                names=list(samples),
-                samples=list(samples.values()),
+                names=names,
+                values=median,
+                intervals=np.stack([first, third], axis=1),
+                clusters=[0] * len(names),
                 higher_is_better=column.higher_is_better,
+                decimals=column.decimals,
             )
             charts.append(chart)
-    note = (
-        "The dot is the median, the line the interquartile range. "
-        "Peaks more than twice as high as the median peak are cut off."
-    )
+    note = "The dot is the median of segment scores, the line the interquartile range."
     if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
         note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
     return Section("Distributions", [note, *charts]) if charts else None
@@ -373,7 +377,7 @@ def _chart_human_scores(grid: TranslationGrid) -> Section | None:
     if grid.human is None or not np.isfinite(grid.human).any():
         return None
     human = Axis(name="human score", values=grid.human)
-    note = "Each dot is a translation. The line is the least-squares fit."
+    note = "Each dot is a translation; of many, a part is shown. The line is the least-squares fit."
     charts = [
         _correlation_chart(grid, human, own, own.name, has_trend=True) for own in grid.columns
     ]
