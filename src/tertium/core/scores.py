@@ -21,8 +21,6 @@ from tertium.core.errors import (
     LengthError,
     PluginError,
     UnknownNameError,
-    UsageError,
-    short_repr,
 )
 from tertium.core.result import Column, Result, Table, is_missing, make_frame
 
@@ -122,10 +120,7 @@ class Scores(Result):
 
     def aggregate(self, weights: ArrayLike) -> FloatArray:
         """Compute the score under each row of segment `weights`, (..., n) -> (...)."""
-        try:
-            array = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise UsageError(f"weights={short_repr(weights)}: expected numbers") from None
+        array = np.asarray(weights, dtype=np.float64)
         if array.shape[-1:] != (len(self),):
             count = array.shape[-1] if array.ndim else "no"
             raise LengthError(f"{count} weights for {len(self)} segments")
