@@ -173,7 +173,7 @@ def test_svr_is_trained(run: Run) -> None:
 
 
 ERRORS = """
-esim => no training data: give --train
+esim => arguments are required: --train/--human
 --train train.tsv bleu-r => no METRIC: give it first
 esmi --train train.tsv => did you mean 'esim'
 models/mine --train train.tsv => models/mine is a folder: give a metric to train
@@ -208,7 +208,6 @@ bilstm --train train.tsv --recipe mine => unknown recipe 'mine'
 esim:encoder=toy --train train.tsv --patience -1 => patience=-1
 esim:encoder=toy --train train.tsv --dev train.tsv => nothing is left
 bleu-r -m chrf bleu --train train.tsv => -m is for blend
-blend:metrics=chrf+bleu -m chrf ter --train train.tsv => give them once
 blend --train train.tsv => blend needs the metrics to combine: give them with -m
 blend -m chrf --train train.tsv => a blend has at least 2 metrics, not 1
 blend -m chrf bluu --train train.tsv => did you mean 'bleu'

@@ -145,7 +145,7 @@ def test_columns_of_several_metrics_have_distinct_names(run):
         ("damage damage -m chrf", "challenge set 'damage' is given twice"),
         ("-m chrf --lps de-en damage", "no SET: give `damage` or files of pairs before -m"),
         ("damage -m chrf -w -1", "-w"),
-        ("damage -m chrf --by language", "--by was removed: use --rows"),
+        ("damage -m chrf --rows language", "--rows was removed: use --by"),
     ],
 )
 def test_invalid_commands_are_explained(run, options, message):
@@ -234,7 +234,7 @@ def test_command_output(tmp_path, run, capsys):
     run([*argv, "-o", tmp_path / "x.svg"])
     assert "close: number" in (tmp_path / "x.svg").read_text(encoding="utf-8")
     for style in ("text", "md", "tsv", "latex"):
-        assert "zh-en" in run([*argv, "-f", style, "--rows", "language"]).out
+        assert "zh-en" in run([*argv, "-f", style, "--by", "language"]).out
     assert main(["challenge", DAMAGE_SET, "-m", "chrf"]) == 2
     assert "use `tertium meta challenge SET`" in capsys.readouterr().err
 

@@ -294,13 +294,12 @@ def test_score_writes_predicted_error_spans(tmp_path, monkeypatch, capsys):
     assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
     capsys.readouterr()
     assert main([*argv, "-o", f"spans:{lines}"]) == 2
-    expected = "-o spans: chrf cannot mark error spans; add a metric that can"
-    assert expected in capsys.readouterr().err
-    for kind, endings in (("spans:", ".jsonl, .tsv, .csv"), ("", ".tsv, .csv, .jsonl")):
+    assert "chrf cannot mark error spans; add a metric that can" in capsys.readouterr().err
+    for kind in ("spans:", ""):
         # no name of a pipe says which kind of table is meant
         for file in (str(tmp_path / "errors.txt"), "/dev/stdout"):
             assert main([*argv, "suspicious", "-o", f"{kind}{file}"]) == 2
-            assert f"{file}: expected a name that ends in {endings}" in capsys.readouterr().err
+            assert f"{file}: expected a name that ends in .json" in capsys.readouterr().err
 
 
 def test_marks_without_a_score_are_written_and_shown(tmp_path, monkeypatch, capsys):

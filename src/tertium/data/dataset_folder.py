@@ -219,7 +219,7 @@ def list_datasets(
         sets = track_progress(folder.sets, "reading")
         records = [summarize_dataset(folder, entry) for entry in sets]
         title = f"{len(records)} set{'s' * (len(records) != 1)} in {folder.root}"
-    columns = [_make_column(*item) for item in records[0].items()] if records else []
+    columns = [_make_column(*item) for item in records[0].items()]
     return Listing(table=Table(columns, records, title), json=records)
 
 
@@ -293,15 +293,13 @@ def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Recor
 
 def _make_column(name: str, example: Any) -> Column:
     """Return a column of records: text aligned left, numbers right."""
-
-    def get(record: Record) -> Any:
-        value = record[name]
-        return " ".join(value) if isinstance(value, list | tuple) else value
+    if isinstance(example, tuple):
+        return Column(name, lambda record: " ".join(record[name]))
+    if isinstance(example, str):
+        return Column(name)
 
     def text(record: Record, _: int) -> str:
-        value = get(record)
-        if isinstance(value, float):
-            return format_number(value, 3)
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        value = record[name]
+        return f"{value:,}" if isinstance(value, int) else format_number(value, 3)
 
-    return Column(name, get, 0 if isinstance(example, int | float) else None, text=text)
+    return Column(name, decimals=0, text=text)

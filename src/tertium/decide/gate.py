@@ -494,8 +494,7 @@ def gate_files(
     valid answers of an LLM judge
     """
     settings = pair.settings()
-    sets = _read_sets(settings, inputs, pair, metrics, rules)
-    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    sets = _read_sets(settings, inputs, pair, metrics, judge, rules)
     return replace(
         gate_sets(sets, alpha=settings.alpha),
         undecided=rules.undecided or settings.undecided,
@@ -517,8 +516,7 @@ def calibrate_gate(
     tertium gate calibrate --baseline run1.txt --candidate run2.txt -r ref.txt -m chrf
     """
     settings = pair.settings()
-    sets = _read_sets(settings, inputs, pair, metrics, GateOptions())
-    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    sets = _read_sets(settings, inputs, pair, metrics, judge)
     evaluations = {own.name: score(own.testset, own.metrics) for own in sets}
     return suggest_margins(evaluations, alpha=settings.alpha)
 
@@ -528,9 +526,11 @@ def _read_sets(
     inputs: InputFiles,
     pair: GatePair,
     metrics: MetricOptions,
-    rules: GateOptions,
+    judge: JudgeServer,
+    rules: GateOptions | None = None,
 ) -> list[GateSet]:
     """Read the files of each language pair; options of the command line come first."""
+    rules = rules or GateOptions()
     shared = field_values(inputs)
     for name in RULES:
         shared[name] = split_rules(f"--{name}", getattr(rules, name))
@@ -542,7 +542,9 @@ def _read_sets(
         **shared,
     )
     pairs = settings.merge_pairs(options)
-    return [_read_set(name, files, metrics) for name, files in pairs.items()]
+    sets = [_read_set(name, files, metrics) for name, files in pairs.items()]
+    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    return sets
 
 
 def _read_set(name: str, files: PairFiles, metrics: MetricOptions) -> GateSet:

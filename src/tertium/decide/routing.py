@@ -333,10 +333,9 @@ class Promise:
     ----------
     target_precision
         Share of good translations among the published ones.
-    bad_precision
-        Share of bad translations among those below the lower threshold.
     alpha
-        Probability that one of these shares is not reached.
+        Probability that this share, or that of bad translations below the lower threshold (.5), is
+        not reached.
     good_score
         Human score of a good translation (default: 80 for ESA and DA, -1 MQM).
     bad_score
@@ -345,7 +344,6 @@ class Promise:
 
     group: ClassVar[str] = "Statistics"
     target_precision: Share = 0.95
-    bad_precision: Share = 0.5
     alpha: Share = 0.05
     good_score: float | None = None
     bad_score: float | None = None

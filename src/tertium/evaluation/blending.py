@@ -71,6 +71,17 @@ def attach_scores(
     return result
 
 
+def study_blend(metric: Any, sets: Sequence[JudgmentSet], **options: Any) -> list[Table | str]:
+    """Return the weights of a trained blend, and how it compares with its metrics on its data."""
+    weights = weight_table(metric.coefficients)
+    try:
+        study = cross_validate_blend(sets, **options)
+    except DataError as error:
+        return [weights, f"not cross-validated: {error}"]
+    note = "The blend is cross-validated: trained on other documents, and if possible other systems"
+    return [weights, *study.tables(intervals=True, p_values=True), note]
+
+
 def cross_validate_blend(
     sets: Sequence[JudgmentSet],
     metrics: Sequence[str | Metric],

@@ -24,6 +24,7 @@ from tertium.core.result import (
     Section,
     Table,
     View,
+    field_values,
     mark_texts,
 )
 from tertium.core.runtime import track_progress
@@ -58,7 +59,6 @@ class CheckReport(Result):
     The category of a span is the id of its check. `locate` finds the texts in their files.
     """
 
-    file_kind = "findings"
     testset: TestSet
     settings: CheckSettings
     spans: dict[str, list[tuple[Span, ...]]]
@@ -358,15 +358,11 @@ class CheckOptions:
         """Return the settings of the file, those of options first."""
         path = self.config or find_configuration("check")
         fields: dict[str, Any] = read_settings(path) if path else {}
-        options = {
-            "source_language": texts.source_language,
-            "target_language": texts.target_language,
-            "select": self.select,
-            "ignore": self.ignore,
-            "terms": self.terms,
-            "max_length": self.max_length,
-            "do_not_translate": read_names(self.do_not_translate) if self.do_not_translate else (),
-        }
+        options = field_values(self, "config")
+        for name in ("source_language", "target_language"):
+            options[name] = getattr(texts, name)
+        if self.do_not_translate:
+            options["do_not_translate"] = read_names(self.do_not_translate)
         fields |= {name: value for name, value in options.items() if value}
         return CheckSettings(**fields)
 

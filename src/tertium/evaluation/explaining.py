@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 from typing import Annotated
 
 from tertium.core.errors import UsageError, short_repr
@@ -17,7 +16,7 @@ from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import load_scorer
 from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
-from tertium.files.text_inputs import STDIN, InputFiles
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.capabilities import Explains, can_mark_errors, span_note
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation, MarkedText
 from tertium.metrics.base.judge_run import JudgeConnection
@@ -146,17 +145,13 @@ def explain_texts(
     Without a reference the translation is compared with its source. With two or more translations,
     a ranker (or any metric) shows which one wins.
     """
-    if count < 0:
-        raise UsageError(f"--count {count}: expected 0 or more")
-    testset = _make_testset(inputs) if text else _read_testset(inputs)
-    if segment is None and len(testset) > 1:
-        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
-    number = segment or 1
+    testset = _make_testset(inputs) if text else inputs.read().testset
+    number = segment or (1 if len(testset) == 1 else 0)
     if not 1 <= number <= len(testset):
-        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
+        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
     scorer: str | Metric | Ranker | None = metric
-    if metric and inputs.target_language:
-        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language)
+    if metric:
+        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language or "")
     segments = [testset.segments(system)[number - 1] for system in testset.systems]
     explanation = explain(*segments, metric=scorer)
     return View(
@@ -174,10 +169,3 @@ def _make_testset(inputs: InputFiles) -> TestSet:
     systems = {f"-t {n}": [text] for n, text in enumerate(inputs.translations, start=1)}
     sources = None if inputs.sources is None else [inputs.sources]
     return TestSet.from_lists(systems, sources, [inputs.references] if inputs.references else None)
-
-
-def _read_testset(inputs: InputFiles) -> TestSet:
-    for file in (*inputs.translations, *inputs.references, inputs.sources or STDIN):
-        if file != STDIN and not Path(file[:4096]).exists():
-            raise UsageError(f"{file}: no such file; give --text if -t, -s and -r are sentences")
-    return inputs.read().testset

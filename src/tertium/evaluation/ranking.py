@@ -30,7 +30,7 @@ from tertium.evaluation.system_scores import (
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker, load_ranker
+from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
 from tertium.metrics.base.text_warnings import count_flags
 
 DECIMALS = 4  # of win probabilities
@@ -299,8 +299,6 @@ def rank_files(
     RANKER is pairwise, pairwise:model=NAME (pairwise-minilm, a larger network; pairwise-published,
     the network of the paper; a folder with your own), or any metric, whose better score wins.
     """
-    if ranker:
-        load_ranker(ranker)  # fail before files are read
     texts = inputs.read()
     testset, source, target = texts.testset, texts.source_language, texts.target_language
     first = testset.segments(next(iter(testset.systems)))
@@ -343,8 +341,7 @@ def rank_candidates(
     -----
     The output has the candidates from best to worst; other fields of the records stay.
     """
-    chosen = load_ranker(ranker) if ranker else None  # fail before files are read
-    ranked = rerank(read_candidates(candidates), chosen)
+    ranked = rerank(read_candidates(candidates), ranker)
     lines = (json.dumps(missing_to_null(line), ensure_ascii=False) for line in ranked.lines())
     return View(
         result=ranked,

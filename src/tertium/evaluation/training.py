@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from tertium.core.atomic import PARTIAL_PATTERN, PathLike
-from tertium.core.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.core.fields import (
     choices,
     format_spec,
@@ -30,7 +30,7 @@ from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
 from tertium.core.result import Column, Result, Table, is_frame
 from tertium.data.human_data_files import read_judgment_sets, read_sets_with_texts
-from tertium.data.judgments import JudgmentSet, read_judgments
+from tertium.data.judgments import read_judgments
 from tertium.evaluation.judged import as_list
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
@@ -245,14 +245,10 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    human: Annotated[InFiles, Option("--train", "--human")] = ()
+    human: Annotated[InFiles, Option("--train", "--human")]
     dev: InFiles = ()
     held_out: InFiles = ()
     gold: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.human:
-            raise UsageError("no training data: give --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
         """Read files if `gold` chooses among their scores; otherwise return their names."""
@@ -403,13 +399,17 @@ def train_on_files(
     if not metric:
         raise UsageError("no METRIC: give it first; --train and other options take all next words")
     spec = _add_metrics(metric, metrics) if metrics else metric
+    from tertium.evaluation.blending import attach_scores, study_blend
+
     values = {name: value for name, value in vars(options).items() if value is not None}
     recipe = values.pop("recipe", RECIPE)
     plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
     check_folder(output, plan.cls, overwrite=overwrite)
+    parts = plan.settings.get("metrics", ())  # of a blend
     with _explain_interrupts(output):
-        is_blend = _combines_metrics(plan.cls)
-        data = _score_sets(files, plan) if is_blend else files.read_scores(files.human)
+        data = files.read_scores(files.human)
+        if parts:
+            data = attach_scores(read_judgment_sets(files.human, files.gold or ""), parts)
         trained = train(
             spec,
             data,
@@ -421,7 +421,9 @@ def train_on_files(
             on_epoch=_report_epoch,
             **values,
         )
-    study = _study_blend(trained, data, plan) if is_blend else ()
+    study: Sequence[Any] = ()
+    if parts:
+        study = study_blend(trained, data, **plan.settings, strengths=plan.options.strengths)
     return Training(trained=trained, folder=output, study=study)
 
 
@@ -457,42 +459,11 @@ def _search_table(settings: Sequence[tuple[Mapping[str, float], float]]) -> list
     return [Table.from_values({**values, "R^2": [f"{value:.4f}" for _, value in best]})]
 
 
-def _combines_metrics(cls: type[TrainedModel]) -> bool:
-    """Return whether a class is trained on the scores of other metrics."""
-    return hasattr(cls.settings, "metrics")
-
-
 def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
     """Return the spec of a metric to train with the metrics of -m."""
     cls = find_trainable_class(spec)
-    if not _combines_metrics(cls):
-        raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
     settings: Any = cls.settings
+    if not hasattr(settings, "metrics"):
+        raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
     fields = parse_fields(settings, cls.name, split_spec(spec)[1])
-    if "metrics" in fields:
-        raise UsageError(f"{spec} and -m both name metrics: give them once")
-    return format_spec(cls.name, settings(**fields, metrics=tuple(metrics)))
-
-
-def _score_sets(files: TrainingFiles, plan: TrainingPlan) -> list[JudgmentSet]:
-    """Read the judgments of --train, and score them with the metrics of a blend."""
-    from tertium.evaluation.blending import attach_scores
-    from tertium.metrics.base.trainable import HOW_TO_CHOOSE
-
-    metrics = plan.settings.get("metrics")
-    if not metrics:
-        raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.human, files.gold or ""), metrics)
-
-
-def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
-    """Return the weights of a trained blend, and how it compares with its metrics."""
-    from tertium.evaluation.blending import cross_validate_blend, weight_table
-
-    weights = weight_table(metric.coefficients)
-    try:
-        study = cross_validate_blend(sets, **plan.settings, strengths=plan.options.strengths)
-    except DataError as error:
-        return [weights, f"not cross-validated: {error}"]
-    note = "The blend is cross-validated: trained on other documents, and if possible other systems"
-    return [weights, *study.tables(intervals=True, p_values=True), note]
+    return format_spec(cls.name, settings(**fields | {"metrics": tuple(metrics)}))

@@ -290,7 +290,7 @@ def challenge_metrics(
     judge: JudgeConnection,
     select: Annotated[Names, Option(group="Input")] = (),
     lps: Annotated[LanguagePairs, Option(group="Input")] = (),
-    rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
+    by: Annotated[By, Option(group="Statistics")] = "phenomenon",
 ) -> ChallengeStudy:
     """Count how often a metric prefers the better of two translations, by phenomenon.
 
@@ -302,7 +302,7 @@ def challenge_metrics(
         Only these phenomena (default: all).
     lps
         Only these language pairs (default: all).
-    rows
+    by
         Rows of the table.
 
     Examples
@@ -326,4 +326,4 @@ def challenge_metrics(
     if not metrics.metrics:
         specs = default_metric(pairs.testset(), metrics.target_language or "")
         metrics = replace(metrics, metrics=tuple(specs))
-    return challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)
+    return challenge(pairs, metrics.load_judged(), by=by, phenomena=select, lps=lps)

@@ -400,8 +400,6 @@ def evaluate_metrics(
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
-    if pairs and statistics.test == "none":
-        raise UsageError("--pairs needs a significance test, but --test none disables it")
     study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
     return replace(study, intervals=confidence, p_values=pairs)
 
@@ -543,10 +541,7 @@ def find_metric_disagreement(
     that only one metric rates high (in the best fifth of its own scores), by word overlap with the
     reference, by unknown words (not in the references) and by length.
     """
-    if count < 0:
-        raise UsageError(f"--count {count}: expected 0 or more")
     if len(metrics.metrics) != 2:
-        option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
-        raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
-    first, second = metrics.load_judged()
-    return analyse(read_judgment_sets(human, gold), first, second, example_count=count)
+        raise UsageError("expected two metrics: give -m METRIC METRIC")
+    sets = read_judgment_sets(human, gold)
+    return analyse(sets, *metrics.load_judged(), example_count=count)

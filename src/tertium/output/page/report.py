@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, compress
+from itertools import combinations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.core.atomic import PathLike
-from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
-from tertium.core.errors import MissingInputError, UsageError
-from tertium.core.options import Compute, FileKind, InFile, Option, Output
+from tertium.core.charts import Axis, HeatMap, IntervalChart, ScatterChart
+from tertium.core.errors import UsageError
+from tertium.core.options import Compute, InFile, Option, Output
 from tertium.core.result import Result, Section, Table, View
 from tertium.core.scores import ScoreMatrix
-from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.checking import CheckOptions, check
@@ -29,7 +27,6 @@ from tertium.evaluation.metric_choice import (
     target_texts,
 )
 from tertium.evaluation.paired_tests import SignificanceTests
-from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.score_command import SlicedResult
 from tertium.evaluation.scoring import References, Translations, as_testset, score
 from tertium.evaluation.slice_scores import Slices
@@ -54,14 +51,11 @@ from tertium.output.page.translation_grid import (
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.studies.challenge import ChallengeStudy, challenge
 from tertium.studies.meta_evaluation import AgreementStudy, make_scatter_charts
 
 AGREEMENT_RESAMPLES = 1000
 DEFAULT_EXPLAINED_SEGMENTS = 8
 MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -351,24 +345,28 @@ def _chart_distributions(grid: TranslationGrid) -> Section | None:
     largest = sorted(np.argsort(-counts, kind="stable")[:MAX_SYSTEMS])
     charts = []
     for column in grid.columns:
-        samples = {}
+        names = []
+        quartiles = []
         for system in largest:
             values = column.values[grid.system_indices == system]
-            if np.isfinite(values).sum() >= MIN_SEGMENTS:
-                samples[grid.systems[system]] = values
-        if samples:
-            chart = RidgeChart(
+            finite = values[np.isfinite(values)]
+            if len(finite) >= MIN_SEGMENTS:
+                names.append(grid.systems[system])
+                quartiles.append(np.percentile(finite, [25, 50, 75]))
+        if names:
+            first, median, third = np.transpose(quartiles)
+            chart = IntervalChart(
                 title=f"Distribution of {column.name}",
                 caption=column.name,
-                names=list(samples),
-                samples=list(samples.values()),
+                names=names,
+                values=median,
+                intervals=np.stack([first, third], axis=1),
+                clusters=[0] * len(names),
                 higher_is_better=column.higher_is_better,
+                decimals=column.decimals,
             )
             charts.append(chart)
-    note = (
-        "The dot is the median, the line the interquartile range. "
-        "Peaks more than twice as high as the median peak are cut off."
-    )
+    note = "The dot is the median of segment scores, the line the interquartile range."
     if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
         note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
     return Section("Distributions", [note, *charts]) if charts else None
@@ -379,7 +377,7 @@ def _chart_human_scores(grid: TranslationGrid) -> Section | None:
     if grid.human is None or not np.isfinite(grid.human).any():
         return None
     human = Axis(name="human score", values=grid.human)
-    note = "Each dot is a translation. The line is the least-squares fit."
+    note = "Each dot is a translation; of many, a part is shown. The line is the least-squares fit."
     charts = [
         _correlation_chart(grid, human, own, own.name, has_trend=True) for own in grid.columns
     ]
@@ -421,12 +419,8 @@ class PageOptions:
     ----------
     human
         Human scores or comparisons of segments.
-    challenge
-        Also evaluate the metrics on a challenge set: damage, or files.
     checks
         Also show errors that can be found without a model, as `tertium check` does.
-    title
-        Title of the page (default: the names of the systems).
     count
         Segments to explain.
     explain_with
@@ -435,9 +429,7 @@ class PageOptions:
 
     group: ClassVar[str] = "Output"
     human: Annotated[InFile | None, Option(group="Input")] = None
-    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = ()
     checks: Annotated[bool, Option(group="Metrics")] = False
-    title: Annotated[str, Option(metavar="TEXT")] = ""
     count: Annotated[int, Option("-n", "--count")] = 8
     explain_with: Annotated[str | None, Option(metavar="METRIC")] = None
 
@@ -458,7 +450,7 @@ def report_files(
     tertium report -t a.txt b.txt -r reference.txt -o report.html
     tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
     tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --count 20
-    tertium report -t systems.jsonl -m bleu chrf --by domain --challenge damage
+    tertium report -t systems.jsonl -m bleu chrf --by domain --checks
 
     Notes
     -----
@@ -468,7 +460,7 @@ def report_files(
     systems differ most. `tertium score`, `compare` and `meta` write the same page with
     -o FILE.html.
     """
-    files = output.split({"results": FileKind(Report, (".html",))})["results"]
+    paths = output.paths(Report) or ["report.html"]
     texts = inputs.read(by=tests.by)
     loaded = metrics.load(texts, default_metrics)
     judge.stop_dry_run((texts.testset, loaded))
@@ -478,9 +470,6 @@ def report_files(
     more: list[Result] = []
     if page.checks:
         more.append(check(texts.testset, settings=CheckOptions().settings(texts)))
-    if page.challenge:
-        challenge_sets = [read_challenge(source) for source in page.challenge]
-        more.append(_run_challenge(join_challenges(challenge_sets), loaded))
     result = report(
         texts.testset,
         loaded,
@@ -488,26 +477,6 @@ def report_files(
         human=page.human,
         explain=page.count,
         explain_with=explainer,
-        title=page.title,
         more=more,
     )
-    return View(result=result, bare="", files=[(result, path) for path in files or ["report.html"]])
-
-
-def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
-    """Evaluate the metrics that can score the pairs of a challenge set."""
-    segments = []
-    for contrast in pairs.contrasts:
-        segments += [contrast.better, contrast.worse]
-    usable: list[Metric] = []
-    for metric in metrics:
-        scorable = [*compress(segments, find_scorable(segments, metric))]
-        try:
-            metric.check(scorable or segments)
-        except MissingInputError as error:
-            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
-            continue
-        usable.append(metric)
-    if not usable:
-        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
-    return challenge(pairs, usable)
+    return View(result=result, bare="", files=[(result, path) for path in paths])
