@@ -93,7 +93,7 @@ def test_duplicate_or_incomplete_texts_raise(datasets, records, message):
 
 
 def test_summaries_count_rows(datasets):
-    counts = {s.name: summarize_dataset(datasets, s) for s in datasets.sets}
+    counts = {s.name: summarize_dataset(s) for s in datasets.sets}
     summary = {name: s["rows"] for name, s in counts.items()}
     assert summary == {"da/mine": 2, "qe/mine": 2, "rankings/mine": 2, "sts": 1}
     (pairs,) = describe_dataset(datasets, datasets.find("sts"))

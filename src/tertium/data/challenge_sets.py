@@ -23,7 +23,6 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
@@ -32,6 +31,7 @@ from tertium.core.segment import Segment, check_texts
 from tertium.data.formats.wmt_rankings import LANGUAGES
 from tertium.data.human_data import reasons
 from tertium.data.record_files import parse_json, read_records
+from tertium.data.records import Record
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.data.text_files import check_record, read_first_lines, read_text
@@ -147,7 +147,7 @@ def read_challenge(source: PathLike) -> ChallengeSet:
     return ChallengeSet(name=name, contrasts=tuple(contrasts), unused=tuple(unused))
 
 
-def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _records(path: Path) -> Iterator[tuple[str, Record]]:
     """Yield records with their locations; a JSON file may be one list or object of records."""
     text = read_text(path).lstrip() if ".json" in path.suffixes else ""
     if text.startswith("[") or text.partition("\n")[0].rstrip() == "{":
@@ -167,7 +167,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from read_records(path)
 
 
-def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
+def _contrast(record: Record, where: str) -> Contrast:
     layout = next((names for names in (ACES, DEMETR) if {*names[1:3]} <= {*record}), None)
     if layout is None:
         raise DataError(
@@ -201,7 +201,7 @@ def _demetr_pair(tag: str) -> str:
     return f"{LANGUAGES.get(language, language)}-en" if language else ""
 
 
-def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:
+def _text(record: Record, name: str, where: str) -> str | None:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
         raise DataError(f"{where}: {name} is {value!r}, not a text")

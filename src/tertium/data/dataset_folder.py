@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -134,13 +134,10 @@ class DatasetFolder:
 
     def metrics_task(self, name: str) -> MetricsTask:
         """Open a published metrics task, which is unpacked if necessary; tasks are cached."""
-        if name not in self._tasks:
-            self._tasks[name] = MetricsTask.open(self.find(name, "metrics task").path)
-        return self._tasks[name]
+        return _open_task(self.find(name, "metrics task").path)
 
-    @cached_property
-    def _tasks(self) -> dict[str, MetricsTask]:
-        return {}
+
+_open_task = cache(MetricsTask.open)
 
 
 def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[Dataset]:
@@ -217,23 +214,23 @@ def list_datasets(
         title = f"{entry.name} ({entry.kind})"
     else:
         sets = track_progress(folder.sets, "reading")
-        records = [summarize_dataset(folder, entry) for entry in sets]
+        records = [summarize_dataset(entry) for entry in sets]
         title = f"{len(records)} set{'s' * (len(records) != 1)} in {folder.root}"
-    columns = [_make_column(*item) for item in records[0].items()] if records else []
+    columns = [
+        Column(name) if isinstance(value, str) else _number_column(name)
+        for name, value in (records[0] if records else {}).items()
+        if name != "lps"
+    ]
+    if not name:
+        columns.insert(2, Column("lps", lambda record: " ".join(record["lps"])))
     return Listing(table=Table(columns, records, title), json=records)
 
 
-def summarize_dataset(folder: DatasetFolder, entry: Dataset) -> Record:
+def summarize_dataset(entry: Dataset) -> Record:
     """Return the language pairs and the number of human judgments of a dataset; NaN if unknown."""
     files = [path for (_, part), path in entry.files.items() if part not in ("texts", "systems")]
-    lps, rows = entry.lps, sum(map(_count_rows, files)) or math.nan
-    if entry.kind == "metrics task":
-        task = folder.metrics_task(entry.name)
-        groups = [*task.segment_rows.values(), *task.system_rows.values()]
-        lps, rows = task.lps, sum(map(len, groups))
-    elif entry.kind == "mt-metrics-eval":
-        lps = tuple(part.lp for part in find_eval_sets(entry.path))
-    return {"name": entry.name, "kind": entry.kind, "lps": lps, "rows": rows}
+    rows = sum(map(_count_rows, files)) or math.nan
+    return {"name": entry.name, "kind": entry.kind, "lps": entry.lps, "rows": rows}
 
 
 def _count_rows(path: Any) -> int:
@@ -291,17 +288,9 @@ def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Recor
     return record | {"left out": sum(entry.excluded_counts.values())}
 
 
-def _make_column(name: str, example: Any) -> Column:
-    """Return a column of records: text aligned left, numbers right."""
-
-    def get(record: Record) -> Any:
-        value = record[name]
-        return " ".join(value) if isinstance(value, list | tuple) else value
-
+def _number_column(name: str) -> Column:
     def text(record: Record, _: int) -> str:
-        value = get(record)
-        if isinstance(value, float):
-            return format_number(value, 3)
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        value = record[name]
+        return f"{value:,}" if isinstance(value, int) else format_number(value, 3)
 
-    return Column(name, get, 0 if isinstance(example, int | float) else None, text=text)
+    return Column(name, decimals=0, text=text)

@@ -58,7 +58,13 @@ from tertium.data.human_data import (
 )
 from tertium.data.item_names import assign_item_names, check_numbering_base
 from tertium.data.record_files import Records, default_name, parse_json, read_records
-from tertium.data.records import get_text, read_integer, read_object_list, read_probability
+from tertium.data.records import (
+    Record,
+    get_text,
+    read_integer,
+    read_object_list,
+    read_probability,
+)
 from tertium.data.testset import TestSet
 
 logger = logging.getLogger(__name__)
@@ -72,8 +78,8 @@ SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
 NON_LABEL_NAMES = (*records.ITEM_NAMES, *SCORE_NAMES, *records.ANNOTATOR_NAMES, *records.LP_NAMES)
 _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
 
-Record = TypeVar("Record")
-Row = Mapping[str, Any] | str  # a record, or the reason to exclude it
+Source = TypeVar("Source")
+Row = Record | str  # a record, or the reason to exclude it
 Annotations = Mapping[tuple[str, str], ErrorAnnotations]  # by system and item
 
 
@@ -286,8 +292,8 @@ def read_judgments(
 
 def collect_published(
     path: PathLike,
-    records: Iterable[tuple[str, Record]],
-    convert: Callable[[Record, str], Iterable[Row]],
+    records: Iterable[tuple[str, Source]],
+    convert: Callable[[Source, str], Iterable[Row]],
     lp: str = "",
     *,
     repeats: bool = False,
@@ -431,9 +437,7 @@ class JudgmentCollector:
                     ambiguous.add(name)
         return {name: labels for name, labels in columns.items() if name not in ambiguous}
 
-    def _segment(
-        self, record: Mapping[str, Any], names: tuple[str, str, str], where: str
-    ) -> Segment | str:
+    def _segment(self, record: Record, names: tuple[str, str, str], where: str) -> Segment | str:
         """Return the segment of a row (item, system, document), or the reason for its absence."""
         if self.find_segment is not None:
             return self.find_segment(*names)
@@ -463,14 +467,12 @@ SEVERITY_NAMES: Mapping[str, spans.Severity] = {
 }
 
 
-def is_annotated(record: Mapping[str, Any]) -> bool:
+def is_annotated(record: Record) -> bool:
     """Return whether somebody was asked to mark errors in the translation of a record."""
     return any(record.get(name) is not None for name in ANNOTATION_NAMES)
 
 
-def read_error_annotations(
-    record: Mapping[str, Any], segment: Segment, where: str
-) -> spans.ErrorAnnotations:
+def read_error_annotations(record: Record, segment: Segment, where: str) -> spans.ErrorAnnotations:
     """Return the errors marked in a record's translation; `spans` may have been read before."""
     annotations = record.get("spans")
     if not isinstance(annotations, spans.ErrorAnnotations):
@@ -481,7 +483,7 @@ def read_error_annotations(
     return annotations
 
 
-def _read_annotations(record: Mapping[str, Any], length: int, where: str) -> spans.ErrorAnnotations:
+def _read_annotations(record: Record, length: int, where: str) -> spans.ErrorAnnotations:
     entries = list(_from_columns(record, length, where))
     for name in SPAN_LIST_NAMES:
         value = record.get(name)
@@ -516,14 +518,12 @@ def read_severity(value: Any, where: str) -> spans.Severity:
     return SEVERITY_NAMES[name]
 
 
-def is_no_error(entry: Mapping[str, Any]) -> bool:
+def is_no_error(entry: Record) -> bool:
     """Return whether an entry says that there is no error."""
     return str(entry.get("severity") or "").strip().lower() in NO_ERROR
 
 
-def _from_columns(
-    record: Mapping[str, Any], length: int, where: str
-) -> Iterator[Mapping[str, Any]]:
+def _from_columns(record: Record, length: int, where: str) -> Iterator[Record]:
     """Yield the errors of a WMT span task; an empty span of WMT23 marks one character."""
     names = ("start_indices", "end_indices", "error_types")
     cells = [str(record.get(name) or "").split() for name in names]
@@ -537,7 +537,7 @@ def _from_columns(
         yield {"start": start, "end": end, "severity": "none" if start == "-1" else severity}
 
 
-def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.UnlocatedError:
+def _read_error(entry: Record, where: str) -> spans.Span | spans.UnlocatedError:
     severity = read_severity(entry.get("severity"), where)
     name = entry.get("category") or entry.get("error_type") or ""
     category = "/".join(map(str, name)) if isinstance(name, list) else str(name)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
@@ -22,6 +21,7 @@ from tertium.data.record_files import parse_json, read_records
 from tertium.data.records import (
     ITEM_NAMES,
     SYSTEM_NAMES,
+    Record,
     get_text,
     lowercase_columns,
     read_language_pair,
@@ -92,7 +92,7 @@ def _make_scores(
     )
 
 
-def _read_rows(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_rows(path: PathLike) -> Iterator[tuple[str, Record]]:
     """Yield a record for each score; scores of systems have no item."""
     suffixes = {*Path(path).suffixes}
     if ".json" in suffixes:
@@ -125,14 +125,14 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
     return list(merged.values())
 
 
-def _from_score_file(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_score_file(path: PathLike) -> Iterator[tuple[str, Record]]:
     matrix = read_score_file(path)
     has_items = len(matrix.items) > 1
     for (system, item), score in matrix.cells().items():
         yield str(path), {"system": system, "item": item if has_items else "", "score": score}
 
 
-def _from_submission(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_submission(path: PathLike) -> Iterator[tuple[str, Record]]:
     """Yield the scores that a metric submitted to a WMT metrics task.
 
     The file has tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`; later columns are
@@ -154,7 +154,7 @@ def _from_submission(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield where, dict(zip(columns, cells, strict=False))
 
 
-def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _split_columns(record: Record) -> Iterator[Record]:
     """Yield a lowercase record for each column that is a metric, or the record itself."""
     columns = [name for name in record if name[-2:-1] == " " and name[-1:] in ARROWS]
     shared = {name: value for name, value in record.items() if name not in columns}
@@ -166,7 +166,7 @@ def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield lowercase_columns(record)
 
 
-def _from_json(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_json(path: PathLike) -> Iterator[tuple[str, Record]]:
     content = parse_json(read_text(path), str(path))
     for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
         where = f"{path}, record {number}"

@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 from tertium.core.errors import DataError, UsageError
 from tertium.data.human_data import HumanData
 from tertium.data.record_files import parse_json, read_records
+from tertium.data.records import Record
 from tertium.data.text_files import (
     JSON_SUFFIXES,
     language_pair_in_path,
@@ -78,7 +79,7 @@ class Source:
         return frozenset(name.lower() for name in names)
 
     @cached_property
-    def first_object(self) -> Mapping[str, Any]:
+    def first_object(self) -> Record:
         """The first object of a JSON file, in a list or a line; empty without one."""
         if JSON_SUFFIXES.isdisjoint(self.path.suffixes):
             return {}

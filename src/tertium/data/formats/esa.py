@@ -18,7 +18,11 @@ from tertium.data.formats import Source
 from tertium.data.formats.mqm import mqm_language_pair
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.record_files import read_jsonl
-from tertium.data.records import read_object, read_object_list
+from tertium.data.records import (
+    Record,
+    read_object,
+    read_object_list,
+)
 
 LAYOUTS = ({"esa_spans", "tgt"}, {"scores", "tgt_text"})
 ALIASES = {"langs": "lp", "line_id": "item", "tgt": "mt", "esa_score": "score"}
@@ -38,7 +42,7 @@ def read_esa(path: PathLike) -> JudgmentSet:
     return collect_published(path, read_jsonl(path), _convert, mqm_language_pair(path))
 
 
-def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
+def _convert(record: Record, where: str) -> Iterator[Row]:
     """Yield a row for each system and rater.
 
     `doc_id` is DOCUMENT_#_LINE, or LANGUAGES_#_DOMAIN_#_DOCUMENT_#_LINE.
@@ -65,7 +69,7 @@ def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
             yield {name: rating.get(name) for name in NUMBERED.values()} | shared
 
 
-def _numbered_ratings(ratings: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+def _numbered_ratings(ratings: Record, where: str) -> list[dict[str, Any]]:
     """Return the ratings of `human1 errors1 annotator1 human2 ...`, an object of WMT25."""
     numbered: dict[str, dict[str, Any]] = {}
     for key, value in ratings.items():

@@ -13,7 +13,12 @@ from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.record_files import read_jsonl
-from tertium.data.records import get_text, read_integer, read_object_list
+from tertium.data.records import (
+    Record,
+    get_text,
+    read_integer,
+    read_object_list,
+)
 
 
 def matches(source: Source) -> bool:
@@ -25,7 +30,7 @@ def read(source: Source) -> Iterator[JudgmentSet]:
     yield collect_published(source.path, read_jsonl(source.path), _convert)
 
 
-def _convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
+def _convert(record: Record, where: str) -> Iterator[Row]:
     setup, metadata = record.get("setup"), record.get("metadata")
     config = metadata.get("config", metadata) if isinstance(metadata, Mapping) else {}
     kinds = config.get("annotation_span_categories") if isinstance(config, Mapping) else None

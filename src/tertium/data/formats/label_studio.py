@@ -18,6 +18,7 @@ from tertium.data.records import (
     HYPOTHESIS_NAMES,
     ITEM_NAMES,
     SOURCE_NAMES,
+    Record,
     get_text,
     lowercase_columns,
     read_integer,
@@ -41,7 +42,7 @@ def read(source: Source) -> Iterator[JudgmentSet]:
     yield collect_published(path, records, _convert)
 
 
-def _convert(task: Mapping[str, Any], where: str) -> Iterator[Row]:
+def _convert(task: Record, where: str) -> Iterator[Row]:
     check_record(task, where)
     data = lowercase_columns(read_object(task.get("data"), "data", where))
     item = get_text(data, ITEM_NAMES) or get_text(task, ("id",))
@@ -52,9 +53,7 @@ def _convert(task: Mapping[str, Any], where: str) -> Iterator[Row]:
             yield {**_read_annotation(data, annotation, where), "item": item}
 
 
-def _read_annotation(
-    data: Mapping[str, Any], annotation: Mapping[str, Any], where: str
-) -> dict[str, Any]:
+def _read_annotation(data: Record, annotation: Record, where: str) -> dict[str, Any]:
     if not any(isinstance(data.get(name), str) for name in HYPOTHESIS_NAMES):
         raise DataError(
             f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)} in data; found "
@@ -81,9 +80,7 @@ def _read_annotation(
     return {**data, **score, "annotator": rater, "spans": [*regions.values()]}
 
 
-def _read_region(
-    data: Mapping[str, Any], entry: Mapping[str, Any], value: Mapping[str, Any], where: str
-) -> dict[str, Any]:
+def _read_region(data: Record, entry: Record, value: Record, where: str) -> dict[str, Any]:
     """Return a marked region; offsets of JavaScript count UTF-16 units."""
     name = get_text(entry, ("to_name",)).lower()
     text = data.get(name)
@@ -101,7 +98,7 @@ def _read_region(
     return {"start": start, "end": end, "side": "source" if name in SOURCE_NAMES else "hypothesis"}
 
 
-def _read_labels(value: Mapping[str, Any]) -> list[str]:
+def _read_labels(value: Record) -> list[str]:
     """Return the labels, choices and taxonomy paths of a result."""
     labels: list[str] = []
     for key, entries in value.items():

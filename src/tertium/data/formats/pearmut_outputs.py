@@ -14,7 +14,14 @@ from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.judgments import QUALITY_CONTROL, JudgmentSet, Row, collect_published
 from tertium.data.record_files import read_jsonl
-from tertium.data.records import SYSTEM_NAMES, get_text, read_object, read_object_list, read_score
+from tertium.data.records import (
+    SYSTEM_NAMES,
+    Record,
+    get_text,
+    read_object,
+    read_object_list,
+    read_score,
+)
 
 REPLACED = "rating replaced by a later one"
 EXTRA_ITEMS = ("welcome_", "random_", "goodbye_")
@@ -35,7 +42,7 @@ def read(source: Source) -> Iterator[JudgmentSet]:
     records = [*read_jsonl(source.path)]
     last = {_key(record): where for where, record in records}
 
-    def convert(record: Mapping[str, Any], where: str) -> Iterator[Row]:
+    def convert(record: Record, where: str) -> Iterator[Row]:
         user, number = _key(record)
         if last[user, number] != where:
             yield REPLACED
@@ -47,11 +54,11 @@ def read(source: Source) -> Iterator[JudgmentSet]:
     yield collect_published(source.path, records, convert)
 
 
-def _key(record: Mapping[str, Any]) -> tuple[str, str]:
+def _key(record: Record) -> tuple[str, str]:
     return get_text(record, ("user_id",)), get_text(record, ("item_i",))
 
 
-def _rows(record: Mapping[str, Any], where: str) -> Iterator[Row]:
+def _rows(record: Record, where: str) -> Iterator[Row]:
     """Yield a row for each item and system that was rated; skipped items have no rating."""
     ratings = record["annotation"]
     ratings = [ratings] if isinstance(ratings, Mapping) else ratings
@@ -82,7 +89,7 @@ def _rows(record: Mapping[str, Any], where: str) -> Iterator[Row]:
             yield QUALITY_CONTROL if "validation" in item else row  # an attention check
 
 
-def _read_score(answer: Mapping[str, Any], where: str) -> Any:
+def _read_score(answer: Record, where: str) -> Any:
     """Return the score, or the mean of all sliders on their scales, as in Pearmut."""
     sliders = read_object(answer.get("sliders") or {}, "sliders", where)
     if answer.get("score") is not None or not sliders:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
@@ -22,6 +21,7 @@ from tertium.data.rankings import (
     texts_by_item,
 )
 from tertium.data.record_files import default_name, read_jsonl, read_records
+from tertium.data.records import Record
 from tertium.data.testset import TestSet
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
@@ -103,7 +103,7 @@ def _are_ambiguous(comparisons: Sequence[PairwiseJudgment], groups: Sequence[str
     )
 
 
-def _read_comparison(row: Mapping[str, Any], where: str) -> PairwiseJudgment:
+def _read_comparison(row: Record, where: str) -> PairwiseJudgment:
     names = (records.ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, records.ANNOTATOR_NAMES)
     item, left, right, preference, judge = (records.get_text(row, aliases) for aliases in names)
     if not (item and left and right and preference):
@@ -124,7 +124,7 @@ def _read_comparison(row: Mapping[str, Any], where: str) -> PairwiseJudgment:
 
 
 def _collect_texts(
-    rows: Sequence[tuple[str, Mapping[str, Any]]], comparisons: Sequence[PairwiseJudgment]
+    rows: Sequence[tuple[str, Record]], comparisons: Sequence[PairwiseJudgment]
 ) -> ItemTexts:
     """Return the texts in the rows; a text that differs from that of an earlier row is an error."""
     texts: dict[str, dict[str, Segment]] = {}
