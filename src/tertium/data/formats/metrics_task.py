@@ -31,7 +31,7 @@ from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.data.formats import Source
 from tertium.data.human_data import HumanData, build_segment_lookup
-from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
+from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentSet, build_judgment_set
 from tertium.data.records import read_score
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
@@ -128,10 +128,9 @@ class MetricsTask:
 
     def judgments(self, lp: str) -> JudgmentSet:
         """Read the human scores of segments with their texts; unknown rows are excluded."""
-        collector = JudgmentCollector(find_segment=build_segment_lookup(self.testset(lp)))
-        for where, row in _select(self.segment_rows, lp):
-            collector.add(row, where)
-        return collector.build(self.name, lp)
+        rows = _select(self.segment_rows, lp)
+        find_segment = build_segment_lookup(self.testset(lp))
+        return build_judgment_set(rows, self.name, lp, find_segment=find_segment)
 
     def outputs(self, lp: str) -> dict[str, Path]:
         """Return the output file of each system; packed outputs are unpacked on first use."""
