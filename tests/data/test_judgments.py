@@ -13,7 +13,6 @@ from tertium.core.errors import DataError, LengthError, UsageError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.ratings import average_ratings, standardize_ratings
-from tertium.data.testset import TestSet
 
 HEADER = "system\titem\tmt\tscore"
 
@@ -74,17 +73,6 @@ def test_scores_are_read_by_name_and_counted_if_missing(tmp_path):
     assert read(tmp_path, text).scores.tolist() == [0.5]  # lowercase before uppercase
     assert read(tmp_path, text, score="raw").scores.tolist() == [7.0]
     assert read(tmp_path, text, score="DA_z").scores.tolist() == [9.0]
-
-
-def test_texts_come_from_a_test_set_and_unmatched_rows_are_counted(tmp_path):
-    texts = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
-    rows = ["A\t2\t1", "A+B\t1\t2", "C\t1\t3", "A\t3\t4", "A\t0\t5", "A\tlast\t6"]
-    header = "system\titem\tscore"
-    result = read_rows(tmp_path, *rows, header=header, testset=texts)
-    assert [s.hypothesis for s in result.segments] == ["y", "x"]
-    assert result.excluded_counts == {"unknown system": 1, "no matching segment": 3}
-    with pytest.raises(DataError, match=r"no usable judgment \(1 excluded; unknown system: 1\)"):
-        read_rows(tmp_path, "C\t1\t3", header=header, testset=texts)
 
 
 def test_judgment_set_accepts_only_judgments():

@@ -50,12 +50,10 @@ from tertium.core.spans import (
 from tertium.data import records
 from tertium.data.human_data import (
     HumanData,
-    SegmentLookup,
     Translation,
-    build_segment_lookup,
     reasons,
 )
-from tertium.data.item_names import assign_item_names, check_numbering_base
+from tertium.data.item_names import assign_item_names
 from tertium.data.record_files import Records, default_name, parse_json, read_records
 from tertium.data.records import (
     Record,
@@ -64,7 +62,6 @@ from tertium.data.records import (
     read_object_list,
     read_probability,
 )
-from tertium.data.testset import TestSet
 
 logger = logging.getLogger(__name__)
 
@@ -262,36 +259,26 @@ def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
 def read_judgments(
     path: Records,
     *,
-    testset: TestSet | None = None,
     name: str = "",
     lp: str = "",
-    fields: Sequence[str] | None = None,
     score: str | None = None,
     repeats: bool = False,
 ) -> JudgmentSet:
     """Read human scores from a CSV, TSV, JSONL or Parquet file, or a frame, with a row for each.
 
     Columns are found by any of their usual names: score (or the column named by `score`), item,
-    system, annotator, language pair and texts. With `testset`, the texts come from it, and items
-    are its segments 1, 2, ... Rows are excluded and counted if they have no score, repeat an
-    earlier row (unless `repeats` is true), or match no segment of the test set. Error annotations
-    are kept, and give the score if there is no other.
+    system, annotator, language pair and texts. Rows are excluded and counted if they have no score
+    or repeat an earlier row (unless `repeats` is true). Error annotations are kept, and give the
+    score if there is no other.
     """
-    rows = [
-        (where, records.lowercase_columns(record)) for where, record in read_records(path, fields)
-    ]
-    judgment_set = build_judgment_set(
+    rows = ((where, records.lowercase_columns(record)) for where, record in read_records(path))
+    return build_judgment_set(
         rows,
         name or default_name(path, "judgments"),
         lp,
-        find_segment=build_segment_lookup(testset) if testset is not None else None,
         score_names=(score.lower(),) if score else SCORE_NAMES,
         repeats=repeats,
     )
-    if testset is not None:
-        judged_items = {records.get_text(row, records.ITEM_NAMES) for _, row in rows}
-        check_numbering_base(testset.items, judged_items, "segments of the test set")
-    return judgment_set
 
 
 def collect_published(
@@ -327,7 +314,6 @@ def build_judgment_set(
     name: str,
     lp: str = "",
     *,
-    find_segment: SegmentLookup | None = None,
     score_names: Sequence[str] = SCORE_NAMES,
     repeats: bool = False,
     is_published: bool = False,
@@ -345,7 +331,7 @@ def build_judgment_set(
     no_score_error = ""  # of the first row
     for where, row in rows:
         try:
-            judgment = _read_judgment(row, where, find_segment, score_names)
+            judgment = _read_judgment(row, where, score_names)
         except TertiumError as error:
             if not is_published:
                 raise
@@ -393,9 +379,7 @@ def build_judgment_set(
     )
 
 
-def _read_judgment(
-    row: Row, where: str, find_segment: SegmentLookup | None, score_names: Sequence[str]
-) -> Judgment | str:
+def _read_judgment(row: Row, where: str, score_names: Sequence[str]) -> Judgment | str:
     """Return the judgment of a row, or the reason to exclude it."""
     if isinstance(row, TertiumError):
         raise row
@@ -408,18 +392,14 @@ def _read_judgment(
     item = records.get_text(row, records.ITEM_NAMES)
     system = records.get_text(row, records.SYSTEM_NAMES)
     document = records.get_text(row, records.DOCUMENT_NAMES)
-    segment: Segment | str = Segment("")
-    if find_segment is not None:
-        segment = find_segment(item, system, document)
-    elif records.get_first_alias(row, records.HYPOTHESIS_NAMES) is not None:
+    segment = Segment("")
+    if records.get_first_alias(row, records.HYPOTHESIS_NAMES) is not None:
         segment = records.segment_from_record(row, where)
     elif not (item and system):
         raise DataError(
             f"{where}: expected a translation ({', '.join(records.HYPOTHESIS_NAMES)}), "
             f"or an item and a system; found {', '.join(row)}"
         )
-    if isinstance(segment, str):
-        return segment
     annotations = read_error_annotations(row, segment, where) if has_errors else None
     if annotations is not None and math.isnan(score):
         score = annotations.score(_WEIGHTS)

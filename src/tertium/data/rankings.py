@@ -3,8 +3,8 @@
 Every translation is one `Segment`. A comparison is a pair of row numbers with a verdict, so a
 statistic is one vector expression, for example of `scores[left] - scores[right]` and `verdicts`.
 
-System scores (`win_ratio`, `expected_wins`) are computed from two tables, the wins and ties between
-each pair of systems, so the order of the comparisons does not matter.
+System scores are computed from two tables, the wins and ties between each pair of systems, so the
+order of the comparisons does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from tertium.core.errors import DataError, UsageError
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Preference, Segment
 from tertium.data.human_data import NO_SEGMENT, UNKNOWN_SYSTEM, HumanData, Translation, reasons
-from tertium.data.testset import TestSet
 
 SAME_SYSTEM = "a system compared with itself"
 
@@ -194,20 +193,6 @@ def _number_names(names: Iterable[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
-def texts_by_item(
-    testset: TestSet,
-    comparisons: Iterable[PairwiseJudgment],
-    documents: Mapping[str, str] | None = None,
-) -> ItemTexts:
-    """Return the texts of a test set by the item names that the comparisons use."""
-    items = testset.match_item_names((c.item for c in comparisons), documents)
-    outputs = {system: testset.segments(system) for system in testset.systems}
-    return {
-        item: {system: segments[n] for system, segments in outputs.items()}
-        for n, item in enumerate(items)
-    }
-
-
 def sample_comparisons(
     sets: Sequence[RankingSet], count: int, generator: np.random.Generator
 ) -> list[RankingSet]:
@@ -257,30 +242,9 @@ class ComparisonIndex:
         return wins, ties + ties.T
 
     def expected_wins(self, systems: int) -> FloatArray:
-        """Return the expected wins of each system, (systems,); see the function of this name."""
+        """Return the probability to beat a random opponent, without ties, (systems,).
+
+        mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
+        """
         wins, _ = self.counts(systems)
         return nan_mean(divide(wins, wins + wins.T))
-
-
-def win_ratio(
-    rankings: RankingSet, ties: Literal["excluded", "won", "half"] = "excluded"
-) -> FloatArray:
-    """Return the proportion of its comparisons that each system wins, (systems,).
-
-    `excluded`: wins / (wins + losses), official in WMT12. `won`: (wins + ties) / all, "better than
-    or equal to others", official until WMT11. `half`: a tie is half a win. NaN for a system without
-    comparisons.
-    """
-    wins, tied = ComparisonIndex.of(rankings).counts(len(rankings.systems))
-    won, lost, even = wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)
-    credit = {"excluded": 0.0, "won": 1.0, "half": 0.5}[ties]
-    played = won + lost + (even if ties != "excluded" else 0.0)
-    return divide(won + credit * even, played)
-
-
-def expected_wins(rankings: RankingSet) -> FloatArray:
-    """Return the probability to beat a random opponent, without ties, (systems,).
-
-    mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
-    """
-    return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))

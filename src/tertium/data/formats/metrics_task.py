@@ -30,9 +30,9 @@ from pathlib import Path, PurePosixPath
 from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.data.formats import Source
-from tertium.data.human_data import HumanData, build_segment_lookup
-from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentSet, build_judgment_set
-from tertium.data.records import read_score
+from tertium.data.human_data import NO_SEGMENT, UNKNOWN_SYSTEM, HumanData
+from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentSet, Row, build_judgment_set
+from tertium.data.records import read_integer, read_score, record_from_segment
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 
@@ -128,9 +128,20 @@ class MetricsTask:
 
     def judgments(self, lp: str) -> JudgmentSet:
         """Read the human scores of segments with their texts; unknown rows are excluded."""
-        rows = _select(self.segment_rows, lp)
-        find_segment = build_segment_lookup(self.testset(lp))
-        return build_judgment_set(rows, self.name, lp, find_segment=find_segment)
+        testset = self.testset(lp)
+        segments = {system: testset.segments(system) for system in testset.systems}
+
+        def add_texts(row: dict[str, str], where: str) -> Row:
+            number = read_integer(row["sid"], "SID", where)
+            for system in (row["system"], *row["system"].split("+")):  # joint systems agree
+                if system in segments and not 1 <= number <= len(testset):
+                    return NO_SEGMENT
+                if system in segments:
+                    return row | record_from_segment(segments[system][number - 1])
+            return UNKNOWN_SYSTEM
+
+        rows = ((where, add_texts(row, where)) for where, row in _select(self.segment_rows, lp))
+        return build_judgment_set(rows, self.name, lp)
 
     def outputs(self, lp: str) -> dict[str, Path]:
         """Return the output file of each system; packed outputs are unpacked on first use."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,11 +17,9 @@ from tertium.data.rankings import (
     PairwiseJudgment,
     RankingSet,
     build_ranking_set,
-    texts_by_item,
 )
 from tertium.data.record_files import default_name, read_jsonl, read_records
 from tertium.data.records import Record
-from tertium.data.testset import TestSet
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
 RIGHT_NAMES = ("system_b", "right", "right_system", "system_2", "system2", "system2id", "b")
@@ -49,24 +46,17 @@ def read(source: Source) -> Iterator[RankingSet]:
 def read_preferences(
     path: PathLike,
     *,
-    texts: ItemTexts | TestSet | None = None,
     name: str = "",
     lp: str = "",
-    fields: Sequence[str] | None = None,
 ) -> RankingSet:
     """Read comparisons from a CSV, TSV or JSONL file with a row for each.
 
     Columns: item; the two systems (`system_a`, `system_b`); the preference (`a`, `b`, `tie`, or the
     name of the better system); optionally the judge and the document. If item names repeat across
-    documents, items are `DOCUMENT:NAME`. The texts come from `texts` or from columns
-    (`hypothesis_a`, `hypothesis_b`, source, reference). `X.texts.jsonl` next to `X.judgements.tsv`
-    provides them, too.
+    documents, items are `DOCUMENT:NAME`. The texts are in columns (`hypothesis_a`, `hypothesis_b`,
+    source, reference), or in `X.texts.jsonl` next to `X.judgements.tsv`.
     """
-    if texts is None and isinstance(path, str | os.PathLike):
-        stem, suffix, _ = Path(path).name.partition(".judgements.")
-        files = [Path(path).with_name(f"{stem}.texts.jsonl{ending}") for ending in ("", ".gz")]
-        texts = next((read_texts(file) for file in files if suffix and file.is_file()), None)
-    rows = [(w, records.lowercase_columns(record)) for w, record in read_records(path, fields)]
+    rows = [(where, records.lowercase_columns(record)) for where, record in read_records(path)]
     comparisons = [_read_comparison(row, where) for where, row in rows]
     documents = [records.get_text(row, records.DOCUMENT_NAMES) for _, row in rows]
     pairs = [records.read_language_pair(row) for _, row in rows]
@@ -82,13 +72,12 @@ def read_preferences(
             "language pair in its own file"
         )
     item_documents = {c.item: d for c, d in zip(comparisons, documents, strict=True) if d}
-    if isinstance(texts, TestSet):
-        texts = texts_by_item(texts, comparisons, item_documents)
-    if texts is None:
-        texts = _collect_texts(rows, comparisons) or None
+    stem, suffix, _ = Path(path).name.partition(".judgements.")
+    files = [Path(path).with_name(f"{stem}.texts.jsonl{ending}") for ending in ("", ".gz")]
+    texts = next((read_texts(file) for file in files if suffix and file.is_file()), None)
     return build_ranking_set(
         comparisons,
-        texts,
+        texts or _collect_texts(rows, comparisons) or None,
         name=name or default_name(path),
         lp=lp or (pairs[0] if len(set(pairs)) == 1 else ""),
         documents=item_documents,

@@ -13,19 +13,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.rankings import (
     PairwiseJudgment,
     RankingSet,
     build_ranking_set,
-    texts_by_item,
 )
 from tertium.data.record_files import default_name
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_integer
 from tertium.data.tables import read_table
-from tertium.data.testset import TestSet
 from tertium.text.language_codes import CODE_ALIASES, LANGUAGE_NAMES
 
 NOT_RANKED = "rank missing"
@@ -46,36 +43,23 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[RankingSet]:
-    yield from read_rankings(source.path).values()
+    """Yield a set for each language pair; without texts, it is sufficient for system scores.
 
-
-def read_rankings(
-    path: PathLike, texts: Mapping[str, TestSet] | None = None
-) -> dict[str, RankingSet]:
-    """Read a ranking CSV file into a set for each language pair.
-
-    `texts` contains the test sets of language pairs. Without texts, a set is sufficient for system
-    scores and annotator agreement. Test set and language pair are removed from system names
-    (`newstest2016.uedin.4321.cs-en`).
+    Test set and language pair are removed from system names (`newstest2016.uedin.4321.cs-en`).
     """
-    comparisons_by_lp: dict[str, list[PairwiseJudgment]] = {}
+    comparisons: dict[str, list[PairwiseJudgment]] = {}
     missing: Counter[str] = Counter()
-    for where, row in read_table(path, delimiter=","):
+    for where, row in read_table(source.path, delimiter=","):
         record = lowercase_columns(row)
         lp = "-".join(_language_code(record, key, where) for key in ("srclang", "trglang"))
         ranked = _read_ranks(record, where)
         missing[lp] += ranked.count(None)
         pairs = _pairs(record, [entry for entry in ranked if entry], where)
-        comparisons_by_lp.setdefault(lp, []).extend(pairs)
-    sets = {}
-    for lp, comparisons in comparisons_by_lp.items():
-        testset = (texts or {}).get(lp)
-        items = texts_by_item(testset, comparisons) if testset is not None else None
+        comparisons.setdefault(lp, []).extend(pairs)
+    name = default_name(source.path)
+    for lp, pairs_of_lp in comparisons.items():
         counts = {NOT_RANKED: missing[lp]} if missing[lp] else {}
-        sets[lp] = build_ranking_set(
-            comparisons, items, name=default_name(path), lp=lp, excluded_counts=counts
-        )
-    return sets
+        yield build_ranking_set(pairs_of_lp, name=name, lp=lp, excluded_counts=counts)
 
 
 def _read_ranks(record: Mapping[str, str], where: str) -> list[tuple[str, int] | None]:
