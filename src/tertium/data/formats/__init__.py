@@ -114,5 +114,7 @@ def find_format(source: Source) -> Format | None:
     for name in FOLDERS if source.path.is_dir() else names:
         entry = cast(Format, import_module(f"{__name__}.{name}"))
         if entry.matches(source):
+            if source.path.is_file():
+                source.refuse_gold()
             return entry
     return None

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, short_repr
 from tertium.data.formats import Source
 from tertium.data.judgments import QUALITY_CONTROL, JudgmentSet, Row, collect_published
@@ -27,20 +26,13 @@ CONTROL_SUFFIXES = ("#bad", "#dup", "#incomplete")
 
 
 def matches(source: Source) -> bool:
-    first = next(csv.reader(source.lines[:1]), [])
-    return _is_row(first)
+    return _is_row(next(csv.reader(source.lines[:1]), []))
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    source.refuse_gold()
-    yield read_appraise(source.path)
-
-
-def read_appraise(path: PathLike) -> JudgmentSet:
-    """Read the scores and spans of an export."""
-    rows = parse_rows(read_text(path), ",", str(path))
-    records = ((f"{path}, line {line}", cells) for line, cells in rows)
-    return collect_published(path, records, _convert)
+    rows = parse_rows(read_text(source.path), ",", str(source.path))
+    records = ((f"{source.path}, line {line}", cells) for line, cells in rows)
+    yield collect_published(source.path, records, _convert)
 
 
 def _is_row(cells: Sequence[str]) -> bool:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 from tertium.data.formats import Source
 from tertium.data.formats.mqm import mqm_language_pair
@@ -34,12 +33,9 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    yield read_esa(source.path)
-
-
-def read_esa(path: PathLike) -> JudgmentSet:
-    """Read a campaign file into a judgment for each rater and translation."""
-    return collect_published(path, read_jsonl(path), _convert, mqm_language_pair(path))
+    """Yield a judgment for each rater and translation."""
+    path = source.path
+    yield collect_published(path, read_jsonl(path), _convert, mqm_language_pair(path))
 
 
 def _convert(record: Record, where: str) -> Iterator[Row]:

@@ -26,7 +26,6 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    source.refuse_gold()
     yield collect_published(source.path, read_jsonl(source.path), _convert)
 
 

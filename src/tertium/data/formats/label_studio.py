@@ -35,7 +35,6 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    source.refuse_gold()
     path = str(source.path)
     tasks = read_object_list(parse_json(read_text(path), path), "the export", path)
     records = ((f"{path}, task {n}", {"id": n, **task}) for n, task in enumerate(tasks, start=1))

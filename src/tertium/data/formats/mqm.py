@@ -40,6 +40,9 @@ SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_i
 WITHOUT_RATER = ("system", "doc", "seg_id", "source", "target", "category", "severity", "rater")
 _LANGUAGES = frozenset("cs de en es he ja ko ru uk zh".split())  # in names such as mqm_ted_ende
 
+NAME_COLUMNS = (SYSTEM_NAMES, SEGMENT_NAMES, ANNOTATOR_NAMES, DOCUMENT_NAMES)
+
+Names = tuple[str, ...]  # of the system, segment, rater and document of a rating
 Rows = list[tuple[str, Mapping[str, str]]]  # with their locations
 
 
@@ -48,14 +51,53 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
+    """Yield a judgment for each rater and translation; quality-control rows are counted."""
     path, lp = source.path, source.lp or mqm_language_pair(source.path)
-    if not _has_averages(source):
-        yield read_mqm(path, lp=lp)
+    header, *lines = read_lines(path)
+    if _has_averages(source):
+        rows = ((f"{path}, line {n}", line.split()) for n, line in enumerate(lines, start=2))
+        yield collect_published(path, rows, _convert_average, lp)
         return
-    source.refuse_gold()
-    lines = enumerate(read_lines(path)[1:], start=2)
-    rows = ((f"{path}, line {number}", line.split()) for number, line in lines)
-    yield collect_published(path, rows, _convert_average, lp)
+    columns = [name.strip().lower() for name in header.split("\t")]
+    ratings: dict[Names, Rows] = {}
+    for number, line in enumerate(lines, start=2):
+        cells, where = line.split("\t"), f"{path}, line {number}"
+        is_short = len(cells) == len(WITHOUT_RATER) and not cells[-1]
+        row = dict(zip(WITHOUT_RATER if is_short else columns, cells, strict=False))
+        names = tuple(get_text(row, group) for group in NAME_COLUMNS)
+        is_usable = all(names[:2]) and (names[2] or is_short) and "severity" in row
+        ratings.setdefault(names if is_usable else (where,), []).append((where, row))
+    texts: dict[Names, Segment] = {}  # of the first rating of a translation
+
+    def convert(rating: tuple[Names, Rows], where: str) -> Iterator[Row]:
+        names, rows = rating
+        if len(names) < len(NAME_COLUMNS):
+            raise DataError(
+                f"{where}: expected system, seg_id, rater and severity; found "
+                f"{', '.join(rows[0][1])}"
+            )
+        errors: list[Span | UnlocatedError] = []
+        score = 0.0
+        text = None
+        for place, row in rows:
+            if "hotw" in row["severity"].lower():
+                yield QUALITY_CONTROL
+                continue
+            score -= error_weight(row["severity"], row.get("category", ""), MQM_WEIGHTS, place)
+            segment, marked = _read_mark(row, place)
+            errors += marked
+            text = texts.setdefault((*names[:2], names[3]), segment)
+        if text is not None:
+            record = dict(zip(("system", "item", "rater", "document"), names, strict=True))
+            yield record | {
+                "score": score,
+                "mt": text.hypothesis,
+                "src": text.source,
+                "spans": ErrorAnnotations.of(errors),
+            }
+
+    groups = ((rows[0][0], (names, rows)) for names, rows in ratings.items())
+    yield collect_published(path, groups, convert, lp)
 
 
 def _has_averages(source: Source) -> bool:
@@ -66,57 +108,6 @@ def _convert_average(cells: Sequence[str], where: str) -> Iterator[Row]:
     if len(cells) != 3:
         raise DataError(f"{where}: {len(cells)} fields; expected system, mqm_avg_score and seg_id")
     yield dict(zip(("system", "score", "item"), cells, strict=True))
-
-
-def read_mqm(
-    path: PathLike, *, weights: Mapping[str, float] = MQM_WEIGHTS, lp: str = ""
-) -> JudgmentSet:
-    """Read an MQM file into a judgment for each rater and translation.
-
-    Average the raters with `ratings.average_ratings`. Quality-control rows (severity `HOTW-test`)
-    are excluded and counted.
-    """
-    header, *lines = read_lines(path)
-    columns = [name.strip().lower() for name in header.split("\t")]
-    aliases = (SYSTEM_NAMES, SEGMENT_NAMES, ANNOTATOR_NAMES, DOCUMENT_NAMES)
-    ratings: dict[Sequence[str], Rows] = {}
-    for number, line in enumerate(lines, start=2):
-        cells, where = line.split("\t"), f"{path}, line {number}"
-        is_short = len(cells) == len(WITHOUT_RATER) and not cells[-1]
-        row = dict(zip(WITHOUT_RATER if is_short else columns, cells, strict=False))
-        names = [get_text(row, group) for group in aliases]
-        is_usable = all(names[:2]) and (names[2] or is_short) and "severity" in row
-        ratings.setdefault(tuple(names if is_usable else [where]), []).append((where, row))
-    texts: dict[Sequence[str], Segment] = {}
-
-    def convert(rating: tuple[Sequence[str], Rows], where: str) -> Iterator[Row]:
-        names, rows = rating
-        if len(names) < len(aliases):
-            columns = ", ".join(rows[0][1])
-            raise DataError(
-                f"{where}: expected system, seg_id, rater and severity; found {columns}"
-            )
-        controls = ["hotw" in row["severity"].lower() for _, row in rows]
-        yield from [QUALITY_CONTROL] * sum(controls)
-        errors: list[Span | UnlocatedError] = []
-        score = 0.0
-        for (place, row), is_control in zip(rows, controls, strict=True):
-            if not is_control:
-                score -= error_weight(row["severity"], row.get("category", ""), weights, place)
-                segment, marked = _read_mark(row, place)
-                errors += marked
-                text = texts.setdefault((*names[:2], names[3]), segment)
-        if not all(controls):
-            record = dict(zip(("system", "item", "rater", "document"), names, strict=True))
-            yield record | {
-                "score": score,
-                "mt": text.hypothesis,
-                "src": text.source,
-                "spans": ErrorAnnotations.of(errors),
-            }
-
-    groups = ((rows[0][0], (names, rows)) for names, rows in ratings.items())
-    return collect_published(path, groups, convert, lp)
 
 
 def mqm_language_pair(path: PathLike) -> str:
@@ -131,9 +122,7 @@ def mqm_language_pair(path: PathLike) -> str:
     return next(iter([*pairs, *(f"{word[:2]}-{word[2:]}" for word in joined)]), "")
 
 
-def _read_mark(
-    row: Mapping[str, str], where: str
-) -> tuple[Segment, Sequence[Span | UnlocatedError]]:
+def _read_mark(row: Mapping[str, str], where: str) -> tuple[Segment, list[Span | UnlocatedError]]:
     """Return the texts without error markup, and the errors, two if both texts are marked."""
     severity, category = row["severity"], row.get("category", "")
     is_error = not is_no_error(row)
@@ -144,5 +133,6 @@ def _read_mark(
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
     errors: list[Span | UnlocatedError] = [*spans, *omissions]
-    errors = errors or [UnlocatedError(grade, category)]
+    if is_error and not errors:
+        errors.append(UnlocatedError(grade, category))
     return Segment(target, source or None), errors if is_error else []

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, TertiumError
 from tertium.core.spans import BAD, ErrorAnnotations, tags_to_spans
 from tertium.data.formats import Source
@@ -23,7 +22,6 @@ from tertium.data.formats.mqm import mqm_language_pair
 from tertium.data.judgments import JudgmentSet, Row, collect_published
 from tertium.data.records import get_text
 from tertium.data.tables import read_table
-from tertium.data.text_files import read_first_lines
 
 SCORES = ("lp", "gold", "sid", "score")
 TAGS = ("lp", "gold", "sid", "mt", "mttok", "tags")
@@ -65,14 +63,8 @@ def matches(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[JudgmentSet]:
-    yield read_quality_estimation_table(source.path)
-
-
-def read_quality_estimation_table(path: PathLike) -> JudgmentSet:
-    """Read a table into a judgment for each row."""
-    [first] = read_first_lines(path, 1)
-    rows = read_table(path, _omitted_header(first))
-    return collect_published(path, rows, _convert, mqm_language_pair(path))
+    rows = read_table(source.path, _omitted_header(source.lines[0]))
+    yield collect_published(source.path, rows, _convert, mqm_language_pair(source.path))
 
 
 def _omitted_header(line: str) -> Sequence[str] | None:
