@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, ClassVar
 
 from tertium.core.spans import Span
-from tertium.files.units import InlineText, Range, Unit
+from tertium.files.units import Range, Unit
 from tertium.files.xml_elements import Element
 
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -75,11 +75,13 @@ class Place:
                     side="general",
                 )
             for span in annotation.findings:
+                side = "source" if span.side == "source" else "target"
+                description = describe_finding(span, getattr(unit, side) or "")
                 yield self.template.format(
-                    text=edits.escape(label + edits.describe(span, unit)),
+                    text=edits.escape(label + description),
                     kind="finding",
                     priority=PRIORITIES.get(span.severity, DEFAULT_PRIORITY),
-                    side="source" if span.side == "source" else "target",
+                    side=side,
                 )
 
 
@@ -117,12 +119,6 @@ class FileEdits:
         """Return a text as the file writes it."""
         return escape_xml(text) if self.is_xml else replace_forbidden(text)
 
-    def describe(self, span: Span, unit: Unit) -> str:
-        """Describe a finding; the marked text is as the file writes it, with its markup."""
-        text = (unit.source if span.side == "source" else unit.target) or InlineText("")
-        place = text.byte_range(span.start, span.end)
-        return describe_finding(span, text.text, self.text(*place) if place else "")
-
     def write(self, stream: IO[bytes]) -> None:
         """Write the file with its edits."""
         position = 0
@@ -153,14 +149,14 @@ def escape_xml(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def describe_finding(span: Span, text: str, marked: str = "") -> str:
+def describe_finding(span: Span, text: str) -> str:
     """Return category, severity, message and marked text of a finding in one line."""
     description = f"{span.category or 'error'} ({span.severity})"
     if span.message:
         description += f": {span.message}"
     if text and (span.start, span.end) != (0, len(text)):
         side = "source" if span.side == "source" else "translation"
-        description += f" [{side}: {marked or span.of(text)}]"
+        description += f" [{side}: {span.of(text)}]"
     return " ".join(description.split())
 
 

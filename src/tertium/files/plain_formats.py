@@ -22,7 +22,7 @@ from tertium.files.units import (
     read_unicode,
     translated_unit,
 )
-from tertium.files.xml_elements import Element, Text, XmlFile
+from tertium.files.xml_elements import Element, XmlFile
 
 _PROPERTY = re.compile(
     r"(?P<comment>[#!][^\n]*)|(?P<blank>\s+)|(?P<key>(?:\\.|[^\\=:\s])*)(?P<pair>[ \t\f]*[=:]?)"
@@ -164,8 +164,8 @@ def read_android(catalog: Catalog) -> Iterator[Unit]:
 def _inner_text(element: Element) -> Iterator[str]:
     """Yield texts and tags; `xliff:g` marks what is not translated and is no tag."""
     for child in element.children:
-        if isinstance(child, Text):
-            yield child.text
+        if isinstance(child, str):
+            yield child
         elif child.name == "xliff:g":
             yield from _inner_text(child)
         else:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tertium.core.errors import DataError
 from tertium.data.text_files import read_data
 from tertium.files.annotations import Place
-from tertium.files.units import Catalog, InlineText, Range, Unit, decode_escape
+from tertium.files.units import Catalog, Range, Unit, decode_escape
 
 OWN_COMMENT = "# tertium: "
 CONTEXT_SEPARATOR = "|"
@@ -142,8 +142,8 @@ def _read_units(message: Message, singular_form: int) -> Iterator[Unit]:
         is_plural = form and int(form) != singular_form
         yield Unit(
             id=f"{context}{CONTEXT_SEPARATOR}{source}" if context else source,
-            source=InlineText(plural if is_plural else source),
-            target=InlineText(text) if text else None,
+            source=plural if is_plural else source,
+            target=text or None,
             notes=tuple(message.notes),
             state=state if text else "",
             context=context,

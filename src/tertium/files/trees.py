@@ -21,7 +21,6 @@ from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.data.text_files import read_data
 from tertium.files.units import (
     Catalog,
-    InlineText,
     Languages,
     Unit,
     is_same_language,
@@ -211,7 +210,7 @@ def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
         unit = translated_unit(_join(key, name), text, plural, str(entry.get("comment") or ""))
         yield replace(
             unit,
-            source=InlineText(source),
+            source=source,
             state=state,
             is_translatable=is_translatable and bool(source),
         )
