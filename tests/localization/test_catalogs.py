@@ -17,10 +17,7 @@ from tertium.files.units import Languages
 def texts(
     path: str, languages: Languages | None = None
 ) -> list[tuple[str, str | None, str | None]]:
-    return [
-        (u.name, u.source, u.target)
-        for u in read_catalog(path, languages)
-    ]
+    return [(u.name, u.source, u.target) for u in read_catalog(path, languages)]
 
 
 def test_xliff_1_has_placeholders_segments_and_limits(tmp_path):

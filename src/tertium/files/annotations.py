@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 from tertium.core.spans import Span
 from tertium.files.units import Range, Unit
@@ -30,14 +30,14 @@ class Annotation:
     findings: Sequence[Span] = ()
     confidence: float = math.nan
 
-    def format_scores(self) -> dict[str, str]:
+    def format_scores(self) -> str:
         """Return the scores with six digits; missing ones are omitted.
 
         >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).format_scores()
-        {'chrf': '54', 'comet': '0.123457'}
+        'chrf: 54; comet: 0.123457'
         """
         scores = self.scores.items()
-        return {name: f"{value:.6g}" for name, value in scores if not math.isnan(value)}
+        return "; ".join(f"{name}: {value:.6g}" for name, value in scores if value == value)
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]
@@ -59,20 +59,20 @@ class Place:
     tags: tuple[str, str] = ("", "")
     outer_blanks: Range = NO_BLANKS
     label: str = "[{}] "
-    has_scores: ClassVar[bool] = True
 
     def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
         """Yield a text with all scores, and one for each finding."""
         for unit, annotation in annotated:
-            label = self.label.format(short_name(unit)) if len(annotated) > 1 else ""
-            scores = annotation.format_scores()
-            if scores and self.has_scores:
-                text = "; ".join(f"{name}: {score}" for name, score in scores.items())
+            label = ""
+            if len(annotated) > 1:  # the segment or plural form of the unit
+                label = self.label.format(unit.plural or unit.id.rpartition(":")[2])
+            text = annotation.format_scores()
+            if text:
                 yield self.template.format(
                     text=edits.escape(label + text),
                     kind="scores",
                     priority=DEFAULT_PRIORITY,
-                    side="general",
+                    side="target",
                 )
             for span in annotation.findings:
                 side = "source" if span.side == "source" else "target"
@@ -83,11 +83,6 @@ class Place:
                     priority=PRIORITIES.get(span.severity, DEFAULT_PRIORITY),
                     side=side,
                 )
-
-
-def short_name(unit: Unit) -> str:
-    """Return the name of a segment or plural form without that of its unit."""
-    return unit.plural or unit.id.rpartition(":")[2]
 
 
 class FileEdits:
