@@ -106,7 +106,7 @@ def test_xliff_1_gets_notes_and_confidence(tmp_path):
         '"&lt;b&gt;" &amp; Ω [translation: Ö]</note>\n'
         "        <note>A button</note>\n"
     ) in text
-    assert '<note from="tertium" priority="5" annotates="target">1: chrf' in text  # a segment
+    assert '<note from="tertium" priority="5" annotates="target">[1] chrf' in text  # a segment
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_xliff_2_gets_notes(tmp_path):
     assert (
         '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="5">'
     ) in text
-    assert ">s2: chrf: 54.321; qe: 0.75</note>" in text
+    assert ">[s2] chrf: 54.321; qe: 0.75</note>" in text
 
 
 def test_tmx_gets_properties_and_po_comments(tmp_path):
@@ -157,7 +157,7 @@ def test_a_project_is_written_to_a_folder(tmp_path):
     texts = [Path(path).read_text() for path in written]
     assert [n for n in range(3) if f"x: {n}</note>" in texts[0]] == [0, 1, 2]
     assert [n for n in range(10) if f">x: {n}</note>" in texts[1]] == [3, 4]
-    assert "1: x: 6</note>" in texts[1]
+    assert "[1] x: 6</note>" in texts[1]
 
 
 def test_each_system_is_written_to_its_file(tmp_path):

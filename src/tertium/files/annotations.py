@@ -7,16 +7,16 @@ earlier run inserted, with the blanks before it. Writing twice therefore changes
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
+from xml.sax.saxutils import escape
 
 from tertium.core.spans import Span
 from tertium.files.units import Range, Unit
 from tertium.files.xml_elements import Element
+from tertium.text.printable import FORBIDDEN_IN_XML
 
-FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 NO_BLANKS = (0, 0)
 PRIORITIES = {"critical": 1, "major": 2, "minor": 3}
 DEFAULT_PRIORITY = 5
@@ -49,7 +49,7 @@ class Place:
 
     An annotation is a `template` with the fields text, kind, priority and side, after the same
     `blanks`. With `tags`, all are put into a new element, which has `outer_blanks` before its tags.
-    `label` is the name of a unit before its annotations, if several units share the place.
+    If several units share the place, the name of the unit comes first.
     """
 
     position: int
@@ -58,31 +58,23 @@ class Place:
     blanks: Range = NO_BLANKS
     tags: tuple[str, str] = ("", "")
     outer_blanks: Range = NO_BLANKS
-    label: str = "[{}] "
 
     def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
         """Yield a text with all scores, and one for each finding."""
         for unit, annotation in annotated:
             label = ""
             if len(annotated) > 1:  # the segment or plural form of the unit
-                label = self.label.format(unit.plural or unit.id.rpartition(":")[2])
-            text = annotation.format_scores()
-            if text:
-                yield self.template.format(
-                    text=edits.escape(label + text),
-                    kind="scores",
-                    priority=DEFAULT_PRIORITY,
-                    side="target",
-                )
+                label = f"[{unit.plural or unit.id.rpartition(':')[2]}] "
+            texts = [("scores", annotation.format_scores(), DEFAULT_PRIORITY, "target")]
             for span in annotation.findings:
                 side = "source" if span.side == "source" else "target"
                 description = describe_finding(span, getattr(unit, side) or "")
-                yield self.template.format(
-                    text=edits.escape(label + description),
-                    kind="finding",
-                    priority=PRIORITIES.get(span.severity, DEFAULT_PRIORITY),
-                    side=side,
-                )
+                priority = PRIORITIES.get(span.severity, DEFAULT_PRIORITY)
+                texts.append(("finding", description, priority, side))
+            for kind, text, priority, side in texts:
+                if text:
+                    text = edits.escape(label + text)
+                    yield self.template.format(kind=kind, text=text, priority=priority, side=side)
 
 
 class FileEdits:
@@ -112,7 +104,7 @@ class FileEdits:
 
     def escape(self, text: str) -> str:
         """Return a text as the file writes it."""
-        return escape_xml(text) if self.is_xml else replace_forbidden(text)
+        return escape_xml(text) if self.is_xml else FORBIDDEN_IN_XML.sub("\ufffd", text)
 
     def write(self, stream: IO[bytes]) -> None:
         """Write the file with its edits."""
@@ -125,23 +117,13 @@ class FileEdits:
             stream.write(view[position:])
 
 
-def replace_forbidden(text: str) -> str:
-    """Replace characters that XML does not allow.
-
-    >>> replace_forbidden("a\\x00b")
-    'a�b'
-    """
-    return FORBIDDEN.sub("�", text)
-
-
 def escape_xml(text: str) -> str:
-    """Return a text as XML writes it.
+    """Return a text as XML writes it; characters that it does not allow become U+FFFD.
 
-    >>> escape_xml('"a" < b')
-    '"a" &lt; b'
+    >>> escape_xml('"a" < b\\x00')
+    '"a" &lt; b�'
     """
-    text = replace_forbidden(text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(FORBIDDEN_IN_XML.sub("\ufffd", text))
 
 
 def describe_finding(span: Span, text: str) -> str:

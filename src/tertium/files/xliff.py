@@ -156,7 +156,7 @@ def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
             return ()
         removed = blanks_and_element(filter(_is_own, element.elements("note")))
         template = _NOTE_1.format(prefix)
-        notes = Place(anchor.end, template, removed, anchor.blanks, label="{}: ")
+        notes = Place(anchor.end, template, removed, anchor.blanks)
         if not target:
             return (notes,)
         position = target.start + len(f"<{target.name}".encode(encoding))
@@ -170,9 +170,9 @@ def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
     removed = blanks_and_element(filter(_is_own, members))
     if len(removed) < len(members):  # after the notes of other tools
         last = members[-1]
-        return (Place(last.end, template, removed, last.blanks, label="{}: "),)
+        return (Place(last.end, template, removed, last.blanks),)
     first = content[0]
     inner, outer = (*first.elements(), first)[0].blanks, first.blanks
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
     removed = blanks_and_element(containers)
-    return (Place(outer[0], template, removed, inner, tags, outer, label="{}: "),)
+    return (Place(outer[0], template, removed, inner, tags, outer),)
