@@ -28,7 +28,7 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.resampling import make_rng
 from tertium.core.segment import Segment, check_texts
-from tertium.data.formats.wmt_rankings import LANGUAGES
+from tertium.data.formats.preferences import LANGUAGES
 from tertium.data.human_data import reasons
 from tertium.data.record_files import parse_json, read_records
 from tertium.data.records import Record

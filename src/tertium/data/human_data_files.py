@@ -16,7 +16,7 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.result import is_frame
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import Source, find_format
+from tertium.data.formats import Source, find_reader
 from tertium.data.human_data import HumanData, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
@@ -96,9 +96,9 @@ def _read(
     source: Source, combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings
 ) -> Iterator[HumanData]:
     """Read a file or folder; `combine` is applied to the ratings of published files."""
-    reader = find_format(source)
+    reader = find_reader(source)
     if reader is not None:
-        entries: Iterable[HumanData] = reader.read(source)
+        entries: Iterable[HumanData] = reader(source)
     elif source.path.is_dir():
         raise DataError(
             f"{source.path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT "

@@ -42,11 +42,11 @@ SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 Rows = dict[str, list[tuple[str, dict[str, str]]]]  # location and cells, by language pair
 
 
-def matches(source: Source) -> bool:
+def is_task(source: Source) -> bool:
     return is_tar(source.path) or is_metrics_task(source.path)
 
 
-def read(source: Source) -> Iterator[HumanData]:
+def read_task(source: Source) -> Iterator[HumanData]:
     source.refuse_gold()
     task = MetricsTask.open(source.path)
     is_system_level = source.level == "system"

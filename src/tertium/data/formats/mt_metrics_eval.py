@@ -40,11 +40,11 @@ SCORE_FILE_SUFFIXES = frozenset(
 )
 
 
-def matches(source: Source) -> bool:
+def is_eval_set(source: Source) -> bool:
     return source.path.is_file() or bool(find_eval_sets(source.path))
 
 
-def read(source: Source) -> Iterator[HumanData]:
+def read_eval_set(source: Source) -> Iterator[HumanData]:
     path, gold = source.path, source.gold
     if path.is_file():
         yield _human_data(read_score_file(path), name=path.name.split(".score")[0], lp=source.lp)

@@ -59,11 +59,11 @@ NUMBERED = {"da_f": (3, 5)} | {name: (0, 7) for name in TAGS if "." in name}
 GOLD_FOLDER = "goldlabels"
 
 
-def matches(source: Source) -> bool:
+def is_parallel_tags(source: Source) -> bool:
     return bool(find_qe_stems(source.path))
 
 
-def read(source: Source) -> Iterator[JudgmentSet]:
+def read_parallel_tags(source: Source) -> Iterator[JudgmentSet]:
     for stem in find_qe_stems(source.path):
         names = (stem.name, source.path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
         leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
