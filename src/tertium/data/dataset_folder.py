@@ -217,12 +217,11 @@ def list_datasets(
         records = [summarize_dataset(entry) for entry in sets]
         title = f"{len(records)} set{'s' * (len(records) != 1)} in {folder.root}"
     columns = [
-        Column(name) if isinstance(value, str) else _number_column(name)
+        _number_column(name) if isinstance(value, int | float) else Column(name)
         for name, value in (records[0] if records else {}).items()
-        if name != "lps"
     ]
     if not name:
-        columns.insert(2, Column("lps", lambda record: " ".join(record["lps"])))
+        columns[2] = Column("lps", lambda record: " ".join(record["lps"]))
     return Listing(table=Table(columns, records, title), json=records)
 
 
@@ -241,25 +240,10 @@ def _count_rows(path: Any) -> int:
 def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
     """Return a record for each language pair (and part) of a dataset, which is read in full."""
     if entry.kind == "metrics task":
-        task = folder.metrics_task(entry.name)
-        return [
-            {
-                "lp": lp,
-                "outputs": len(task.outputs(lp)),
-                "judged systems": len(task.system_rows.get(lp, ())),
-                "judged segments": len(task.segment_rows.get(lp, ())),
-            }
-            for lp in task.lps
-        ]
+        return [{"lp": lp} for lp in folder.metrics_task(entry.name).lps]
     if entry.kind == "mt-metrics-eval":
         return [
-            {
-                "lp": part.lp,
-                "systems": len(part.testset.systems),
-                "references": ", ".join(part.references),
-                "human scores": ", ".join(part.human_scores),
-                "metric scores": len(part.score_files),
-            }
+            {"lp": part.lp, "human scores": ", ".join(part.human_scores)}
             for part in find_eval_sets(entry.path)
         ]
     if entry.kind == "rankings":

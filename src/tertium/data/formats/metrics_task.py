@@ -53,7 +53,7 @@ def read_task(source: Source) -> Iterator[HumanData]:
     for lp in sorted(task.system_rows if is_system_level else task.segment_rows):
         if source.lps and lp not in source.lps:
             continue
-        has_outputs = lp in task.with_outputs
+        has_outputs = task.outputs(lp)
         if is_system_level:
             testset = task.testset(lp) if has_outputs else None
             yield replace(task.system_scores(lp), testset=testset)
@@ -95,7 +95,7 @@ class MetricsTask:
         """The language pairs with human scores."""
         return tuple(sorted({*self.system_rows, *self.segment_rows}))
 
-    @cached_property
+    @property
     def with_outputs(self) -> tuple[str, ...]:
         """The language pairs with system outputs."""
         return tuple(lp for lp in self.lps if self.outputs(lp))
@@ -113,18 +113,18 @@ class MetricsTask:
     def system_scores(self, lp: str) -> HumanData:
         """Read the human scores of systems; duplicate rows are excluded and counted."""
         scores: dict[str, float] = {}
-        excluded_counts: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for where, row in _select(self.system_rows, lp):
             system, score = row["system"], read_score(row["human"], where)
             if score != score:
-                excluded_counts[NO_SCORE] += 1
-            elif scores.setdefault(system, score) != score:
+                counts[NO_SCORE] += 1
+            elif system not in scores:
+                scores[system] = score
+            elif scores[system] == score:
+                counts[DUPLICATE] += 1
+            else:
                 raise DataError(f"{where}: another score of system {system!r}")
-        repeated = len(self.system_rows[lp]) - len(scores) - excluded_counts.total()
-        excluded_counts += Counter({DUPLICATE: repeated})
-        return HumanData(
-            name=self.name, lp=lp, system_scores=scores, excluded_counts=excluded_counts
-        )
+        return HumanData(name=self.name, lp=lp, system_scores=scores, excluded_counts=counts)
 
     def judgments(self, lp: str) -> JudgmentSet:
         """Read the human scores of segments with their texts; unknown rows are excluded."""
