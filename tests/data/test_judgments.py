@@ -220,7 +220,3 @@ def test_averages_are_over_all_ratings_of_one_translation():
         ("A", 25.0, ""),
         ("B", 5.0, ""),
     ]
-    rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
-    result = average_ratings(ratings(*rows), minimum=2)
-    assert len(result) == 1
-    assert result.excluded_counts == {"fewer ratings than asked for": 1}

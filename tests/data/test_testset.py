@@ -276,9 +276,6 @@ WRONG_CALLS: dict[type[TertiumError], dict[str, Callable[[], object]]] = {
         ),
         "^translations: expected a list .*got {'a': 'a": lambda: TestSet.read({"a": "a.txt"}),
         "^references: .*got <list_iter": lambda: TestSet.read(["a.txt"], iter(["r.txt"])),
-        r"^sources_and_documents: \['s'\] is not a path": lambda: TestSet.read(
-            ["a"], sources=["s"]
-        ),
         "^names: 'ours' is a single name; give a list": lambda: TestSet.read(["a"], names="ours"),
         "expected a TestSet, got 3; create one with TestSet.read": lambda: score(3, "chrf"),
         "expected a TestSet, got 'a'; create one with": lambda: score("a", "chrf"),
@@ -311,14 +308,6 @@ WRONG_CALLS: dict[type[TertiumError], dict[str, Callable[[], object]]] = {
 def test_wrong_values_are_named(error, message):
     with pytest.raises(error, match=message):
         WRONG_CALLS[error][message]()
-
-
-@pytest.mark.parametrize("path", [1, None, b"a.txt", ["a.txt"]])
-def test_values_that_are_no_paths_are_refused(path):
-    with pytest.raises(UsageError, match=r"translations: .* is not a path; give str or Path"):
-        TestSet.read([path])
-    with pytest.raises(UsageError, match=r"references: .* is not a path; give str or Path"):
-        TestSet.read(["a.txt"], [path])
 
 
 def test_records_in_memory_equal_their_file(tmp_path):

@@ -27,7 +27,7 @@ from pathlib import Path
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.resampling import make_rng
-from tertium.core.segment import Segment, check_texts
+from tertium.core.segment import Segment
 from tertium.data.formats.preferences import LANGUAGES
 from tertium.data.human_data import reasons
 from tertium.data.record_files import parse_json, read_records
@@ -87,10 +87,9 @@ class ChallengeSet:
             ("phenomenon", phenomena, self.phenomena),
             ("language pair", lps, pairs),
         ):
-            check_texts(selected, f"each {kind}", "name")
-            unknown = next((name for name in selected if name not in available), None)
-            if unknown is not None:
-                raise UnknownNameError(f"{kind} of {self.name}", unknown, available)
+            for name in selected:
+                if name not in available:
+                    raise UnknownNameError(f"{kind} of {self.name}", name, available)
 
         def is_selected(contrast: Contrast) -> bool:
             is_kind = not phenomena or contrast.phenomenon in phenomena
@@ -168,18 +167,17 @@ def _records(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _contrast(record: Record, where: str) -> Contrast:
-    layout = next((names for names in (ACES, DEMETR) if {*names[1:3]} <= {*record}), None)
-    if layout is None:
+    if {*ACES[1:3]} <= {*record}:
+        source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
+    elif {*DEMETR[1:3]} <= {*record}:
+        source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
+        better, worse = (worse, better) if worse == reference else (better, worse)
+        lp = _demetr_pair(_text(record, "lang_tag", where) or "")
+    else:
         raise DataError(
             f"{where}: expected the columns of ACES ({', '.join(ACES[1:3])}) or of DEMETR "
             f"({', '.join(DEMETR[1:3])}); found {', '.join(record)}"
         )
-    if layout is ACES:
-        source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
-    else:
-        source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
-        better, worse = (worse, better) if worse == reference else (better, worse)
-        lp = _demetr_pair(_text(record, "lang_tag", where) or "")
     if better is None or worse is None:
         raise DataError(f"{where}: one of the two translations is missing")
     references = (reference,) if reference else ()

@@ -7,8 +7,8 @@ that is no path is that of a dataset in the data folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as Container
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ def read_human_data(
     lps: Sequence[str] = (),
     gold: str = "",
     data: PathLike | None = None,
+    average: bool = True,
 ) -> list[HumanData]:
     """Read the human data of a file, folder, named dataset or frame, a set for each language pair.
 
@@ -48,13 +49,16 @@ def read_human_data(
         The kind of human scores if there are several, or the score column of a table.
     data
         The folder in which dataset names are looked up.
+    average
+        Whether the ratings of published files are averaged over raters.
     """
     lps = [normalize_language_pair(lp) for lp in lps]
     if is_frame(source):
         sets: list[HumanData] = [*_split(read_judgments(source, score=gold or None))]
     elif isinstance(source, str | os.PathLike):
         place = Source(Path(source), level=level, gold=gold, lps=lps)
-        sets = [*(_read(place) if place.path.exists() else _read_dataset(str(source), place, data))]
+        is_path = place.path.exists()
+        sets = [*(_read(place, average) if is_path else _read_dataset(str(source), place, data))]
     else:
         raise UsageError(
             f"expected a file, a dataset or a frame of judgments, got {short_repr(source)}: to use "
@@ -83,19 +87,11 @@ def read_human_segment_scores(source: PathLike, systems: Container[str]) -> Huma
 
 def read_rater_judgments(path: PathLike, *, lps: Sequence[str] = ()) -> list[JudgmentSet]:
     """Read the judgments of single raters, where `read_human_data` averages them."""
-    pairs = [normalize_language_pair(lp) for lp in lps]
-    if isinstance(path, str | os.PathLike) and Path(path).is_file():
-        sets = [*_read(Source(Path(path)), combine=lambda ratings: ratings)]
-    else:
-        sets = read_human_data(path, lps=lps)
-    judgments = [s for s in sets if isinstance(s, JudgmentSet) and s.testset is None]
-    return [entry for entry in judgments if not pairs or entry.lp in pairs]
+    sets = read_human_data(path, lps=lps, average=False)
+    return [entry for entry in sets if isinstance(entry, JudgmentSet) and entry.testset is None]
 
 
-def _read(
-    source: Source, combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings
-) -> Iterator[HumanData]:
-    """Read a file or folder; `combine` is applied to the ratings of published files."""
+def _read(source: Source, average: bool = True) -> Iterator[HumanData]:
     reader = find_reader(source)
     if reader is not None:
         entries: Iterable[HumanData] = reader(source)
@@ -112,7 +108,8 @@ def _read(
         entries = [read_judgments(source.path, score=source.gold or None)]
     for entry in entries:
         if isinstance(entry, JudgmentSet) and source.path.is_file() and entry.testset is None:
-            yield from _split(combine(entry) if reader else entry, source.lp)
+            is_averaged = reader is not None and average
+            yield from _split(average_ratings(entry) if is_averaged else entry, source.lp)
         else:
             yield entry
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from tertium.data.record_files import Fields, Records
 
 
+Texts = Sequence[str]
+
+
 @dataclass(frozen=True, repr=False)
 class TestSet:
     """Outputs of one or more systems for the same segments.
@@ -71,12 +74,12 @@ class TestSet:
 
     __test__ = False  # tell pytest that this is not a test class
 
-    systems: Mapping[str, Sequence[str]]
-    references: Sequence[Sequence[str]] = ()
-    sources: Sequence[str] = ()
-    documents: Sequence[str] = ()
+    systems: Mapping[str, Texts]
+    references: Sequence[Texts] = ()
+    sources: Texts = ()
+    documents: Texts = ()
     name: str = field(default="", compare=False)
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    columns: Mapping[str, Texts] = field(default_factory=dict)
     _segments: dict[str, list[Segment]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -140,9 +143,9 @@ class TestSet:
     @classmethod
     def from_lists(
         cls,
-        translations: Mapping[str, Sequence[str]] | Sequence[str],
-        sources: Sequence[str] | None = None,
-        references: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        translations: Mapping[str, Texts] | Texts,
+        sources: Texts | None = None,
+        references: Texts | Sequence[Texts] | None = None,
     ) -> TestSet:
         """Create a test set from lists of texts.
 
@@ -259,7 +262,7 @@ class TestSet:
         references: Sequence[PathLike] = (),
         sources: PathLike | None = None,
         documents: PathLike | None = None,
-        names: Sequence[str] | None = None,
+        names: Texts | None = None,
     ) -> TestSet:
         """Read parallel text files with one segment per line.
 
@@ -284,9 +287,7 @@ class TestSet:
         <TestSet of 48 segments: system-good.en.txt>
         """
         optional = [file for file in (sources, documents) if file is not None]
-        check_path_lists(
-            translations=translations, references=references, sources_and_documents=optional
-        )
+        check_path_lists(translations=translations, references=references)
         systems = name_systems(translations, names)
         files = [*translations, *references, *optional]
         for file in files:
@@ -373,7 +374,7 @@ class TestSet:
         outputs = self._outputs_of(system)
         if system not in self._segments:
             sources: Sequence[str | None] = self.sources or [None] * len(outputs)
-            references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
+            references: Sequence[Texts] = self.references or [()] * len(outputs)
             segments = [
                 checked_segment(hypothesis, source, tuple(texts))
                 for hypothesis, source, texts in zip(outputs, sources, references, strict=True)
@@ -381,7 +382,7 @@ class TestSet:
             self._keep_segments(system, segments)
         return list(self._segments[system])
 
-    def _outputs_of(self, system: str) -> Sequence[str]:
+    def _outputs_of(self, system: str) -> Texts:
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
         return self.systems[system]
@@ -397,7 +398,7 @@ class TestSet:
         texts = json.dumps([list(self.sources), [list(refs) for refs in self.references]])
         return hashlib.sha256(texts.encode()).hexdigest()
 
-    def with_columns(self, columns: Mapping[str, Sequence[str]]) -> TestSet:
+    def with_columns(self, columns: Mapping[str, Texts]) -> TestSet:
         """Return the test set with these labels of each segment instead of its columns.
 
         >>> testset = TestSet.from_lists({"ours": ["a", "b"]})
@@ -482,7 +483,7 @@ def check_system_name(name: Any) -> None:
     check_surrogates(name, f"the system name {name!r}")
 
 
-def check_plain_text(file: PathLike, lines: Sequence[str] | None = None) -> None:
+def check_plain_text(file: PathLike, lines: Texts | None = None) -> None:
     """Raise an error if a suffix, or the first of `lines`, shows records instead of plain text."""
     if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
         raise UsageError(
@@ -504,7 +505,7 @@ def _is_record(line: str) -> bool:
     return isinstance(record, dict) and any(name.lower() in TEXT_NAMES for name in record)
 
 
-def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:
+def check_parallel(files: Sequence[PathLike], texts: Sequence[Texts]) -> None:
     """Raise an error if files differ in their number of lines."""
     for file, text in zip(files[1:], texts[1:], strict=True):
         if len(text) != len(texts[0]):
@@ -514,7 +515,7 @@ def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) ->
             )
 
 
-def name_systems(translations: Sequence[PathLike], names: Sequence[str] | None) -> Sequence[str]:
+def name_systems(translations: Sequence[PathLike], names: Texts | None) -> Texts:
     """Return the given names or, without them, `distinct_names` of the files; check them."""
     if isinstance(names, str):
         raise UsageError(f"names: {names!r} is a single name; give a list of names, [...]")
@@ -587,9 +588,6 @@ def check_path_lists(**lists: object) -> None:
     for label, paths in lists.items():
         if isinstance(paths, str | os.PathLike) or not isinstance(paths, Sequence):
             raise UsageError(f"{label}: expected a list of files, [...], got {short_repr(paths)}")
-        for path in paths:
-            if not isinstance(path, str | os.PathLike):
-                raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
 
 
 def collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tertium.core.findings import FileLocation
 from tertium.core.spans import Side
 from tertium.data.testset import TestSet, name_systems
 from tertium.files.catalogs import read_catalog
-from tertium.files.units import Catalog, Languages, Unit, is_same_language
+from tertium.files.units import Catalog, Languages, Unit, Units, is_same_language
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ def _group_forms(catalog: Catalog) -> dict[str, list[Unit]]:
     return forms
 
 
-def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Iterator[Unit]:
+def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Units:
     """Pair the forms of one key; a form that the source lacks is paired with `other`."""
     by_form = {unit.plural: unit for unit in sources}
     default = by_form.get("other") or sources[0]
@@ -212,7 +212,7 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     return Languages(options.source or first.source, options.target or first.target)
 
 
-def _label_documents(units: Iterable[Unit], path: str, is_project: bool) -> Iterator[Unit]:
+def _label_documents(units: Iterable[Unit], path: str, is_project: bool) -> Units:
     """Yield units with their file, and with the document that it names, else the file."""
     name = Path(path).name
     for unit in units:

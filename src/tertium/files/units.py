@@ -48,6 +48,9 @@ class Unit:
         return f"{self.id}[{self.plural}]" if self.plural else self.id
 
 
+Units = Iterator[Unit]
+
+
 def translated_unit(key: str, text: str, plural: str = "", note: str = "", line: int = 0) -> Unit:
     """Return a unit of a file in one language; an empty text is no translation."""
     notes = (note,) if note else ()

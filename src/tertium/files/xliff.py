@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tertium.core.errors import DataError
 from tertium.files.annotations import Annotated, FileEdits, Place, blanks_and_element
-from tertium.files.units import OWN, Catalog, Unit
+from tertium.files.units import OWN, Catalog, Unit, Units
 from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
 ITS = "http://www.w3.org/2005/11/its"
@@ -47,7 +47,7 @@ class _ConfidencePlace(Place):
             yield self.template.format(f"{sum(numbers) / len(numbers):.6g}")
 
 
-def read_xliff(catalog: Catalog) -> Iterator[Unit]:
+def read_xliff(catalog: Catalog) -> Units:
     """Read the segments of all units."""
     file, languages = XmlFile(catalog.path, ("trans-unit", "unit")), catalog.languages
     elements = file.elements()
@@ -70,7 +70,7 @@ def read_xliff(catalog: Catalog) -> Iterator[Unit]:
         yield from _read_unit(element, scope, file)
 
 
-def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterator[Unit]:
+def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
     """Yield the segments of a unit."""
     reader = InlineReader(file)
     contexts = [element.get("name")]

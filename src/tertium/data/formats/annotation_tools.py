@@ -249,10 +249,9 @@ def _read_labels(value: Record) -> list[str]:
     """Return the labels, choices and taxonomy paths of a result."""
     labels: list[str] = []
     for key, entries in value.items():
-        if key.endswith(("labels", "choices")) and isinstance(entries, list):
-            labels += map(str, entries)
-        elif key == "taxonomy" and isinstance(entries, list):
-            labels += ["/".join(map(str, path)) for path in entries if isinstance(path, list)]
+        if isinstance(entries, list) and key.endswith(("labels", "choices", "taxonomy")):
+            paths = (entry if isinstance(entry, list) else [entry] for entry in entries)
+            labels += ["/".join(map(str, path)) for path in paths]
     return labels
 
 

@@ -79,7 +79,11 @@ SPAN_LAYOUTS = (
     {"mt", "start_id", "end_id"},
     {"target", "start_ids", "end_ids"},
 )
-TABLE_ALIASES = {
+ALIASES = {  # of columns of ESA and of quality estimation
+    "langs": "lp",
+    "line_id": "item",
+    "tgt": "mt",
+    "esa_score": "score",
     "gold": "system",
     "mt_system": "system",
     "system_id": "system",
@@ -95,6 +99,10 @@ TABLE_ALIASES = {
     "error": "error_types",
     "errors": "error_types",
 }
+
+
+def _rename_columns(record: Record) -> dict[str, Any]:
+    return {ALIASES.get(name.lower(), name.lower()): value for name, value in record.items()}
 
 
 def is_quality_estimation(source: Source) -> bool:
@@ -119,9 +127,7 @@ def _omitted_header(line: str) -> Sequence[str] | None:
 
 
 def _convert_tags(row: Mapping[str, str], where: str) -> Iterator[Row]:
-    record: dict[str, Any] = {
-        TABLE_ALIASES.get(name.lower(), name.lower()): value for name, value in row.items()
-    }
+    record = _rename_columns(row)
     if "source_lang" in record:
         codes = [get_text(record, (name,)) for name in ("source_lang", "target_lang")]
         if not all(codes):
@@ -140,7 +146,6 @@ def _convert_tags(row: Mapping[str, str], where: str) -> Iterator[Row]:
 
 
 LAYOUTS = ({"esa_spans", "tgt"}, {"scores", "tgt_text"})
-ESA_ALIASES = {"langs": "lp", "line_id": "item", "tgt": "mt", "esa_score": "score"}
 NUMBERED = {"human": "score", "errors": "errors", "annotator": "annotator"}
 
 
@@ -160,7 +165,7 @@ def _convert_ratings(record: Record, where: str) -> Iterator[Row]:
     `doc_id` is DOCUMENT_#_LINE, or LANGUAGES_#_DOMAIN_#_DOCUMENT_#_LINE.
     """
     if "tgt_text" not in record:
-        yield {ESA_ALIASES.get(name.lower(), name.lower()): value for name, value in record.items()}
+        yield _rename_columns(record)
         return
     document, _, line = str(record.get("doc_id", "")).rpartition("_#_")
     shared = {"item": line, "doc": document, "src": record.get("src_text")}
