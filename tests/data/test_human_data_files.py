@@ -217,8 +217,6 @@ def test_sets_of_the_human_data(human_data):
     assert len(german) == 560  # COUNTS.tsv
     (czech,) = read_human_data("rankings/wmt12", lps=["cs-en"], data=human_data)
     assert len(czech) == 12_775  # COUNTS.tsv
-    with pytest.raises(UsageError, match="sentence pairs"):
-        read_human_data("sts", data=human_data)
 
 
 def test_all_forms_share_the_same_interface(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.builders import Content, make_judgment_set, write_file
 
-from tertium.core.errors import DataError, LengthError, UsageError
+from tertium.core.errors import DataError, UsageError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.ratings import average_ratings, standardize_ratings
@@ -92,8 +92,6 @@ def test_matrix_averages_repeated_judgments_and_has_nan_elsewhere():
     matrix = make_judgment_set(("", "1", 1.0), ("", "1", 3.0), ("", "2", 2.0)).matrix()
     assert matrix.values.tolist() == [[1.0, 3.0, 2.0]]
     assert matrix.items == ("1", "1#2", "2")
-    with pytest.raises(LengthError, match="2 values for 1 translations"):
-        make_judgment_set(("A", "1", 1.0)).to_score_matrix(np.zeros(2), "metric")
 
 
 def test_joint_system_is_one_segment_row_and_counts_for_both_systems():

@@ -5,7 +5,6 @@
 <set>/<lp>.texts.jsonl[.gz]             system outputs, with
 <set>/<lp>.judgements.tsv[.gz]          human comparisons of them, and optionally
 <set>/<lp>.systems.tsv[.gz]             human scores of the systems
-<set>/<part>.jsonl[.gz]                 sentence pairs
 <set> or <set>.tar.xz                   a published metrics task, or an mt-metrics-eval folder
 
 The command `list data` describes the datasets.
@@ -39,7 +38,7 @@ from tertium.text.language_codes import normalize_language_pair
 DATA_VARIABLE = "TERTIUM_DATA"
 MAX_DEPTH = 4  # of datasets below the folder: modern/dev/mqm/ted21
 
-Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
+Kind = Literal["scores", "rankings", "metrics task", "mt-metrics-eval"]
 FileKey = tuple[str, str]  # (language pair, part)
 
 _SUFFIX = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
@@ -57,7 +56,7 @@ class Dataset:
     @property
     def lps(self) -> tuple[str, ...]:
         """The language pairs in the file names."""
-        return tuple(sorted({lp for lp, _ in self.files if lp}))
+        return tuple(sorted({lp for lp, _ in self.files}))
 
     def parts(self, lp: str) -> dict[str, Path]:
         """Return the files of a language pair by part, such as train, dev and test."""
@@ -163,11 +162,9 @@ def _recognize(root: Path, path: Path) -> Dataset | None:
     if find_eval_sets(path):
         return Dataset(name=name, kind="mt-metrics-eval", path=path)
     keys = {_file_key(f): f for f in sorted(path.iterdir()) if _SUFFIX.search(f.name)}
-    # a table without a language pair is metadata
-    files = {key: f for key, f in keys.items() if key[0] or ".tsv" not in f.suffixes}
-    kind: Kind = "scores" if any(lp for lp, _ in files) else "sentence pairs"
-    if any(part == "judgements" for _, part in files):
-        kind = "rankings"
+    files = {key: file for key, file in keys.items() if key[0]}  # others are metadata
+    is_ranking = any(part == "judgements" for _, part in files)
+    kind: Kind = "rankings" if is_ranking else "scores"
     return Dataset(name=name, kind=kind, path=path, files=files) if files else None
 
 
@@ -248,9 +245,6 @@ def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
         ]
     if entry.kind == "rankings":
         return [describe_judgments(folder.rankings(entry.name, lp)) for lp in entry.lps]
-    if entry.kind == "sentence pairs":
-        files = sorted(entry.files.items())
-        return [{"part": part, "rows": _count_rows(path)} for (_, part), path in files]
     return [
         describe_judgments(folder.judgments(entry.name, lp, part), part)
         for lp, part in sorted(entry.files)

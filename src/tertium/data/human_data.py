@@ -13,7 +13,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, divide
 from tertium.core.atomic import PathLike
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
 from tertium.core.spans import ErrorAnnotations
@@ -91,8 +91,6 @@ class HumanData:
     def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         """Arrange one value for each row as systems x items; values of a cell are averaged."""
         rows = self.rows(level)
-        if len(values) != len(rows):
-            raise LengthError(f"{self.name}: {len(values)} values for {len(rows)} translations")
         is_split = level == "system"
         systems: dict[str, int] = {}
         items: dict[str, int] = {}

@@ -131,8 +131,6 @@ def _read_dataset(name: str, source: Source, data: PathLike | None) -> Iterator[
         entry = folder.find(name.rstrip("/"))  # shells append / to folders
     except UnknownNameError as error:
         raise DataError(f"{name}: no such file or folder; {error}") from None
-    if entry.kind == "sentence pairs":
-        raise UsageError(f"{name} contains sentence pairs, not human scores of translations")
     if not entry.files:
         yield from _read(Source(entry.path, level=source.level, gold=source.gold, lps=source.lps))
     for lp in (lp for lp in entry.lps if not source.lps or lp in source.lps):

@@ -60,7 +60,6 @@ from tertium.data.records import (
     get_text,
     read_integer,
     read_object_list,
-    read_probability,
 )
 
 logger = logging.getLogger(__name__)
@@ -530,7 +529,8 @@ def _read_error(entry: Record, where: str) -> spans.Span | spans.UnlocatedError:
     if end is None:
         end = read_integer(entry.get("end_i"), "end_i", where) + 1
     last = read_integer(end, "end", where)
-    chance = read_probability(entry.get("chance"), "chance", where)
+    number = records.read_score(entry.get("chance"), where)
+    chance = None if math.isnan(number) else number
     side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
     try:
         return spans.Span(first, last, side, severity, category, rater, chance, message)

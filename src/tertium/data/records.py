@@ -146,16 +146,6 @@ def read_integer(value: Any, name: str, where: str) -> int:
     raise DataError(f"{where}: {name} is {short_repr(value)}; expected a whole number")
 
 
-def read_probability(value: Any, name: str, where: str) -> float | None:
-    """Parse a number from 0 to 1; a missing one is None."""
-    number = read_score(value, where)
-    if math.isnan(number):
-        return None
-    if not 0.0 <= number <= 1.0:
-        raise DataError(f"{where}: {name} is {short_repr(value)}; expected a number from 0 to 1")
-    return number
-
-
 def read_object(value: Any, name: str, where: str) -> Record:
     """Return a JSON object, or raise an error."""
     if not isinstance(value, Mapping):
