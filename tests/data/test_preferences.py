@@ -11,12 +11,7 @@ from tests.builders import write_file
 from tertium.core.errors import DataError
 from tertium.core.segment import Segment
 from tertium.data.formats.preferences import read_preferences
-from tertium.data.rankings import (
-    ComparisonIndex,
-    PairwiseJudgment,
-    RankingSet,
-    build_ranking_set,
-)
+from tertium.data.rankings import ComparisonIndex, PairwiseJudgment, RankingSet, build_ranking_set
 
 TEXTS = {
     "1": {name: Segment(f"{name.lower()}1", "s1", ("r1",)) for name in "ABC"},
