@@ -128,14 +128,7 @@ def test_span_weights_are_the_score_if_there_is_no_other(tmp_path):
 
 def test_numbers_that_repeat_across_documents_are_distinct_items(tmp_path):
     rows = [
-        {
-            "mt": f"{doc} {n}",
-            "src": f"{doc}{n}",
-            "doc": doc,
-            "segment": n,
-            "system": "A",
-            "score": n,
-        }
+        {"mt": f"{doc} {n}", "src": f"{doc}{n}", "doc": doc, "id": n, "system": "A", "score": n}
         for doc in ("x", "y")
         for n in (1, 2)
     ]

@@ -82,9 +82,10 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
 def _candidates_key(record: Record, where: str) -> str:
     names = sorted(name for name in record if record[name] is not None)  # lower case comes last
     keys = {name.lower(): name for name in names}
-    if get_unique_alias(keys, CANDIDATE_NAMES, where) is None:
+    key: str | None = get_unique_alias(keys, CANDIDATE_NAMES, where)
+    if key is None:
         raise DataError(
             f"{where}: no candidates (looked for {', '.join(CANDIDATE_NAMES)}; "
             f"found {', '.join(record) or 'nothing'})"
         )
-    return next(keys[name] for name in CANDIDATE_NAMES if name in keys)
+    return key

@@ -17,7 +17,7 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -236,39 +236,28 @@ def damage_challenge(seed: int = 0) -> ChallengeSet:
     languages = [language for language in items[0] if language != "en"]
     directions = [pair for other in languages for pair in (("en", other), (other, "en"))]
     kinds = [(kind, 1) for kind in PERTURBATIONS] + [(kind, 0) for kind in MEANING_KINDS]
-    contrasts = [
-        _make_contrast(items, index, direction, kind, wording, seed)
-        for (kind, wording), direction, index in product(kinds, directions, range(len(items)))
-    ]
-    return ChallengeSet(name=DAMAGE_SET, contrasts=tuple(c for c in contrasts if c is not None))
-
-
-def _make_contrast(
-    items: Sequence[Mapping[str, Sequence[str]]],
-    index: int,
-    direction: tuple[str, str],
-    kind: str,
-    wording: int,
-    seed: int,
-) -> Contrast | None:
-    source, target = direction
-    third = next(name for name in ("fr", "es", "de") if name not in direction)
-    original = PerturbationInput(
-        text=items[index][target][wording],
-        language=target,
-        source=items[index][source][0],
-        other=items[(index + 1) % len(items)][target][1],
-        foreign=items[index][third][0],
-    )
-    name = kind if wording else f"close: {kind}"
-    lp = f"{source}-{target}"
-    damaged = perturb(original, kind, make_rng(seed, index, zlib.crc32(f"{lp} {name}".encode())))
-    if damaged is None:
-        return None
-    reference, good = items[index][target]
-    return Contrast(
-        Segment(good, original.source, (reference,)),
-        Segment(damaged, original.source, (reference,)),
-        name,
-        lp,
-    )
+    contrasts = []
+    for (kind, wording), (source, target) in product(kinds, directions):
+        name = kind if wording else f"close: {kind}"
+        lp = f"{source}-{target}"
+        third = next(
+            language for language in ("fr", "es", "de") if language not in (source, target)
+        )
+        for index, item in enumerate(items):
+            original = PerturbationInput(
+                text=item[target][wording],
+                language=target,
+                source=item[source][0],
+                other=items[(index + 1) % len(items)][target][1],
+                foreign=item[third][0],
+            )
+            rng = make_rng(seed, index, zlib.crc32(f"{lp} {name}".encode()))
+            damaged = perturb(original, kind, rng)
+            if damaged is None:
+                continue
+            reference, good = item[target]
+            better, worse = (
+                Segment(text, original.source, (reference,)) for text in (good, damaged)
+            )
+            contrasts.append(Contrast(better, worse, name, lp))
+    return ChallengeSet(name=DAMAGE_SET, contrasts=tuple(contrasts))

@@ -262,7 +262,7 @@ def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Recor
         record["mean"] = float(entry.scores.mean())
         record["highest"] = float(entry.scores.max())
     else:
-        record |= {"ties": entry.ties, "judges": len(entry.judges)}
+        record["ties"] = entry.ties
     return record | {"left out": sum(entry.excluded_counts.values())}
 
 

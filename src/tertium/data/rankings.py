@@ -34,7 +34,6 @@ class PairwiseJudgment(NamedTuple):
     left: str
     right: str
     verdict: float
-    judge: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -43,8 +42,7 @@ class RankingSet(HumanData):
 
     `left` and `right` are rows of `segments`. `item_indices` and `system_indices` give the item and
     the system of each segment. `verdicts` are 1 (left is better), 0 (right) or 0.5 (tie).
-    `judge_indices` are -1 if the judge is unknown. Repeated comparisons are kept: they measure the
-    consistency of judges, and WMT counts them. `documents` are those of the items, if known.
+    Repeated comparisons are kept, as WMT counts them. `documents` are those of the items, if known.
     """
 
     segments: tuple[Segment, ...]
@@ -55,8 +53,6 @@ class RankingSet(HumanData):
     left: IntArray  # (comparisons,)
     right: IntArray  # (comparisons,)
     verdicts: FloatArray  # (comparisons,)
-    judges: tuple[str, ...] = ()
-    judge_indices: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
     documents: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,12 +67,11 @@ class RankingSet(HumanData):
         """Iterate over the comparisons as `Preference` objects with shared segments."""
         items = [self.items[n] for n in self.item_indices]
         systems = [self.systems[n] for n in self.system_indices]
-        judges = (*self.judges, "")
-        columns = (self.left, self.right, self.verdicts.tolist(), self.judge_indices)
-        for left, right, verdict, judge in zip(*columns, strict=True):
+        columns = (self.left, self.right, self.verdicts.tolist())
+        for left, right, verdict in zip(*columns, strict=True):
             pair = (self.segments[left], self.segments[right])
-            names = (items[left], systems[left], systems[right], judges[judge])
-            yield Preference(*pair, verdict, *names, self.lp)
+            names = (items[left], systems[left], systems[right])
+            yield Preference(*pair, verdict, *names, lp=self.lp)
 
     @property
     def ties(self) -> int:
@@ -92,8 +87,9 @@ class RankingSet(HumanData):
 
     def select(self, rows: BoolArray | IntArray) -> RankingSet:
         """Return the comparisons of a mask or indices, over the same segments."""
-        names = ("left", "right", "verdicts", "judge_indices")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        return replace(
+            self, left=self.left[rows], right=self.right[rows], verdicts=self.verdicts[rows]
+        )
 
     def exclude(self, reason: str, rows: BoolArray) -> RankingSet:
         """Return the set without some comparisons, which are counted with a reason."""
@@ -147,7 +143,7 @@ def build_ranking_set(
 
     With `texts`, every output of every item becomes a segment; comparisons of unknown items or
     systems are excluded and counted. Without `texts`, the segments are empty, which is sufficient
-    for system scores and annotator agreement.
+    for system scores.
     """
     if texts is None:
         compared = [c for c in comparisons if c.left != c.right]
@@ -158,19 +154,18 @@ def build_ranking_set(
     items = _number_names(item for item, _ in cells)
     systems = _number_names(system for _, system in cells)
     counts: Counter[str] = Counter(excluded_counts or {})
-    judges: dict[str, int] = {}
-    index: list[tuple[int, int, int]] = []
+    index: list[tuple[int, int]] = []
     verdicts: list[float] = []
-    for item, left, right, verdict, judge in comparisons:
+    for item, left, right, verdict in comparisons:
         a, b = rows.get((item, left)), rows.get((item, right))
         if left == right:
             counts[SAME_SYSTEM] += 1
         elif a is None or b is None:
             counts[UNKNOWN_SYSTEM if item in items else NO_SEGMENT] += 1
         else:
-            index.append((a, b, judges.setdefault(judge, len(judges)) if judge else -1))
+            index.append((a, b))
             verdicts.append(verdict)
-    left_rows, right_rows, judge_indices = np.array(index, dtype=np.int64).reshape(-1, 3).T
+    left_rows, right_rows = np.array(index, dtype=np.int64).reshape(-1, 2).T
     return RankingSet(
         name=name,
         lp=lp,
@@ -182,8 +177,6 @@ def build_ranking_set(
         left=left_rows,
         right=right_rows,
         verdicts=np.array(verdicts),
-        judges=tuple(judges),
-        judge_indices=judge_indices,
         excluded_counts=dict(counts),
         documents=documents or {},
     )

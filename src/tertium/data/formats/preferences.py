@@ -23,7 +23,7 @@ from tertium.data.formats import Source
 from tertium.data.item_names import has_duplicates_across_documents
 from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.data.record_files import default_name, read_jsonl, read_records
-from tertium.data.records import ANNOTATOR_NAMES, Record, get_text, lowercase_columns, read_integer
+from tertium.data.records import Record, get_text, lowercase_columns, read_integer
 from tertium.data.tables import read_table
 from tertium.text.language_codes import CODE_ALIASES, LANGUAGE_NAMES
 
@@ -99,8 +99,8 @@ def _are_ambiguous(comparisons: Sequence[PairwiseJudgment], groups: Sequence[str
 
 
 def _read_comparison(row: Record, where: str) -> PairwiseJudgment:
-    names = (records.ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, records.ANNOTATOR_NAMES)
-    item, left, right, preference, judge = (records.get_text(row, aliases) for aliases in names)
+    names = (records.ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES)
+    item, left, right, preference = (records.get_text(row, aliases) for aliases in names)
     if not (item and left and right and preference):
         raise DataError(
             f"{where}: a comparison needs an item ({', '.join(records.ITEM_NAMES)}), two systems "
@@ -115,7 +115,7 @@ def _read_comparison(row: Record, where: str) -> PairwiseJudgment:
         raise DataError(
             f"{where}: preference {preference!r} is a system and the other side: rename the system"
         )
-    return PairwiseJudgment(item, left, right, verdict, judge)
+    return PairwiseJudgment(item, left, right, verdict)
 
 
 def _collect_texts(
@@ -225,9 +225,8 @@ def _pairs(
     item = get_text(record, ("srcindex", "segmentid"))
     if not item:
         raise DataError(f"{where}: expected the segment number in srcIndex or segmentId")
-    judge = get_text(record, ANNOTATOR_NAMES)
     for (left, a), (right, b) in combinations(ranked, 2):
-        yield PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
+        yield PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b))
 
 
 def strip_system_name(name: str) -> str:
