@@ -14,7 +14,7 @@ from tests.partial_metric import Partial
 
 import tertium
 from tertium.cli import main
-from tertium.core.errors import DataError, MissingInputError, UnknownNameError, UsageError
+from tertium.core.errors import DataError, MissingInputError, UnknownNameError
 from tertium.data.challenge_sets import DAMAGE_SET, damage_challenge, read_challenge
 from tertium.studies.challenge import wilson
 from tertium.text.perturbations import (
@@ -113,8 +113,6 @@ def test_unknown_phenomena_and_groups_raise():
         damage_challenge().choose(["numbre"])
     chosen = damage_challenge().choose(["number"], ["en-zh"])
     assert {(c.phenomenon, c.lp) for c in chosen.contrasts} == {("number", "en-zh")}
-    with pytest.raises(UsageError, match="each phenomenon: expected a list of texts"):
-        tertium.challenge(DAMAGE_SET, "chrf", phenomena="number")
     for by in ("lp", ["phenomenon"]):
         with pytest.raises(UnknownNameError, match=r"\(known: language, phenomenon\)"):
             tertium.challenge(DAMAGE_SET, "chrf", by=by)

@@ -124,7 +124,7 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
                     f"{short_repr(outputs[name].hypothesis)} and {short_repr(segment.hypothesis)}: "
                     "use distinct item or system names"
                 )
-        comparisons.append(PairwiseJudgment(item, *names, p.verdict, p.judge))
+        comparisons.append(PairwiseJudgment(item, *names, p.verdict))
     return build_ranking_set(comparisons, texts, name="preferences")
 
 

@@ -20,7 +20,7 @@ from tertium.core.atomic import PathLike, write_text
 from tertium.core.errors import DataError, UsageError, short_repr
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.data.formats.pearmut_outputs import locate_errors
+from tertium.data.formats.annotation_tools import locate_errors
 from tertium.data.judgments import read_error_annotations
 from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list
