@@ -302,7 +302,7 @@ def test_human_margins_need_a_scale_for_the_inputs():
         both = tertium.TestSet.from_lists(systems, SOURCES, REFERENCES)
         assert resolve_margins(rules, [metric], both)[metric.spec] > 0
         source_only = tertium.TestSet.from_lists(systems, SOURCES)
-        with pytest.raises(UsageError, match="it reads the source only"):
+        with pytest.raises(UsageError, match="into English, source"):
             resolve_margins(rules, [metric], source_only)
         no_sources = tertium.TestSet.from_lists(systems, references=REFERENCES)
         with pytest.raises(UsageError, match="it reads the reference only"):

@@ -34,7 +34,6 @@ from tertium.core.result import Column, Result, Table, field_values, percent_col
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_toml
 from tertium.evaluation.human_agreement import (
-    describe_scale_inputs,
     find_direction,
     find_scale,
     find_scales,
@@ -174,12 +173,10 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     """
     direction = find_direction(target_texts(testset))
     inputs = find_inputs(metric, testset.segments(next(iter(testset.systems))))
-    scale = find_scale(metric.spec, direction, inputs)
+    scale = find_scale(metric, direction, inputs)
     if scale is None:
-        reason = describe_scale_inputs(metric.spec, inputs)
-        reads = f": it reads {reason}" if reason else ""
         raise UsageError(
-            f"{metric.spec}: no scale for a margin in human terms ({direction}){reads}; give a "
+            f"{metric.spec}: no scale for a margin in human terms ({direction}, {inputs}); give a "
             f"margin in the units of the metric (--margin {metric.name}=VALUE)"
         )
     differences = [0.0, *((part.low + part.high) / 2 for part in scale.bins)]
@@ -319,10 +316,7 @@ def _resolve_files(settings: Files, folder: Path) -> Files:
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestedMargin:
-    """The margin of a metric: how far apart two runs of one system can be.
-
-    `caution` says why there is no human agreement, if it was measured with other inputs.
-    """
+    """The margin of a metric: how far apart two runs of one system can be."""
 
     spec: str
     name: str
@@ -331,7 +325,6 @@ class SuggestedMargin:
     margin: float
     human_agreement: float | None
     decimals: int
-    caution: str = ""
     pair: str = ""
 
 
@@ -367,8 +360,7 @@ class SuggestedMargins(Result):
             "the same way",
             f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
         ]
-        cautions = [margin.caution for margin in margins if margin.caution]
-        return Table(columns, margins, pair, notes, cautions)
+        return Table(columns, margins, pair, notes)
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per language pair and metric."""
@@ -397,7 +389,7 @@ def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[Sugges
     if len(evaluation.systems) != 2:
         raise UsageError("margins are suggested from two runs of one system: give two systems")
     first, second = evaluation.systems
-    scales, missing_scales = find_scales(evaluation)
+    scales = find_scales(evaluation)
     for metric in evaluation.metrics:
         scores = evaluation.scores[second][metric]
         difference = measure_difference(scores, evaluation.scores[first][metric])
@@ -415,6 +407,5 @@ def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[Sugges
             margin=margin,
             human_agreement=scale.find(margin).agree if scale and margin else None,
             decimals=scores.decimals,
-            caution=missing_scales.get(metric, ""),
             pair=pair,
         )

@@ -115,7 +115,7 @@ class Slices(Result):
         def difference(row: tuple[str, str]) -> float:
             return self.parts[row[0]].difference(metric, row[1])
 
-        return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
+        return [score, replace(first.mark_p_values("p", p_value, difference), group=score.name)]
 
     def _notes(self) -> list[str]:
         first = self.first
