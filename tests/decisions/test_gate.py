@@ -305,7 +305,7 @@ def test_human_margins_need_a_scale_for_the_inputs():
         with pytest.raises(UsageError, match="into English, source"):
             resolve_margins(rules, [metric], source_only)
         no_sources = tertium.TestSet.from_lists(systems, references=REFERENCES)
-        with pytest.raises(UsageError, match="it reads the reference only"):
+        with pytest.raises(UsageError, match="into English, reference"):
             resolve_margins(rules, [metric], no_sources)
 
 
