@@ -24,7 +24,7 @@ import numpy as np
 from tertium.checks.check import EMPTY
 from tertium.checks.check_settings import CHECKS_BY_ID, CheckSettings
 from tertium.core.arrays import in_open_unit_interval
-from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
+from tertium.core.errors import DataError, MissingInputError, UsageError
 from tertium.core.fields import load_json
 from tertium.core.findings import Locate, locate_nothing
 from tertium.core.options import Compute, InFile, Option
@@ -205,31 +205,30 @@ def _measure_set(
     own: GateSet, evaluation: Evaluation, margins: Mapping[str, float]
 ) -> Iterator[Measured]:
     """Measure each metric on the whole set and on its slices."""
-    slicings = [slice_testset(own.testset, by) for by in own.rules.by]
+    parts: list[tuple[str, str, Any]] = [("", "", slice(None))]
+    for by in own.rules.by:
+        rows_by_label = slice_testset(own.testset, by).rows
+        parts += [(by, label, rows) for label, rows in rows_by_label.items()]
     for metric in evaluation.metrics:
-        candidate = evaluation.scores[own.candidate][metric]
+        scores = evaluation.scores[own.candidate][metric]
         if isinstance(own.baseline, str):
-            baseline = evaluation.scores[own.baseline][metric]
+            baseline_scores = evaluation.scores[own.baseline][metric]
         else:
-            baseline = own.baseline.scores_like(candidate, own.testset)
-        settings = {
-            "pair": own.name,
-            "metric": metric,
-            "name": evaluation.names[metric],
-            "margin": margins[metric],
-            "decimals": candidate.decimals,
-        }
-        yield _measure(candidate, baseline, settings)
-        for slicing in slicings:
-            for label in slicing.names:
-                rows = slicing.rows[label]
-                place = {"by": slicing.by, "slice": label}
-                yield _measure(candidate.subset(rows), baseline.subset(rows), settings | place)
-
-
-def _measure(candidate: Scores, baseline: Scores, settings: Mapping[str, Any]) -> Measured:
-    systems = {"baseline": baseline.system, "candidate": candidate.system}
-    return {**settings, **systems}, measure_difference(candidate, baseline)
+            baseline_scores = own.baseline.scores_like(scores, own.testset)
+        for by, label, rows in parts:
+            baseline, candidate = baseline_scores.subset(rows), scores.subset(rows)
+            settings = {
+                "pair": own.name,
+                "metric": metric,
+                "name": evaluation.names[metric],
+                "by": by,
+                "slice": label,
+                "baseline": baseline.system,
+                "candidate": candidate.system,
+                "margin": margins[metric],
+                "decimals": scores.decimals,
+            }
+            yield settings, measure_difference(candidate, baseline)
 
 
 def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
@@ -242,11 +241,11 @@ def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
         )
         for settings, difference in measured
     ]
-    adjusted = [holm(p_values).tolist() for p_values in zip(*claims, strict=True)]
-    for n, (settings, difference) in enumerate(measured):
-        p_pass, p_worse, p_better = (p_values[n] for p_values in adjusted)
+    adjusted = np.column_stack([holm(p_values) for p_values in zip(*claims, strict=True)]).tolist()
+    level = alpha / len(measured)
+    for (settings, difference), p_values in zip(measured, adjusted, strict=True):
+        p_pass, p_worse, p_better = p_values
         verdict = choose_verdict(p_pass, p_worse, p_better, alpha)
-        level = alpha / len(measured)
         low, high = difference.interval(level)
         more = None
         if verdict == "undecided":
@@ -393,8 +392,6 @@ def read_baseline(path: str) -> StoredBaseline:
         content = load_json(Path(path))
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
-    except ModelError as error:
-        raise DataError(str(error)) from None
     records = [content] if isinstance(content, dict) else content
     try:
         systems = list(dict.fromkeys(str(record["system"]) for record in records))

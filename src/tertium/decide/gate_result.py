@@ -56,7 +56,7 @@ class MetricTest:
     @property
     def place(self) -> str:
         """The pair and the slice, as far as there are any."""
-        return ", ".join(filter(None, (self.pair, f"{self.by} {self.slice}" if self.by else "")))
+        return ", ".join(filter(None, (self.pair, f"{self.by} {self.slice}".strip())))
 
     def describe(self) -> str:
         """Return the difference and the margin in words."""
@@ -107,9 +107,8 @@ class Condition:
         """Pass or fail."""
         return "pass" if self.is_met else "fail"
 
-    @property
-    def case(self) -> Case:
-        """The condition as a case of a suite."""
+    def case(self, undecided: str) -> Case:
+        """Return the condition as a case of a suite; it is never undecided."""
         name = f"{self.rule} {self.name}"
         return Case(name) if self.is_met else Case(name, "condition", self.describe())
 
@@ -267,8 +266,7 @@ class GateResult(Result):
         suites = []
         rows: list[MetricTest | Condition] = [*self.tests, *self.conditions]
         for pair in dict.fromkeys(row.pair for row in rows):
-            cases = [test.case(self.undecided) for test in self.tests if test.pair == pair]
-            cases += [condition.case for condition in self.conditions if condition.pair == pair]
+            cases = [row.case(self.undecided) for row in rows if row.pair == pair]
             suites.append(Suite(pair or "gate", cases, self.sentence, "\n".join(self.cautions)))
         return Suites(f"tertium gate: {self.verdict}", suites)
 
@@ -307,41 +305,42 @@ def _mark(row: MetricTest | Condition) -> Emphasis:
 
 def _conclude(result: GateResult) -> str:
     """Return what the verdict of a gate says about the candidate, without a period."""
-    tests = [test for test in result.tests if test.verdict == result.verdict]
+    verdict, candidate = result.verdict, result.candidate
+    tests = [test for test in result.tests if test.verdict == verdict]
     tests.sort(key=attrgetter("is_slice"))
-    if result.verdict != "worse":
+    if verdict != "worse":
         tests = [test for test in tests if not test.is_slice]
     listed = _list([test.describe() for test in tests])
     failures = _list([own.describe() for own in result.conditions if not own.is_met])
-    candidate, margin = result.candidate, f"worse than {result.baseline} by more than the margin"
-    if result.verdict == "fail":
+    is_worse = f"worse than {result.baseline} by more than the margin"
+    if verdict == "fail":
         return f"{candidate} does not meet a condition: {failures}"
-    if result.verdict == "better":
+    if verdict == "better":
         has_pass = any(test.verdict == "pass" for test in result.tests)
         rest = " and within the margin otherwise" if has_pass else ""
         return f"{candidate} is better than {result.baseline}: {listed}{rest}"
-    if result.verdict == "worse":
+    if verdict == "worse":
         better = [t.name for t in result.tests if t.verdict == "better" and not t.is_slice]
         names = _list(dict.fromkeys(better))
         advice = f"; {names} prefers it: have people judge a sample (`tertium plan`)"
         also = f"; also {failures}" if failures else ""
-        return f"{candidate} is {margin}: {listed}{advice if better else ''}{also}"
-    if result.verdict == "undecided":
-        more = max(test.more_segments or math.inf for test in tests)
+        return f"{candidate} is {is_worse}: {listed}{advice if better else ''}{also}"
+    if verdict == "undecided":
+        counts = [test.more_segments for test in tests]
         hint = (
             "the difference is at the margin, or too few segments are scored, to say how many more "
             "would decide"
         )
-        if more < math.inf:
-            hint = f"about {more:,} more segments would decide"
-        return f"the scores do not show whether {candidate} is {margin}: {listed}; {hint}"
+        if all(counts):
+            hint = f"about {max(filter(None, counts)):,} more segments would decide"
+        return f"the scores do not show whether {candidate} is {is_worse}: {listed}; {hint}"
     if not result.tests:
         return f"{candidate} meets all {len(result.conditions)} conditions"
     margins = _list(dict.fromkeys(f"{test.margin:.3g} {test.name}" for test in tests))
     pairs = len({test.pair for test in result.tests})
     where = f" in all {pairs} language pairs" if pairs > 1 else ""
     promise = f"error probability at most {100 * result.alpha:g} %"
-    return f"{candidate} is not {margin} ({margins}){where} ({promise})"
+    return f"{candidate} is not {is_worse} ({margins}){where} ({promise})"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -18,10 +18,10 @@ Files are relative to the folder of the settings.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -315,57 +315,43 @@ def _resolve_files(settings: Files, folder: Path) -> Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuggestedMargin:
-    """The margin of a metric: how far apart two runs of one system can be."""
-
-    spec: str
-    name: str
-    segments: int
-    difference: float
-    margin: float
-    human_agreement: float | None
-    decimals: int
-    pair: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class SuggestedMargins(Result):
-    """The margin of each metric, suggested by two runs."""
+    """The margin of each metric, suggested by two runs, with its language pair, as records."""
 
-    margins: tuple[SuggestedMargin, ...]
+    margins: Sequence[Mapping[str, Any]]
     alpha: float
 
     def tables(self) -> list[Table]:
         """Return a table for each language pair, with one row per metric."""
-        pairs = dict.fromkeys(margin.pair for margin in self.margins)
+        pairs = dict.fromkeys(margin["pair"] for margin in self.margins)
         return [self._pair_table(pair) for pair in pairs]
 
     def _pair_table(self, pair: str) -> Table:
-        margins = [margin for margin in self.margins if margin.pair == pair]
+        margins = [margin for margin in self.margins if margin["pair"] == pair]
         columns = [
             Column("metric", "name"),
             Column("segments", decimals=0),
             Column(
                 "difference",
-                decimals=attrgetter("decimals"),
-                text=lambda margin, decimals: f"{margin.difference:+z.{decimals}f}",
+                decimals=itemgetter("decimals"),
+                text=lambda margin, decimals: f"{margin['difference']:+z.{decimals}f}",
             ),
-            Column("margin", decimals=0, text=lambda margin, _: f"{margin.margin:g}"),
+            Column("margin", decimals=0, text=lambda margin, _: f"{margin['margin']:g}"),
             percent_column("human agreement", "human_agreement"),
         ]
+        options = [f"{margin['spec']}={margin['margin']:g}" for margin in margins]
         notes = [
             "margin: the smallest one under which these two runs pass in either direction "
             f"(alpha = {self.alpha:g})",
             "human agreement: share of system pairs with such a difference that human scores order "
             "the same way",
-            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
+            f"use: --margin {' '.join(options)}",
         ]
         return Table(columns, margins, pair, notes)
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per language pair and metric."""
-        names = SuggestedMargin.__dataclass_fields__
-        return Table([Column(name) for name in names], self.margins)
+        return Table([*map(Column, self.margins[0])], self.margins)
 
 
 def suggest_margins(
@@ -377,35 +363,30 @@ def suggest_margins(
     the number of metrics. Margins are rounded up to two significant digits. `evaluations` are named
     by language pair.
     """
-    margins = [
-        margin
-        for pair, evaluation in evaluations.items()
-        for margin in _suggest(evaluation, pair, alpha)
-    ]
-    return SuggestedMargins(margins=tuple(margins), alpha=alpha)
-
-
-def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[SuggestedMargin]:
-    if len(evaluation.systems) != 2:
-        raise UsageError("margins are suggested from two runs of one system: give two systems")
-    first, second = evaluation.systems
-    scales = find_scales(evaluation)
-    for metric in evaluation.metrics:
-        scores = evaluation.scores[second][metric]
-        difference = measure_difference(scores, evaluation.scores[first][metric])
-        if not difference.is_testable:
-            raise UsageError(
-                f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
-            )
-        margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
-        scale = scales.get(metric)
-        yield SuggestedMargin(
-            spec=metric,
-            name=evaluation.names[metric],
-            segments=len(scores),
-            difference=difference.value,
-            margin=margin,
-            human_agreement=scale.find(margin).agree if scale and margin else None,
-            decimals=scores.decimals,
-            pair=pair,
-        )
+    margins = []
+    for pair, evaluation in evaluations.items():
+        if len(evaluation.systems) != 2:
+            raise UsageError("margins are suggested from two runs of one system: give two systems")
+        first, second = evaluation.systems
+        scales = find_scales(evaluation)
+        for metric in evaluation.metrics:
+            scores = evaluation.scores[second][metric]
+            difference = measure_difference(scores, evaluation.scores[first][metric])
+            if not difference.is_testable:
+                raise UsageError(
+                    f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
+                )
+            margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
+            scale = scales.get(metric)
+            record = {
+                "spec": metric,
+                "name": evaluation.names[metric],
+                "segments": len(scores),
+                "difference": difference.value,
+                "margin": margin,
+                "human_agreement": scale.find(margin).agree if scale and margin else None,
+                "decimals": scores.decimals,
+                "pair": pair,
+            }
+            margins.append(record)
+    return SuggestedMargins(margins=margins, alpha=alpha)
