@@ -287,7 +287,6 @@ check -t app.xliff --write-back app.xliff => is also an input file: give another
 gate --baseline a.txt --candidate b.txt -r r1.txt -m chrf --margin chrf=50 -o b.txt
     => -o b.txt is also an input file
 worst -t a.txt -r r1.txt -m chrf -o r1.txt => is also an input file
-worst -t a.txt -r r1.txt -m chrf --human docs.txt -o docs.txt => is also an input file
 report -t a.txt -r r1.txt -m chrf -o link.txt => -o link.txt is also an input file
 report -t a.txt -r r1.txt -m chrf --human docs.txt -o docs.txt => is also an input file
 report -t a.txt -r r1.txt -m chrf --challenge docs.txt -o docs.txt => is also an input file
