@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -43,7 +43,7 @@ from tertium.decide.judged_rows import (
 )
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.judged import HumanInputs, Sources
-from tertium.evaluation.rows import RowScores, score_rows
+from tertium.evaluation.rows import RowScores, group_by_pair, score_rows
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
@@ -225,33 +225,27 @@ def fit_route(
     ignore
         Ids of checks that do not decide.
     """
-    shares = {
-        "target_precision": target_precision,
-        "bad_precision": bad_precision,
-        "alpha": alpha,
-    }
+    shares = {"target_precision": target_precision, "bad_precision": bad_precision, "alpha": alpha}
     for name, value in shares.items():
         if not 0 < value < 1:
             raise UsageError(f"{name} is {value:g}: expected a number between 0 and 1")
     _check_ids(ignore)
     judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
-    own_alpha = alpha / len(metrics)
     criteria = choose_criteria(judged_rows, good_score, bad_score)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
     remaining = np.array([outcome is None for outcome, _ in decisions])
-    fitter = _StageFitter(
-        judged_rows=judged_rows,
-        pairs=np.array([row.lp for row in judged_rows.rows]),
-        good=criteria.flag_good(judged_rows),
-        bad=criteria.flag_bad(judged_rows),
-        targets=(target_precision, bad_precision),
-        alpha=own_alpha,
-    )
     stages: list[RouteStage] = []
     for loaded in metrics:
-        stage, remaining = fitter.fit(loaded, remaining)
+        stage, remaining = _fit_stage(
+            loaded,
+            remaining,
+            judged_rows,
+            criteria,
+            targets=(target_precision, bad_precision),
+            alpha=alpha / len(metrics),
+        )
         stages.append(stage)
     _check_target_reached(stages, target_precision, alpha)
     return Route(
@@ -264,65 +258,57 @@ def fit_route(
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _StageFitter:
-    """Fits one metric after the other on the rows that the earlier ones leave undecided."""
-
-    judged_rows: JudgedRows
-    pairs: np.ndarray
-    good: BoolArray
-    bad: BoolArray
-    targets: tuple[float, float]
-    alpha: float
-
-    def fit(self, metric: Metric, remaining: BoolArray) -> tuple[RouteStage, BoolArray]:
-        """Return the stage of a metric, and the rows that it leaves undecided."""
-        indices = np.flatnonzero(remaining)
-        if not len(indices):
-            raise DataError(f"{metric.spec}: no judged row is left to fit it")
-        [scores] = score_rows([self.judged_rows.rows[n] for n in indices.tolist()], [metric.spec])
-        oriented = np.full(len(remaining), np.nan)
-        oriented[indices] = np.where(scores.is_reliable, scores.oriented, np.nan)
-        thresholds = {}
-        for lp, count in Counter(self.pairs.tolist()).items():
-            members = self.pairs == lp
-            if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[members]).any():
-                thresholds[lp] = self._find_thresholds(oriented, members)
-        stage = RouteStage(
-            metric=metric.spec,
-            signatures=tuple(sorted({*scores.signatures.values()})),
-            higher_is_better=metric.higher_is_better,
-            pairs=thresholds,
+def _fit_stage(
+    metric: Metric,
+    remaining: BoolArray,
+    judged_rows: JudgedRows,
+    criteria: QualityCriteria,
+    *,
+    targets: tuple[float, float],
+    alpha: float,
+) -> tuple[RouteStage, BoolArray]:
+    """Fit a metric on the remaining rows; return its stage and the rows it leaves undecided."""
+    places = np.flatnonzero(remaining)
+    if not len(places):
+        raise DataError(f"{metric.spec}: no judged row is left to fit it")
+    rows = judged_rows.rows
+    [scored] = score_rows([rows[n] for n in places.tolist()], [metric.spec])
+    oriented = np.full(len(rows), np.nan)
+    oriented[places] = np.where(scored.is_reliable, scored.oriented, np.nan)
+    good, bad = criteria.flag_good(judged_rows), criteria.flag_bad(judged_rows)
+    pairs = {}
+    for lp, members in group_by_pair(rows).items():
+        usable = [n for n in members if np.isfinite(oriented[n])]
+        if len(members) < MIN_JUDGED_ROWS or not usable:
+            continue
+        scores, total = oriented[usable], len(members)
+        clusters = [judged_rows.clusters[n] for n in usable]
+        publish, best = find_threshold(
+            scores, good[usable], clusters, targets[0], alpha, total=total
         )
-        undecided = [
-            decide_by_score(thresholds.get(lp), value) is None
-            for lp, value in zip(self.pairs.tolist(), oriented, strict=True)
-        ]
-        return stage, remaining & np.array(undecided)
-
-    def _find_thresholds(self, oriented: FloatArray, members: BoolArray) -> PairThresholds:
-        usable = np.flatnonzero(members & np.isfinite(oriented))
-        scores, rows = oriented[usable], int(members.sum())
-        clusters = [self.judged_rows.clusters[n] for n in usable.tolist()]
-        target, bad_target = self.targets
-        publish, best = find_threshold(scores, self.good[usable], clusters, target, self.alpha)
         above = -math.inf if publish is None else -publish.score
         retranslate, _ = find_threshold(
-            scores, self.bad[usable], clusters, bad_target, self.alpha, sign=-1, above=above
+            scores, bad[usable], clusters, targets[1], alpha, total=total, sign=-1, above=above
         )
-        return PairThresholds(
-            rows=rows,
-            good=float(self.good[members].mean()),
-            publish=_of_all_rows(publish, rows),
-            retranslate=_of_all_rows(retranslate, rows),
-            best_publish=None if publish else _of_all_rows(best, rows),
+        pairs[lp] = PairThresholds(
+            rows=total,
+            good=float(good[members].mean()),
+            publish=publish,
+            retranslate=retranslate,
+            best_publish=None if publish else best,
             scores=stored_quantiles(scores),
         )
-
-
-def _of_all_rows(threshold: Threshold | None, rows: int) -> Threshold | None:
-    """Return a threshold with its share of all judged rows, also those without a score."""
-    return threshold and replace(threshold, share=threshold.rows / rows)
+    stage = RouteStage(
+        metric=metric.spec,
+        signatures=tuple(sorted({*scored.signatures.values()})),
+        higher_is_better=metric.higher_is_better,
+        pairs=pairs,
+    )
+    undecided = [
+        decide_by_score(pairs.get(row.lp), score) is None
+        for row, score in zip(rows, oriented.tolist(), strict=True)
+    ]
+    return stage, remaining & np.array(undecided)
 
 
 def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outcome | None:
@@ -344,10 +330,13 @@ def _check_ids(names: Iterable[str]) -> None:
 
 def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:
     """Raise an error with the best bound if no metric reaches the target in any pair."""
-    thresholds = [(stage, lp, own) for stage in stages for lp, own in stage.pairs.items()]
-    if any(own.publish for _, _, own in thresholds):
-        return
-    attempts = [(own.best_publish, stage, lp) for stage, lp, own in thresholds if own.best_publish]
+    attempts = []
+    for stage in stages:
+        for lp, pair in stage.pairs.items():
+            if pair.publish:
+                return
+            if pair.best_publish:
+                attempts.append((pair.best_publish, stage, lp))
     hint = "lower --target-precision, judge more rows, or use a metric with better agreement"
     if not attempts:
         raise DataError(
@@ -364,7 +353,6 @@ def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: fl
 
 STARTS = (0.1, 0.3)  # shares of the rows at which tests start
 STEP = 0.02  # share of the rows from one tested threshold to the next
-DRIFT_LEVEL, MIN_DRIFT = 0.01, 0.1  # p-value and distance from which a change is reported
 MAX_STORED_SCORES = 501
 
 Share = Annotated[float, Rule(lambda value: 0 <= value <= 1, "a number from 0 to 1")]
@@ -438,14 +426,16 @@ def find_threshold(
     target: float,
     alpha: float,
     *,
+    total: int,
     sign: int = 1,
     above: float = -math.inf,
 ) -> tuple[Threshold | None, Threshold | None]:
     """Find the lowest score such that rows at or above it are right with the target precision.
 
     `scores` (n,), times `sign`, are higher for rows that are more probably right. Only thresholds
-    for which this product is `above` a value are tried. Also returns the threshold with the highest
-    lower bound, which tells how far the target is if no threshold reaches it.
+    for which this product is `above` a value are tried. `total` is the number of judged rows, also
+    of those without a score. Also returns the threshold with the highest lower bound, which tells
+    how far the target is if no threshold reaches it.
     """
     order = np.argsort(-sign * scores, kind="stable")
     scores, labels = scores[order], labels[order]
@@ -463,11 +453,11 @@ def find_threshold(
         first = max(min_rows(target, level), start * count)
         steps = np.arange(first, count + 1, max(1.0, STEP * count))
         places = np.searchsorted(rows[ends], steps)
-        sequence = ends[np.unique(places[places < len(ends)])].tolist()
-        failures = (n for n, row in enumerate(sequence) if low[row] < target)
-        stop = next(failures, len(sequence))
-        tested += sequence[: stop + 1]
-        passed += sequence[:stop]
+        for row in ends[np.unique(places[places < len(ends)])].tolist():
+            tested.append(row)
+            if low[row] < target:
+                break
+            passed.append(row)
 
     def measure(row: int | None) -> Threshold | None:
         if row is None:
@@ -476,7 +466,7 @@ def find_threshold(
             score=float(scores[row]),
             rows=row + 1,
             effective_rows=round(float((row + 1) / effects[row]), 1),
-            share=(row + 1) / count,
+            share=(row + 1) / total,
             precision=float(right[row] / (row + 1)),
             low=float(low[row]),
             high=float(high[row]),
@@ -507,26 +497,13 @@ def stored_quantiles(scores: FloatArray) -> tuple[float, ...]:
     return tuple(np.sort(scores)[places].tolist())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """The Kolmogorov-Smirnov distance of two samples of scores, and its p-value."""
+def measure_drift(calibration_scores: Sequence[float], scores: FloatArray) -> dict[str, float]:
+    """Compare scores with those of a fit, or with quantiles of them, as Kolmogorov and Smirnov do.
 
-    distance: float
-    p_value: float
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the scores differ significantly and by more than a trifle."""
-        return self.p_value < DRIFT_LEVEL and self.distance >= MIN_DRIFT
-
-
-def measure_drift(calibration_scores: Sequence[float], scores: FloatArray) -> Drift:
-    """Compare scores with those of a fit, or with quantiles of them.
-
-    >>> measure_drift([0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.6, 0.7])).distance
+    >>> measure_drift([0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.6, 0.7]))["distance"]
     1.0
     """
     from scipy.stats import ks_2samp
 
     test = ks_2samp(calibration_scores, scores, method="asymp")
-    return Drift(distance=float(test.statistic), p_value=float(test.pvalue))
+    return {"distance": float(test.statistic), "p_value": float(test.pvalue)}
