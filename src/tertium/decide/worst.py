@@ -157,8 +157,10 @@ class WorstSegments(Result):
             Column("translation", "row.segment.hypothesis", max_length=MAX_PRINTED),
             Column("source", "row.segment.source", show=has_source, max_length=MAX_PRINTED),
         ]
-        if any(row.segment.references for row in rows):
-            columns.append(Column("reference", _join_references, show=False))
+        count = max((len(row.segment.references) for row in rows), default=0)
+        for place in range(count):
+            name = f"reference {place + 1}" if count > 1 else "reference"
+            columns.append(Column(name, partial(_reference, place), show=False))
         columns += [
             Column("warnings", lambda row: "; ".join(row.warnings), show=False),
             Column("errors", _describe_errors, show=False),
@@ -174,8 +176,9 @@ def _score(spec: str, row: WorstRow) -> float:
     return row.scores[spec]
 
 
-def _join_references(row: WorstRow) -> str:
-    return "\n".join(row.row.segment.references)
+def _reference(place: int, row: WorstRow) -> str | None:
+    references = row.row.segment.references
+    return references[place] if place < len(references) else None
 
 
 def _mark(row: WorstRow) -> list[MarkedLine]:
