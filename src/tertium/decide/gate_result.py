@@ -250,7 +250,11 @@ class GateResult(Result):
         columns = [
             *_pair_columns(self.conditions),
             Column("condition", "name"),
-            Column("observed", decimals=0, text=_observed_text),
+            Column(
+                "observed",
+                decimals=0,
+                text=lambda own, _: "–" if math.isnan(own.observed) else f"{own.observed:.6g}",
+            ),
             Column("bound", lambda own: f"{'≤' if own.rule == 'max' else '≥'} {own.bound}", 0),
             Column("verdict", mark=_mark),
         ]
@@ -276,11 +280,7 @@ def _pair_columns(rows: Sequence[MetricTest | Condition]) -> list[Column]:
 
 
 def _slice_name(test: MetricTest) -> str:
-    return f"{test.by}: {test.slice}" if test.is_slice else "all"
-
-
-def _difference_text(test: MetricTest, decimals: int) -> str:
-    return "–" if math.isnan(test.difference) else f"{test.difference:+z.{decimals}f}"
+    return f"{test.by}: {test.slice}" if test.by else "all"
 
 
 def _bounds_text(test: MetricTest) -> str:
@@ -295,8 +295,8 @@ def _verdict_text(test: MetricTest, _: int) -> str:
     return f"{test.verdict} (about {test.more_segments:,} more segments)"
 
 
-def _observed_text(condition: Condition, _: int) -> str:
-    return "–" if math.isnan(condition.observed) else f"{condition.observed:.6g}"
+def _difference_text(test: MetricTest, decimals: int) -> str:
+    return "–" if math.isnan(test.difference) else f"{test.difference:+z.{decimals}f}"
 
 
 def _mark(row: MetricTest | Condition) -> Emphasis:

@@ -106,11 +106,20 @@ class GateRules:
         ({'chrf': 0.5}, {'empty': '0', 'truncation': '1 %'})
         """
         check_unique_names("by", by)
+        margins = {}
+        for name, value in margin.items():
+            number = float(_parse_number("margin", name, value, is_share=name == HUMAN))
+            if name == HUMAN and not (_is_share(value) and 0 < number < 0.5):
+                raise UsageError(
+                    f"margin {name}={value}: expected a share between 0 % and 50 %, such as 5%"
+                )
+            if number < 0:
+                raise UsageError(f"margin {name}={value}: expected 0 or more")
+            margins[name if name == HUMAN else _metric_spec(name)] = number
         bounds = [_parse_maximum(*rule) for rule in (maximum or {}).items()]
         for name, value in (minimum or {}).items():
-            number = _parse_number("minimum", name, value)
-            bounds.append(Bound(rule="min", name=_metric_spec(name), value=number))
-        margins = dict(_parse_margin(*rule) for rule in margin.items())
+            least = _parse_number("minimum", name, value)
+            bounds.append(Bound(rule="min", name=_metric_spec(name), value=least))
         bounds.sort(key=lambda bound: not bound.is_check)
         return cls(margins=margins, bounds=bounds, by=tuple(by))
 
@@ -184,32 +193,17 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     return float(np.interp(0.5 + excess, shares, differences))
 
 
-def _parse_margin(name: str, value: Any) -> tuple[str, float]:
-    if name != HUMAN:
-        margin = float(_parse_number("margin", name, value))
-        if margin < 0:
-            raise UsageError(f"margin {name}={value}: expected 0 or more")
-        return _metric_spec(name), margin
-    share = _parse_share("margin", name, value)
-    if share is None or not 0 < share < Fraction(1, 2):
-        raise UsageError(
-            f"margin {name}={value}: expected a share between 0 % and 50 %, such as 5%"
-        )
-    return HUMAN, float(share)
-
-
 def _parse_maximum(name: str, value: Any) -> Bound:
     check = find_check(name)
+    is_share = check is not None and _is_share(value)
+    number = _parse_number("maximum", name, value, is_share=is_share)
     if check is None:
-        number = _parse_number("maximum", name, value)
         return Bound(rule="max", name=_metric_spec(name), value=number)
-    share = _parse_share("maximum", name, value)
-    number = _parse_number("maximum", name, value) if share is None else share
-    if number < 0 or (number.denominator > 1 if share is None else number > 1):
+    if number < 0 or (number > 1 if is_share else number.denominator > 1):
         raise UsageError(
             f"maximum {name}={value}: expected a number of segments, or a share such as 1%"
         )
-    return Bound(rule="max", name=check, value=number, is_share=share is not None, is_check=True)
+    return Bound(rule="max", name=check, value=number, is_share=is_share, is_check=True)
 
 
 def _metric_spec(name: str) -> str:
@@ -219,24 +213,23 @@ def _metric_spec(name: str) -> str:
         raise UnknownNameError("check or metric", name, (*CHECK_IDS, HUMAN)) from None
 
 
-def _parse_share(rule: str, name: str, value: Any) -> Fraction | None:
-    """Return a share that is written in percent; None for other values."""
-    digits, percent, rest = str(value).strip().partition("%")
-    return _parse_number(rule, name, digits) / 100 if percent and not rest else None
+def _is_share(value: Any) -> bool:
+    return str(value).strip().endswith("%")
 
 
-def _parse_number(rule: str, name: str, value: Any) -> Fraction:
-    """Return a number exactly as it is written."""
+def _parse_number(rule: str, name: str, value: Any, *, is_share: bool = False) -> Fraction:
+    """Return a number, or a share in percent, exactly as it is written."""
     text = str(value).strip()
+    digits = text.removesuffix("%") if is_share else text
     try:
-        if math.isfinite(float(text)):
-            return Fraction(text)
+        if math.isfinite(float(digits)):
+            return Fraction(digits) / (100 if is_share else 1)
     except ValueError:
         pass
     raise UsageError(f"{rule} {name}={short_repr(value)}: expected a number")
 
 
-FILES = ("baseline", "candidate", "sources", "documents")
+FILES = ("baseline", "candidate", "sources", "documents", "translations", "references")
 RULES = ("margin", "max", "min")
 Files = TypeVar("Files", bound="PairFiles")
 
@@ -303,10 +296,12 @@ def read_gate_settings(path: str | Path) -> GateSettings:
 
 
 def _resolve_files(settings: Files, folder: Path) -> Files:
-    files = {name: getattr(settings, name) for name in FILES}
-    changes: dict[str, Any] = {name: str(folder / file) for name, file in files.items() if file}
-    for name in ("translations", "references"):
-        changes[name] = tuple(str(folder / file) for file in getattr(settings, name))
+    def resolve(files: Any) -> Any:
+        if isinstance(files, tuple):
+            return tuple(map(resolve, files))
+        return files and str(folder / files)
+
+    changes = {name: resolve(getattr(settings, name)) for name in FILES}
     labels = [column.partition("=") for column in settings.by]
     changes["by"] = tuple(
         f"{name}={folder / file}" if equals else name for name, equals, file in labels

@@ -68,16 +68,6 @@ class QualityCriteria:
         limit = -np.inf if self.bad_score is None else self.bad_score
         return judged_rows.scores < limit
 
-    def flag_serious(self, judged_rows: JudgedRows) -> BoolArray:
-        """Return which rows have a serious error: a major one, or a bad score, (n,)."""
-        if judged_rows.is_annotated:
-            return judged_rows.has_major | self.flag_bad(judged_rows)
-        return (
-            self.flag_bad(judged_rows)
-            if self.bad_score is not None
-            else ~self.flag_good(judged_rows)
-        )
-
 
 def choose_criteria(
     judged_rows: JudgedRows,
@@ -116,8 +106,7 @@ def read_judged_rows(human: Sources | HumanInputs | JudgedRows) -> JudgedRows:
     inputs: Any = human if is_options else HumanInputs(human=human)  # type: ignore[arg-type]
     rows: list[Row] = []
     scores: list[float] = []
-    majors: list[bool] = []
-    annotated = 0
+    marked: list[ErrorAnnotations | None] = []
     for entry in inputs.read().values():
         if isinstance(entry, RankingSet):
             raise DataError(f"{entry.title}: comparisons have no scale: expected human scores")
@@ -127,24 +116,22 @@ def read_judged_rows(human: Sources | HumanInputs | JudgedRows) -> JudgedRows:
             score = cells.get((system, item), np.nan)
             if np.isnan(score) or system in inputs.exclude:
                 continue
-            errors = annotations.get((system, item))
-            annotated += errors is not None
-            majors.append(errors is not None and _has_major(errors))
             scores.append(score)
+            marked.append(annotations.get((system, item)))
             document = documents.get(item, "")
             row = Row(segment=segment, system=system, item=item, lp=entry.lp, document=document)
             rows.append(row)
     if not rows:
         raise DataError("no judged translations with texts: expected a translation and a score")
+    annotated = [errors for errors in marked if errors is not None]
     return JudgedRows(
         rows=rows,
         scores=np.array(scores),
-        has_major=np.array(majors, dtype=np.bool_),
-        is_annotated=2 * annotated > len(rows),
+        has_major=np.array([errors is not None and _has_major(errors) for errors in marked]),
+        is_annotated=2 * len(annotated) > len(rows),
         clusters=[f"{row.lp} {row.document or row.item}" for row in rows],
     )
 
 
-def _has_major(errors: ErrorAnnotations) -> bool:
-    severities = {span.severity for span in errors.spans} | {e.severity for e in errors.missing}
-    return not severities.isdisjoint(MAJOR)
+def _has_major(annotations: ErrorAnnotations) -> bool:
+    return any(error.severity in MAJOR for error in annotations.errors)
