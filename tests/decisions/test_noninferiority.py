@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 from tertium.core.arrays import FloatArray
 from tertium.core.scores import Scores
 from tertium.core.segment import Segment
-from tertium.evaluation.noninferiority import Difference, measure_difference
+from tertium.evaluation.paired_tests import Difference, measure_difference
 from tertium.metrics.base.loading import load_metric
 
 

@@ -1,6 +1,6 @@
 """Decide whether a candidate system may replace a baseline, with a bounded error probability.
 
-Every metric is tested on every set (`noninferiority`), and on every slice if requested. The
+Every metric is tested on every set (`paired_tests`), and on every slice if requested. The
 p-values of each claim ("worse by less than the margin", "worse by more", "better") are adjusted by
 Holm's method over all metrics, slices and language pairs, so the probability of one or more wrong
 claims is at most alpha. Conditions on checks and scores are exact.
@@ -60,7 +60,7 @@ from tertium.evaluation.metric_choice import (
     recommend_metric,
     target_texts,
 )
-from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
+from tertium.evaluation.paired_tests import Difference, measure_difference, round_up
 from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import References, score
 from tertium.evaluation.system_scores import (

@@ -39,7 +39,7 @@ from tertium.evaluation.human_agreement import (
     find_scales,
 )
 from tertium.evaluation.metric_choice import target_texts
-from tertium.evaluation.noninferiority import (
+from tertium.evaluation.paired_tests import (
     MIN_SEGMENTS_TO_TEST,
     measure_difference,
     round_up,

@@ -6,7 +6,7 @@ baseline; the p-values of all other pairs are available too.
 A verdict in words: what a comparison of systems allows to conclude, in one sentence.
 
 The paired bootstrap finds too many differences between equal systems, most on small test sets. The
-verdict therefore also needs the test of the gate (`noninferiority`), on at least ten segments.
+verdict therefore also needs the test of the gate (`paired_tests`), on at least ten segments.
 
 If metrics disagree, people decide. The number of segments that they should judge assumes that they
 see a difference as large, relative to its spread over segments, as the metric that sees most.
@@ -32,14 +32,16 @@ from tertium.core.result import Column, Emphasis, Section, Table, format_number
 from tertium.core.scores import Scores
 from tertium.evaluation.human_agreement import HumanAgreement, find_scales
 from tertium.evaluation.metric_choice import default_metrics
-from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
+    MIN_SEGMENTS_TO_TEST,
     Test,
     assign_clusters,
     check_test_options,
+    measure_difference,
     paired_bootstrap,
     paired_randomization,
+    round_up,
 )
 from tertium.evaluation.scoring import (
     References,
