@@ -83,7 +83,7 @@ rank candidates no-texts.jsonl -m chrf
     => `candidates` must be a list of at least one text, got []
 rank candidates unnamed.jsonl -m chrf => no candidates (looked for cand
 rank candidates scored.jsonl -m chrf => line 1: the field 'scores' exists
-rank candidates lists.jsonl -m chrf => chrf needs references, but list 2 has none
+rank candidates lists.jsonl -m chrf => chrf needs references, and segment 2 has none
 list data da/wmt15 --data human => did you mean 'da/wmt16'
 list data da/wmt16 --data folder => no sets of human judgments
 list data => set TERTIUM_DATA
