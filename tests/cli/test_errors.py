@@ -156,8 +156,6 @@ score -t a.txt -s src.txt -m sss:encoder=toy --source-language de
 score -t a.txt -s src.txt -m sss:encoder=toy --source-language de --target-language klingon
     => 'klingon' is not an ISO 639-1 language code
 score -t wmt.xml -s app.xliff -m chrf => give it alone, without other files, -s, -r
-compare -t a.txt b.txt -r r1.txt -m chrf --pairs --by length -f tsv
-    => give either --pairs or --by
 compare -t a.txt b.txt -r r1.txt -m chrf --seed -1
     => seed=-1: expected a whole number of at least 0
 compare -t a.txt b.txt -r r1.txt -m chrf --alpha 7

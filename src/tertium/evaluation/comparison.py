@@ -8,18 +8,14 @@ A verdict in words: what a comparison of systems allows to conclude, in one sent
 The paired bootstrap finds too many differences between equal systems, most on small test sets. The
 verdict therefore also needs the test of the gate (`paired_tests`), on at least ten segments.
 
-If metrics disagree, people decide. The number of segments that they should judge assumes that they
-see a difference as large, relative to its spread over segments, as the metric that sees most.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, permutations, product
-from operator import itemgetter
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -28,7 +24,7 @@ from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.resampling import resampling_warnings
-from tertium.core.result import Column, Emphasis, Section, Table, format_number
+from tertium.core.result import Column, Emphasis, Section, Table, field_values, format_number
 from tertium.core.scores import Scores
 from tertium.evaluation.human_agreement import HumanAgreement, find_scales
 from tertium.evaluation.metric_choice import default_metrics
@@ -41,7 +37,6 @@ from tertium.evaluation.paired_tests import (
     measure_difference,
     paired_bootstrap,
     paired_randomization,
-    round_up,
 )
 from tertium.evaluation.scoring import (
     References,
@@ -198,21 +193,13 @@ class Comparison(Evaluation):
         clusters = dict(zip(self.systems, self.clusters[metric], strict=True))
         p_value = self.p_value_column("p", lambda system: (metric, system, self.baseline))
         columns = [score, *bounds, replace(p_value, group=score.name)]
-        if any(self.human_agreement(metric, system) for system in self.systems[1:]):
-            columns.append(
-                Column(
-                    f"{score.name} human agreement",
-                    lambda system: self._share_agreeing(metric, system),
-                    2,
-                    show=False,
-                )
-            )
+        agreements = {system: self.human_agreement(metric, system) for system in self.systems[1:]}
+        shares = {system: own.agree for system, own in agreements.items() if own}
+        if shares:
+            name = f"{score.name} human agreement"
+            columns.append(Column(name, lambda system: shares.get(system, ""), 2, show=False))
         rank = Column("rank", lambda system: clusters[system] or np.nan, 0, group=score.name)
         return [*columns, rank]
-
-    def _share_agreeing(self, metric: str, system: str, other: str = "") -> float | str:
-        agreement = self.human_agreement(metric, system, other)
-        return agreement.agree if agreement else ""
 
     def p_value_column(self, name: str, get: Callable[[Any], tuple[str, str, str]]) -> Column:
         """Return a column of p-values, marked with the sign of a significant difference.
@@ -259,18 +246,6 @@ class Comparison(Evaluation):
         )
         title = f"p-values of all pairs, {self.names[metric]}"
         return Table([Column("", str), *map(column, self.systems)], self.systems, title, [note])
-
-    def pair_list(self) -> Table:
-        """Return the p-values of all pairs of systems, one row per metric and ordered pair."""
-        columns = [
-            Column("metric", itemgetter(0)),
-            Column("system", itemgetter(1)),
-            Column("other", itemgetter(2)),
-            Column("p", lambda row: self.p_value(*row), 4),
-            Column("human agreement", lambda row: self._share_agreeing(*row), 2),
-        ]
-        pairs = permutations(self.systems, 2)
-        return Table(columns, [(metric, *pair) for metric, pair in product(self.metrics, pairs)])
 
     @property
     def test_name(self) -> str:
@@ -350,25 +325,24 @@ class Comparison(Evaluation):
 
     def _conclude(self) -> str:
         """Describe the system that is better than all others under some metric, if there is one."""
+        systems = self.systems
         winners: dict[str, list[str]] = {}
         groups: list[list[str]] = []
-        systems = self.systems
         for metric, p_values in self.p_values.items():
-            scores = self.metric_scores(metric)
-            clusters = assign_clusters(scores, p_values, alpha=self.alpha)
-            groups.append([s for s, cluster in zip(systems, clusters, strict=True) if cluster == 1])
-            if len(groups[-1]) == 1:
-                winners.setdefault(groups[-1][0], []).append(metric)
+            clusters = assign_clusters(self.metric_scores(metric), p_values, alpha=self.alpha)
+            first = [s for s, cluster in zip(systems, clusters, strict=True) if cluster == 1]
+            groups.append(first)
+            if len(first) == 1:
+                winners.setdefault(first[0], []).append(metric)
         if len(winners) > 1:
             return self._no_decision(winners)
         common = [s for s in systems if all(s in group for group in groups)]
-        if winners and {*winners} & {*common}:
-            ((best, metrics),) = winners.items()
-            rivals = [system for system in systems if system != best]
-            rival = rivals[0] if len(rivals) == 1 else "all others"
-            rest = [metric for metric in self.p_values if metric not in metrics]
-            names = _list(self.names[metric] for metric in rest) if rest else ""
-            undecided = f"; {names} cannot tell" if rest else ""
+        for best, metrics in winners.items():
+            if best not in common:
+                break
+            rival = "all others" if len(systems) > 2 else next(s for s in systems if s != best)
+            rest = [self.names[metric] for metric in self.p_values if metric not in metrics]
+            undecided = f"; {_list(rest)} cannot tell" if rest else ""
             reasons = f"under {self._name_metrics(metrics)}{undecided}"
             return f"{best} is better than {rival} {reasons}: choose {best}."
         if len(systems) == 2:
@@ -383,21 +357,15 @@ class Comparison(Evaluation):
         has_several = len(self.p_values) > 1
         subject = "No metric separates" if has_several else "The metric does not separate"
         reason = f"{self.names[smallest]}: {self._format_p(smallest)}"
-        count = self._segments_to_decide(first, second)
-        more = math.ceil(round_up(max(1, count - len(self.testset))))
-        advice = f"; about {more:,} more segments would show such a difference" if count else ""
-        return f"{subject} {first} and {second} ({reason}): keep {first}{advice}."
+        return f"{subject} {first} and {second} ({reason}): keep {first}."
 
     def _no_decision(self, winners: Mapping[str, Sequence[str]]) -> str:
         texts = [
             f"{self._name_metrics(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
             for system, metrics in winners.items()
         ]
-        first, second, *_ = winners
-        count = self._segments_to_decide(first, second)
-        number = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} " if count else ""
-        of_pair = f" of {first} and {second}" if len(self.systems) > 2 else ""
-        people = f"have people judge {number}segments{of_pair}: `tertium plan`"
+        of_pair = f" of {_list([*winners][:2])}" if len(self.systems) > 2 else ""
+        people = f"have people judge segments{of_pair} (`tertium plan`)"
         return f"{', '.join(texts)}: no decision; {people}."
 
     def _name_metrics(self, metrics: Iterable[str]) -> str:
@@ -410,18 +378,6 @@ class Comparison(Evaluation):
     def _format_p(self, metric: str) -> str:
         p = float(self.p_values[metric][0, 1])
         return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
-
-    def _segments_to_decide(self, first: str, second: str) -> float:
-        """Return how many segments a test needs for the clearest difference; 0 for too many."""
-        scores = self.scores
-        counts = [
-            measure_difference(scores[second][metric], scores[first][metric]).segments_to_decide(
-                0.0, self.alpha / 2
-            )
-            for metric in self.p_values
-        ]
-        smallest = min(counts, default=math.inf)
-        return smallest if smallest < MAX_SEGMENTS else 0.0
 
 
 def compare(
@@ -500,11 +456,8 @@ def compare_evaluation(
             [0] * len(p) if baseline_only else assign_clusters(scores, p, alpha=alpha)
         )
     return Comparison(
-        evaluation.testset,
-        evaluation.systems,
-        evaluation.metrics,
-        evaluation.scores,
-        find_intervals(evaluation, samples),
+        **field_values(evaluation, "intervals"),
+        intervals=find_intervals(evaluation, samples),
         test=test,
         resamples=count,
         seed=seed,
@@ -519,9 +472,6 @@ def add_significance(evaluation: Evaluation, *, seed: int = 12345, **choices: An
     if len(evaluation.systems) < 2:
         return add_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
     return compare_evaluation(evaluation, seed=seed, **choices)
-
-
-MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion
 
 
 def _strict_p_values(scores: Sequence[Scores], p_values: FloatArray) -> FloatArray:

@@ -295,7 +295,7 @@ def compare_files(
     Parameters
     ----------
     pairs
-        Also show p-values of all pairs (in TSV only these).
+        Also show p-values of all pairs (not in TSV).
 
     Examples
     --------
@@ -312,8 +312,6 @@ def compare_files(
     """
     from tertium.evaluation.comparison import Comparison, compare
 
-    if display.format in ("tsv", "csv") and pairs and tests.by:
-        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
     suffixes = (*RESULT_FILES, ".tsv", ".csv", ".parquet")
     files = output.split({"results": FileKind(Comparison, suffixes)})["results"]
     texts = inputs.read(by=tests.by)
@@ -328,16 +326,12 @@ def compare_files(
         alpha=tests.alpha,
     )
     results = SlicedResult(comparison, loaded, tests)
-    table = file_table = comparison.comparison_table()
-    if tests.by:
-        file_table = results.slice_table()
-    elif pairs:
-        file_table = comparison.pair_list()
+    table = comparison.comparison_table()
     pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
     return View(
         result=comparison,
         printed=[table, *pair_tables, *results.slice_tables()],
-        table=file_table,
+        table=results.slice_table() if tests.by else table,
         json=results.plain_records(segments=False),
         warnings=[*filter(None, [*comparison.warning_lines(), comparison.verdict])],
         files=[(results, path) for path in files],
