@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.charts import DotChart, describe_direction
 from tertium.core.resampling import holm, resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
@@ -27,8 +26,6 @@ from tertium.meta.agreement_results import Results, TaskResult
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
-
-MAX_CHART_SLICES = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,24 +73,6 @@ class Slices(Result):
     def page_title(self) -> str:
         """What the slices are by."""
         return f"By {self.by}"
-
-    def charts(self) -> list[DotChart]:
-        """Return the scores of the systems on each slice, one chart for each metric."""
-        return [self._metric_chart(metric) for metric in self.first.metrics]
-
-    def _metric_chart(self, metric: str) -> DotChart:
-        names = [*self.parts][:MAX_CHART_SLICES]
-        scores = [self.parts[name].metric_scores(metric) for name in names]
-        title = f"{self.first.names[metric]} by {self.by}"
-        return DotChart(
-            title=title,
-            caption=title,
-            label=describe_direction(scores[0][0].higher_is_better),
-            rows=names,
-            series=self.first.systems,
-            values=np.array([[own.system for own in row] for row in scores]),
-            decimals=scores[0][0].decimals,
-        )
 
     def _metric_columns(self, metric: str) -> list[Column]:
         """Return the scores of a metric, and their p-values if systems were compared."""

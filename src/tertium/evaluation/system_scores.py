@@ -241,19 +241,15 @@ class Evaluation(Result):
         return [column, *(bound_columns(column.name, bounds) if self.intervals else [])]
 
     def _score_column(self, metric: str, get: Callable[[Any], float]) -> Column:
-        decimals = self.metric_scores(metric)[0].decimals
-        return Column(self.heading(metric), get, decimals, adjustable=True)
-
-    def heading(self, metric: str) -> str:
-        """Return a metric's name with an arrow: up if higher is better."""
-        arrow = "↑" if self.metric_scores(metric)[0].higher_is_better else "↓"
-        return f"{self.names[metric]} {arrow}"
+        first = self.metric_scores(metric)[0]
+        arrow = "↑" if first.higher_is_better else "↓"
+        return Column(f"{self.names[metric]} {arrow}", get, first.decimals, adjustable=True)
 
     def is_best(self, system: str, metric: str) -> bool:
         """Return whether no other system has a better score; False for a single system."""
-        defined = [s.sign * s.system for s in self.metric_scores(metric) if s.system == s.system]
-        scores = self.scores[system][metric]
-        return len(self.systems) > 1 and scores.sign * scores.system == max(defined, default=np.nan)
+        leads = [self.difference(metric, system, s) for s in self.systems if s != system]
+        has_score = not np.isnan(self.scores[system][metric].system)
+        return bool(leads) and has_score and not any(lead < 0 for lead in leads)
 
     def document_table(self) -> Table:
         """Return one row per system and document with a column per metric."""
@@ -485,14 +481,10 @@ def find_reference_copies(testset: TestSet) -> dict[str, str]:
     >>> [*find_reference_copies(TestSet.from_lists(systems, references=texts))]
     ['new']
     """
-    counts = {
-        system: sum(
-            bool(segment.hypothesis.strip())
-            and segment.hypothesis.strip() in map(str.strip, segment.references)
-            for segment in testset.segments(system)
-        )
-        for system in testset.systems
-    }
+    counts = {}
+    for system in testset.systems:
+        pairs = [(s.hypothesis.strip(), s.references) for s in testset.segments(system)]
+        counts[system] = sum(bool(text) and text in map(str.strip, r) for text, r in pairs)
     sentences: dict[str, str] = {}
     size = len(testset)
     for system, count in counts.items():
