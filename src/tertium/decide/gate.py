@@ -180,9 +180,9 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
     for own, own_margins in zip(sets, margins, strict=True):
         evaluation = score(own.testset, own.metrics)
         measured += _measure_set(own, evaluation, own_margins)
-        report = _run_checks(own)
+        if report := _run_checks(own):
+            checks[own.name] = report
         conditions += _check_bounds(own, evaluation, report)
-        checks |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
         cautions += evaluation.missing_score_lines()
         place = f"{own.name}: " if own.name else ""
@@ -247,9 +247,10 @@ def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
         p_pass, p_worse, p_better = p_values
         verdict = choose_verdict(p_pass, p_worse, p_better, alpha)
         low, high = difference.interval(level)
+        missing = difference.segments_to_decide(-settings["margin"], level) - difference.segments
         more = None
-        if verdict == "undecided":
-            more = _count_missing(difference, settings["margin"], level)
+        if verdict == "undecided" and missing < MAX_MORE_SEGMENTS:
+            more = max(1, math.ceil(round_up(missing)))
         yield MetricTest(
             **settings,
             segments=difference.segments,
@@ -276,14 +277,6 @@ def choose_verdict(p_pass: float, p_worse: float, p_better: float, alpha: float)
     if p_pass <= alpha:
         return "better" if p_better <= alpha else "pass"
     return "worse" if p_worse <= alpha else "undecided"
-
-
-def _count_missing(difference: Difference, margin: float, alpha: float) -> int | None:
-    """Return how many more segments would decide, with two significant digits."""
-    missing = difference.segments_to_decide(-margin, alpha) - difference.segments
-    if not missing < MAX_MORE_SEGMENTS:
-        return None
-    return max(1, math.ceil(round_up(missing)))
 
 
 def _check_sources(own: GateSet) -> None:
