@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -129,14 +128,17 @@ class RoutedTranslations(Result):
         if len(counts) > 1:
             total = Counter(row.outcome for row in self.rows)
             counts["all pairs"] = {name: total[name] for name in OUTCOMES}
-        columns = [
-            Column("pair", itemgetter(0), group="pair"),
-            Column("rows", lambda row: sum(row[1].values()), 0, group="pair"),
-        ]
+        rows = []
+        for pair, own in counts.items():
+            size = sum(own.values())
+            shares = {f"{name} %": 100 * count / size for name, count in own.items()}
+            rows.append({"pair": pair, "rows": size, **own, **shares})
+        columns = [Column("pair", group="pair"), Column("rows", decimals=0, group="pair")]
         for name in OUTCOMES:
-            columns += _outcome_columns(name)
+            columns.append(Column(name, decimals=0, group=name))
+            columns.append(Column("%", f"{name} %", 1, group=name))
         notes = [saving.describe() for saving in self.savings]
-        return [Table(columns, [*counts.items()], notes=notes, cautions=self.notes)]
+        return [Table(columns, rows, notes=notes, cautions=self.notes)]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with its outcome and scores."""
@@ -161,13 +163,6 @@ class RoutedTranslations(Result):
 
 def _score(spec: str, row: RoutedRow) -> float | None:
     return row.scores.get(spec)
-
-
-def _outcome_columns(name: Outcome) -> list[Column]:
-    return [
-        Column(name, lambda row: row[1][name], 0, group=name),
-        Column("%", lambda row: 100 * row[1][name] / sum(row[1].values()), 1, group=name),
-    ]
 
 
 def apply_route(

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -109,11 +108,10 @@ class WorstSegments(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per translation, without references and errors."""
-        columns = [column for column in self._columns() if column.show]
         notes = [self.page_subtitle]
         if self.rows and not self._has_chance:
             notes.append(NO_CHANCE)
-        return [Table(columns, self.rows, notes=notes)]
+        return [replace(self.file_table(), notes=notes)]
 
     @property
     def page_title(self) -> str:
@@ -127,13 +125,13 @@ class WorstSegments(Result):
 
     def sections(self) -> list[Section]:
         """Return the number of translations by reason, and all with marked errors."""
-        reasons = [Column("reason", itemgetter(0)), Column("translations", itemgetter(1), 0)]
-        counts = Table(reasons, [*self.counts().items()])
+        counts = self.counts()
+        reasons = [Column("reason", str), Column("translations", counts.__getitem__, 0)]
         hidden = ("translation", "source")
         columns = [own for own in self._columns() if own.show and own.name not in hidden]
         filters = ["reason", "system", "lp", "document"]
         texts = Table([*columns, Column("texts", _mark)], self.rows, filters=filters)
-        return [Section("Reasons", [counts]), Section("Translations", [texts])]
+        return [Section("Reasons", [Table(reasons, [*counts])]), Section("Translations", [texts])]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with all texts, scores, warnings and errors."""
@@ -255,10 +253,8 @@ def worst(
     known = [chances for chances in predicted if chances is not None]
     chances = np.mean(known, axis=0) if known else np.full(len(rows), np.nan)
     ranks = np.mean([_rank(scores.oriented) for scores in scored], axis=0)
-    order = sorted(
-        range(len(rows)),
-        key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
-    )
+    places = [place for place, _ in reasons]
+    order = np.lexsort((-ranks, -np.nan_to_num(chances, nan=2.0), places)).tolist()
     chosen = _apply_limits(order, rows, count, limits)
     marks = _mark_errors(loaded, rows, chosen)
     listed = [
@@ -322,7 +318,7 @@ def _apply_limits(
     for n in order:
         lp, document = rows[n].lp, rows[n].document
         keys = [("language", lp), ("document", lp, document)]
-        if any(key[0] in limits and seen[key] >= limits[key[0]] for key in keys):
+        if any(seen[key] >= limits.get(key[0], np.inf) for key in keys):
             continue
         seen.update(keys)
         chosen.append(n)
