@@ -10,7 +10,7 @@ from tests.decisions.judged_files import make_rows
 from tertium import Route, TestSet, apply_route, fit_route
 from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.data.judgments import read_judgments
-from tertium.decide.judged_rows import JudgedRows, choose_criteria, read_judged_rows
+from tertium.decide.route import JudgedRows, choose_criteria, read_judged_rows
 
 
 @pytest.fixture(scope="module")

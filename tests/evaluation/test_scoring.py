@@ -47,7 +47,7 @@ def test_metric_is_found_by_any_spelling(comparison):
         assert spelling in evaluation.scores["good"]
         assert evaluation.scores["good"].get(spelling) is scores
         agreement = comparison.human_agreement(spelling, "poor")
-        assert agreement is not None
+        assert agreement
         assert agreement == comparison.human_agreement("chrf:word_order=2", "poor")
     assert comparison["good"]["chrf++"] is comparison.scores["good"]["chrf:word_order=2"]
     assert [*comparison] == [*comparison.systems]

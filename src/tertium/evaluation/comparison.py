@@ -26,7 +26,7 @@ from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.resampling import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, field_values, format_number
 from tertium.core.scores import Scores
-from tertium.evaluation.human_agreement import HumanAgreement, find_scales
+from tertium.evaluation.human_agreement import find_scales
 from tertium.evaluation.metric_choice import default_metrics
 from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
@@ -126,25 +126,18 @@ class Comparison(Evaluation):
         """Difference scales by metric, if there are any."""
         return MetricDict(find_scales(self))
 
-    def human_agreement(self, metric: str, system: str, other: str = "") -> HumanAgreement | None:
+    def human_agreement(self, metric: str, system: str, other: str = "") -> dict[str, Any]:
         """Return how often humans agree with a system's difference to another (by default the
-        baseline).
+        baseline), in how many judged pairs of systems, and their language direction.
 
-        None if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
+        Empty if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
         segments: scales were fitted on whole test sets.
         """
-        if len(self.testset) < MIN_SEGMENTS:
-            return None
         difference, scale = self.difference(metric, system, other), self.scales.get(metric)
-        if scale is None or difference != difference or difference == 0:
-            return None
+        if scale is None or len(self.testset) < MIN_SEGMENTS or not abs(difference) > 0:
+            return {}
         nearest = scale.find(difference)
-        return HumanAgreement(
-            difference=difference,
-            agree=nearest.agree,
-            pairs=nearest.pairs,
-            direction=scale.direction,
-        )
+        return {"agree": nearest.agree, "pairs": nearest.pairs, "direction": scale.direction}
 
     def tables(self) -> list[Table]:
         """Return systems x (score, p-value against the baseline, rank) for each metric."""
@@ -194,7 +187,7 @@ class Comparison(Evaluation):
         p_value = self.p_value_column("p", lambda system: (metric, system, self.baseline))
         columns = [score, *bounds, replace(p_value, group=score.name)]
         agreements = {system: self.human_agreement(metric, system) for system in self.systems[1:]}
-        shares = {system: own.agree for system, own in agreements.items() if own}
+        shares = {system: own["agree"] for system, own in agreements.items() if own}
         if shares:
             name = f"{score.name} human agreement"
             columns.append(Column(name, lambda system: shares.get(system, ""), 2, show=False))
@@ -261,7 +254,13 @@ class Comparison(Evaluation):
             for system in self.systems[1:]:
                 if agreement := self.human_agreement(metric, system):
                     scores = self.scores[system][metric]
-                    lines.append(f"{system}: {agreement.describe(scores.name, scores.decimals)}")
+                    difference = self.difference(metric, system)
+                    better = "better" if difference > 0 else "worse"
+                    lines.append(
+                        f"{system}: {abs(difference):.{scores.decimals}f} {scores.name} {better}: "
+                        f"humans agree in {100 * agreement['agree']:.0f} % of such system pairs "
+                        f"(n = {agreement['pairs']:,}, {agreement['direction']})"
+                    )
         return lines
 
     def _sample_warnings(self) -> list[str]:
@@ -316,9 +315,8 @@ class Comparison(Evaluation):
                 "p_values": dict(zip(self.systems, row, strict=True)),
             }
             if place:
-                agreement = self.human_agreement(metric, system)
                 record["p_value"] = row[0]
-                record["people_agree"] = agreement and agreement.record()
+                record["people_agree"] = self.human_agreement(metric, system) or None
             if system in copies:
                 record["cautions"] = [copies[system]]
         return records

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from tertium.core.errors import TertiumError
 from tertium.evaluation.metric_choice import describe_tokenizers
@@ -34,33 +32,6 @@ from tertium.text.language_identification import (
 )
 
 SCALES_FILE = "differences.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanAgreement:
-    """How often humans agree with a difference of two systems, from `pairs` judged system pairs.
-
-    >>> agreement = HumanAgreement(difference=0.01, agree=0.78, pairs=245, direction="into English")
-    >>> agreement.describe("chrF", 3)
-    '0.010 chrF better: humans agree in 78 % of such system pairs (n = 245, into English)'
-    """
-
-    difference: float
-    agree: float
-    pairs: int
-    direction: str
-
-    def describe(self, metric: str, decimals: int) -> str:
-        """Return one sentence; "better" accounts for metrics where lower is better."""
-        share, better = f"{100 * self.agree:.0f} %", "better" if self.difference > 0 else "worse"
-        return (
-            f"{abs(self.difference):.{decimals}f} {metric} {better}: humans agree in {share} of "
-            f"such system pairs (n = {self.pairs:,}, {self.direction})"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {"agree": self.agree, "pairs": self.pairs, "direction": self.direction}
 
 
 @cache
