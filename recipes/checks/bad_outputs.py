@@ -16,7 +16,7 @@ from tertium.core.arrays import BoolArray
 from tertium.core.result import Cell, Table
 from tertium.decide.route import (
     DEFAULT_CONDITIONS,
-    DEFAULT_SCORES,
+    ESA_SCORES,
     precision_bounds,
     read_judged_rows,
 )
@@ -26,7 +26,7 @@ from tertium.output.text import render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
-BAD_SCORE = DEFAULT_SCORES["ESA"][1]
+BAD_SCORE = ESA_SCORES[1]
 
 
 def main() -> None:

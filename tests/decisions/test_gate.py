@@ -230,7 +230,7 @@ def test_results_are_written_by_suffix(tmp_path):
     assert "Worse: candidate is worse" in (tmp_path / "gate.md").read_text()
     [finding] = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
     assert finding["ruleId"] == "empty"
-    assert str(result).startswith("Worse: candidate is worse than baseline by more than the margin")
+    assert "Worse: candidate is worse than baseline by more than the margin" in str(result)
 
 
 def test_metrics_that_disagree_are_left_to_people():
@@ -287,11 +287,11 @@ def test_a_candidate_that_equals_the_reference_is_named():
     caution = "60 of 60 translations of candidate equal the reference"
     (text,) = result.records()["cautions"]
     assert text.startswith(caution)
-    for output in (result.sentence, render_page(result), str(result)):
+    for output in (render_page(result), str(result)):
         assert output.count(caution) == 1
     baseline = [f"a {text}" for text in REFERENCES]
     few = gate(baseline, REFERENCES[:9] + DAMAGED[9:], 0.5)
-    assert "equal the reference" not in few.sentence
+    assert few.cautions == ()
 
 
 def test_human_margins_need_a_scale_for_the_inputs():

@@ -176,7 +176,6 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
     conditions: list[Condition] = []
     checks: dict[str, CheckReport] = {}
     cautions: list[str] = []
-    copies: list[str] = []
     for own, own_margins in zip(sets, margins, strict=True):
         evaluation = score(own.testset, own.metrics)
         measured += _measure_set(own, evaluation, own_margins)
@@ -186,7 +185,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         cautions += find_unfit_metrics(evaluation).values()
         cautions += evaluation.missing_score_lines()
         place = f"{own.name}: " if own.name else ""
-        copies += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
+        cautions += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
     baselines = {own.baseline_name for own in sets}
     candidates = {own.candidate for own in sets}
     return GateResult(
@@ -197,7 +196,6 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         alpha=alpha,
         checks=checks,
         cautions=tuple(dict.fromkeys(cautions)),
-        reference_copies=tuple(copies),
     )
 
 

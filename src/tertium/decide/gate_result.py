@@ -128,9 +128,8 @@ class GateResult(Result):
     checks
         The reports of checks by pair; empty without limits of checks.
     cautions
-        What makes a metric unfit for the texts, and segments without a score.
-    reference_copies
-        A sentence about each system that equals the reference in too many segments.
+        What makes a metric unfit for the texts, segments without a score, and systems that equal
+        the reference in too many segments.
     undecided
         "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
     lacks_answers
@@ -144,7 +143,6 @@ class GateResult(Result):
     alpha: float = 0.05
     checks: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
-    reference_copies: tuple[str, ...] = ()
     undecided: str = ""
     lacks_answers: bool = False
 
@@ -168,14 +166,14 @@ class GateResult(Result):
 
     @property
     def sentence(self) -> str:
-        """What to conclude in one sentence, then what was not decided or makes it doubtful."""
+        """What to conclude in one sentence, then the slices that were not decided."""
         sentences = [f"{self.verdict.capitalize()}: {_conclude(self)}."]
         slices = [test for test in self.tests if test.is_slice and test.verdict == "undecided"]
         sizes = {test.place: test.segments for test in slices}
         if sizes:
             names = [f"{place} ({_count(size, 'segment')})" for place, size in sizes.items()]
             sentences.append(f"{_count(len(names), 'slice')} not decided: {_list(names)}.")
-        return " ".join([*sentences, *(f"{text}." for text in self.reference_copies)])
+        return " ".join(sentences)
 
     def records(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -187,7 +185,7 @@ class GateResult(Result):
             "alpha": self.alpha,
             "tests": [field_values(test, "decimals") for test in self.tests],
             "conditions": [field_values(condition, "is_check") for condition in self.conditions],
-            "cautions": [*self.cautions, *self.reference_copies],
+            "cautions": list(self.cautions),
             "exit_code": self.exit_code,
         }
 

@@ -58,7 +58,7 @@ DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
 
 MAJOR = ("major", "critical")  # severities of a serious error
 # Human score that a good translation reaches, and below which a translation is bad.
-DEFAULT_SCORES = {"ESA": (80.0, 50.0), "DA": (80.0, 50.0), "MQM": (-1.0, -10.0)}
+ESA_SCORES, MQM_SCORES = (80.0, 50.0), (-1.0, -10.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,14 +76,12 @@ class JudgedRows:
     clusters: Sequence[str]
 
     @property
-    def protocol(self) -> str:
-        """ESA, DA or MQM by the range of the scores; empty if it is another one."""
+    def default_scores(self) -> tuple[float, float] | None:
+        """The scores of good and bad translations on the scale of ESA and DA, or of MQM."""
         low, high = float(self.scores.min()), float(self.scores.max())
-        if low < 0 and high <= 0:
-            return "MQM"
         if low >= 0 and 10 < high <= 100:
-            return "ESA" if self.is_annotated else "DA"
-        return ""
+            return ESA_SCORES
+        return MQM_SCORES if low < 0 and high <= 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +95,6 @@ class QualityCriteria:
     good_score: float
     bad_score: float | None = None
     allow_major: bool = False
-    protocol: str = ""
 
     def flag_good(self, judged_rows: JudgedRows) -> BoolArray:
         """Return which rows are good, (n,)."""
@@ -115,27 +112,23 @@ def choose_criteria(
     good_score: float | None = None,
     bad_score: float | None = None,
 ) -> QualityCriteria:
-    """Return the criteria; scores that are not given are those of the protocol."""
-    protocol = judged_rows.protocol
-    if good_score is None and not protocol:
+    """Return the criteria; scores that are not given are those of the scale."""
+    good, bad = judged_rows.default_scores or (good_score, None)
+    if good is None:
         low, high = judged_rows.scores.min(), judged_rows.scores.max()
         raise UsageError(
             f"human scores are {low:g} to {high:g}, not a scale with a default (0 to 100, or MQM "
             "below 0): give the score of a good translation with --good-score"
         )
-    defaults = DEFAULT_SCORES.get(protocol, (None, None))
-    good = defaults[0] if good_score is None else good_score
-    bad = defaults[1] if bad_score is None else bad_score
-    assert good is not None
-    if bad is not None and bad > good:
-        if bad_score is not None:
-            raise UsageError(f"--bad-score {bad:g} is above --good-score {good:g}: exchange them")
-        bad = good
+    good = good if good_score is None else good_score
+    if bad_score is not None and bad_score > good:
+        raise UsageError(f"--bad-score {bad_score:g} is above --good-score {good:g}: exchange them")
+    if bad is not None:
+        bad = min(bad, good)
     return QualityCriteria(
         good_score=good,
-        bad_score=bad,
+        bad_score=bad if bad_score is None else bad_score,
         allow_major=not judged_rows.is_annotated,
-        protocol=protocol,
     )
 
 
