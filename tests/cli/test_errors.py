@@ -223,6 +223,9 @@ meta --human two-pairs.jsonl --scores lost.tsv
 meta protocol wmt23 --human judgments.jsonl -m chrf => invalid choice: 'wmt23'
 meta decisions --human judgments.jsonl -m chrf => required: --good-score
 meta disagreement --human judgments.jsonl -m chrf bleu --count -1 => --count
+meta challenge damage damage -m chrf => challenge set 'damage' is given twice
+meta challenge -m chrf --lps de-en damage => no SET: give `damage` or files of pairs before -m
+meta challenge damage -m chrf --by language => --by was removed: use --rows
 meta protocol wmt24 --human judgments.jsonl -m chrf --level system
     => unrecognized arguments: --level
 meta protocol wmt24 --human judgments.jsonl -m chrf --statistic pearson

@@ -139,19 +139,6 @@ def test_columns_of_several_metrics_have_distinct_names(run):
     assert {"TER % ties", "chrf %", "chrf:beta=3 % ties"} < set(names)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("damage damage -m chrf", "challenge set 'damage' is given twice"),
-        ("-m chrf --lps de-en damage", "no SET: give `damage` or files of pairs before -m"),
-        ("damage -m chrf -w -1", "-w"),
-        ("damage -m chrf --by language", "--by was removed: use --rows"),
-    ],
-)
-def test_invalid_commands_are_explained(run, options, message):
-    assert message in run(options, expected=2).err
-
-
 def test_wilson_equals_scipy():
     for right, total in ((0, 5), (5, 5), (3, 17), (999, 1000)):
         expected = stats.binomtest(right, total).proportion_ci(0.95, method="wilson")

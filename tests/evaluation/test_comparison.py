@@ -9,7 +9,7 @@ from tests.builders import write_file
 
 import tertium
 from tertium.evaluation import comparison, human_agreement
-from tertium.evaluation.human_agreement import find_scale, find_scales, load_bundled_scales
+from tertium.evaluation.human_agreement import find_scale, load_bundled_scales
 from tertium.evaluation.judged import read_judged
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
@@ -68,15 +68,6 @@ def test_scale_direction_follows_the_target_languages(languages, direction):
     testset = tertium.TestSet({"base": worse, "ours": references}, [[r] for r in references])
     match = tertium.compare(testset, ["chrf", "bleu"], resamples=20)
     assert {match.human_agreement(m, "ours")["direction"] for m in match.metrics} == {direction}
-
-
-def test_language_is_identified_from_translations_without_references():
-    outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
-    testset = tertium.TestSet(outputs, sources=lines_in(GERMAN))
-    scores = tertium.score(testset, "sss:encoder=toy")
-    as_chrf = {system: {"chrf": own["sss:encoder=toy"]} for system, own in scores.scores.items()}
-    match = find_scales(replace(scores, metrics=("chrf",), scores=as_chrf))
-    assert match["chrf"].direction == "into English"
 
 
 def test_directions_of_metrics_and_inputs(compared):
