@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.mean_scores import complete_scores
 
 import tertium
 from tertium.core.scores import Scores
@@ -13,13 +14,8 @@ from tertium.evaluation.system_scores import Evaluation
 SIZE = 100
 
 
-def mean_of(totals: np.ndarray) -> np.ndarray:
-    return totals[..., 0] / totals[..., 1]
-
-
 def make_scores(metric: str, mean: float, rng: np.random.Generator, size: int = SIZE) -> Scores:
-    statistics = np.column_stack([rng.normal(mean, 0.1, size), np.ones(size)])
-    return Scores(metric, statistics, mean_of, name=metric)
+    return complete_scores(rng.normal(mean, 0.1, size), metric, name=metric)
 
 
 def compare(**means: dict[str, float]) -> Comparison:

@@ -121,8 +121,6 @@ def test_texts_go_with_lists_of_translations(example):
         tertium.score(example, "chrf", references=["a"])
     with pytest.raises(UsageError, match="expected a TestSet, got 'hello'"):
         tertium.score("hello", "chrf", references=["hello"])
-    with pytest.raises(UsageError, match="confidence must be True or False, got 1000: use"):
-        tertium.score(example, "chrf", confidence=1000)
 
 
 def test_frame_of_a_comparison(comparison):
