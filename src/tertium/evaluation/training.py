@@ -8,8 +8,8 @@ import logging
 import math
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -296,10 +296,8 @@ def _option_type(option: TrainingOption) -> Any:
 
 def _describe_defaults(cls: type[TrainedModel], name: str) -> str:
     """Describe the default of an option in each recipe of a class."""
-    defaults = {
-        recipe: next(o.default for o in trainable_options(cls, recipe) if o.name == name)
-        for recipe in cls.recipes
-    }
+    recipes = cls.recipes.items()
+    defaults = {recipe: format_value(getattr(own.options, name)) for recipe, own in recipes}
     if len(set(defaults.values())) == 1:
         return f"default: {next(iter(defaults.values()))}"
     return ", ".join(f"{recipe}: {value}" for recipe, value in defaults.items())
@@ -411,18 +409,17 @@ def train_on_files(
     spec = _add_metrics(metric, metrics) if metrics else metric
     values = {name: value for name, value in vars(options).items() if value is not None}
     recipe = values.pop("recipe", RECIPE)
-    with _explain_interrupts(output):
-        trained = train(
-            spec,
-            files.read_scores(files.human),
-            dev=files.read_scores(files.dev),
-            held_out=files.held_out,
-            recipe=recipe,
-            folder=output,
-            overwrite=overwrite,
-            on_epoch=_report_epoch,
-            **values,
-        )
+    trained = train(
+        spec,
+        files.read_scores(files.human),
+        dev=files.read_scores(files.dev),
+        held_out=files.held_out,
+        recipe=recipe,
+        folder=output,
+        overwrite=overwrite,
+        on_epoch=_report_epoch,
+        **values,
+    )
     return Training(trained=trained, folder=output)
 
 
@@ -431,19 +428,6 @@ def _report_epoch(epoch: Epoch) -> None:
     best = " (best)" if epoch.best else ""
     place = f"{epoch.stage}, epoch {epoch.number}"
     logger.warning("%s: loss %.4f%s, %.1f s%s", place, epoch.loss, dev, epoch.seconds, best)
-
-
-@contextmanager
-def _explain_interrupts(folder: str) -> Iterator[None]:
-    """Say what remains of a training that is interrupted by Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        message = f"nothing was saved to {folder}"
-        if (Path(folder) / SNAPSHOT).is_file():
-            message = f"{folder} holds the finished epochs: run the same command again to continue"
-        logger.error(message)
-        raise
 
 
 def _combines_metrics(cls: type[TrainedModel]) -> bool:
