@@ -79,7 +79,7 @@ rank candidates no-texts.jsonl -m chrf
     => `candidates` must be a list of at least one text, got []
 rank candidates unnamed.jsonl -m chrf => no candidates (looked for cand
 rank candidates scored.jsonl -m chrf => line 1: the field 'scores' exists
-rank candidates lists.jsonl -m chrf => chrf needs references, but list 2 has none
+rank candidates lists.jsonl -m chrf => chrf needs references, and segment 2 has none
 list data da/wmt15 --data human => did you mean 'da/wmt16'
 list data da/wmt16 --data folder => no sets of human judgments
 list data => set TERTIUM_DATA
@@ -142,7 +142,8 @@ score -t a.txt -s src.txt -m sss:encoder=toy --source-language de
 score -t a.txt -s src.txt -m sss:encoder=toy --source-language de --target-language klingon
     => 'klingon' is not an ISO 639-1 language code
 score -t wmt.xml -s app.xliff -m chrf => give it alone, without other files, -s, -r
-compare -t a.txt b.txt -r r1.txt -m chrf --seed -1 => --seed: -1: expected 0 or more
+compare -t a.txt b.txt -r r1.txt -m chrf --seed -1
+    => seed=-1: expected a whole number of at least 0
 compare -t a.txt b.txt -r r1.txt -m chrf --alpha 7
     => must be a number between 0 and 1, got 7.0
 compare -t a.txt b.txt -r r1.txt -m chrf -w -1 => number of decimals
@@ -259,7 +260,6 @@ check -t app.xliff --write-back app.xliff => is also an input file: give another
 gate --baseline a.txt --candidate b.txt -r r1.txt -m chrf --margin chrf=50 -o b.txt
     => -o b.txt is also an input file
 worst -t a.txt -r r1.txt -m chrf -o r1.txt => is also an input file
-worst -t a.txt -r r1.txt -m chrf --human docs.txt -o docs.txt => is also an input file
 report -t a.txt -r r1.txt -m chrf -o link.txt => -o link.txt is also an input file
 report -t a.txt -r r1.txt -m chrf --human docs.txt -o docs.txt => is also an input file
 route fit --human a.txt -m chrf -o a.txt => is also an input file

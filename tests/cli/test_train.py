@@ -118,8 +118,6 @@ def test_interrupted_training_is_explained_and_continued(
     with monkeypatch.context() as patch:
         interrupt_in_epoch(2, patch)
         assert run(command, code=130).err == "tertium: interrupted\n"
-    message = "model holds the finished epochs: run the same command again to continue"
-    assert caplog.messages[-1] == message
     folder = str(Path("model").absolute())
     load_checkpoint(folder)
     assert "its training was interrupted or is still running" in caplog.text
@@ -140,14 +138,13 @@ def test_interrupted_training_is_explained_and_continued(
 
 
 def test_interrupted_training_without_epochs_saves_nothing(
-    run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", interrupt)
     run("train bleu-r --train train.tsv -o model", code=130)
-    assert "nothing was saved to model" in caplog.messages
     assert not Path("model").exists()
 
 
@@ -162,14 +159,10 @@ def test_leftovers_of_a_killed_training_are_replaced(leftover: str, run: Run) ->
 
 def test_svr_is_trained(run: Run) -> None:
     command = "train svr:encoders=toy --train train.tsv --folds 3 -o model"
-    header, _, *rows = run(command).out.strip().splitlines()
-    assert header.split() == ["C", "epsilon", "gamma", "R^2"]
-    assert rows.index("") == 10  # the ten best settings, then a blank line
+    assert run(command).out.startswith("SVR: saved to")
     config = read_config()
     assert (config["metric"], config["config"]["encoders"]) == ("svr", ["toy"])
     assert len(config["training"]["search"]) == 64
-    alone = run(f"{command} --c 1 --epsilon 0 --gamma .1 --overwrite").out
-    assert alone.startswith("SVR: saved to")
 
 
 ERRORS = """
@@ -317,12 +310,11 @@ def test_comparisons_and_named_options_reach_a_ranker(run: Run) -> None:
     assert (stored["batch_size"], stored["rate"]) == (100, 0.1)  # the recipe's
 
 
-def test_blend_is_trained_compared_and_used(run: Run) -> None:
+def test_blend_is_trained_and_used(run: Run) -> None:
     write_ratings("mine.jsonl")
     printed = run("train blend -m chrf ter --human mine.jsonl -o blend").out
-    parts = "Weights of normalized scores; Pearson r; acc_eq*; SPA; p-values; use it with -m blend"
-    for text in parts.split("; "):
-        assert text in printed
+    assert "Weights of normalized scores" in printed
+    assert "use it with -m blend" in printed
     assert run("score -t h.txt -r r.txt -m ./blend -f json").json["name"] == "Blend"
     explained = run("explain -t h.txt -r r.txt --segment 1 -m ./blend").out
     assert "an average translation scores" in explained
@@ -333,9 +325,3 @@ def test_blend_uses_the_scores_of_rows(run: Run) -> None:
     run("train blend:metrics=chrf+ter,normalization=rank --train mine.jsonl -o model -q")
     weights = read_config()["training"]["weights"]
     assert weights["chrf"] > 2 * weights["ter"]
-
-
-def test_blend_of_one_document_is_not_cross_validated(run: Run) -> None:
-    write_ratings("one.jsonl", document="one")
-    printed = run("train blend -m chrf ter --train one.jsonl -o model").out
-    assert "not cross-validated: cross-validation needs at least two" in printed

@@ -20,18 +20,14 @@ from tertium.core.segment import Segment
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.studies.diagnostic_checks import (
     DiagnosticData,
-    DiagnosticRow,
-    check_bad_outputs,
     check_chance,
     check_interference,
-    check_length,
     cross_fit,
 )
 from tertium.studies.diagnostics import (
     CHECKS,
     Diagnostic,
     DiagnosticReport,
-    merge_rows,
     run_diagnostics,
 )
 from tertium.studies.meta_evaluation import AgreementStudy
@@ -179,15 +175,6 @@ def test_models_of_single_texts_are_cross_fitted(report):
     assert result.rows["translation only"].values[0] > 0.2  # shorter is worse in these data
 
 
-def test_file_order_does_not_matter(judgments, tmp_path):
-    backwards = write_file(tmp_path / "judged.jsonl", read_rows(judgments)[::-1])
-    one, other = (tertium.meta_evaluate(f, ["chrf"], resamples=0) for f in (judgments, backwards))
-    for check in (check_bad_outputs, check_length):
-        first, second = (check(make_data(s, tertium.load_metric("chrf"))) for s in (one, other))
-        for name, row in first.items():
-            assert row.values.tolist() == second[name].values.tolist()
-
-
 def test_missing_references_skip_one_diagnostic(judgments, tmp_path):
     @dataclass(frozen=True, kw_only=True)
     class Free(LikesLength):
@@ -210,18 +197,6 @@ def test_scores_from_files_skip_text_diagnostics(judgments, study):
     assert set(result.skipped) == {"bad outputs", "references", "length"}
     with pytest.raises(UsageError, match="need the segment level"):
         run_diagnostics(replace(study, level="system"))
-
-
-def test_merging_several_sets():
-    one = DiagnosticRow(("m",), np.array([1.0]), np.array([[0.5], [1.5]]))
-    other = replace(one, values=np.array([3.0]))
-    merged = merge_rows([{"a": one, "b": one}, {"a": other, "c": other}])
-    assert {name: row.values.tolist() for name, row in merged.items()} == {
-        "a": [2.0],
-        "b": [1.0],
-        "c": [3.0],
-    }
-    assert merged["a"].draws.tolist() == [[0.5], [1.5]]
 
 
 def test_command_prints_and_writes_diagnostics(judgments, tmp_path, capsys):

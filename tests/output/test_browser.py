@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.mean_scores import mean_scores
 from tests.output.chromium import Browser
+from tests.output.marking_metric import Suspicious
 
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
@@ -530,7 +531,7 @@ def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(browser
         MarkedTranslation(system="a", item=0, segment=segment, score=0.0, spans=own)
         for own in (spans, (Span(0, 1, severity="bad"),))
     ]
-    marked = MarkedTranslations(metric="human", label="Human raters", translations=tuple(entries))
+    marked = MarkedTranslations(metric=Suspicious(), translations=tuple(entries))
     html = MarkedErrors([marked])._repr_html_()
     path = write_notebook(tmp_path / "marked.html", html, html)  # two outputs of one notebook
     browser.open(path, ready="document.querySelector('mark')")

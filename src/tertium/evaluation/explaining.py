@@ -65,17 +65,21 @@ def explain(
         explained = ranker.explain(segments)
         chances = explained.win_probabilities.chances if explained.win_probabilities else ()
         is_compared = all(isfinite(chance) for row in chances for chance in row)
-        not_compared = () if is_compared else (NOT_COMPARED,)
-        return replace(explained, warnings=(*count_flags(ranker.flags(segments)), *not_compared))
+        problems = () if is_compared else (NOT_COMPARED,)
+        return replace(explained, warnings=(*count_flags(ranker.flags(segments)), *problems))
     if isinstance(metric, Ranker) or (isinstance(metric, str) and split_spec(metric)[0] in RANKERS):
         name = metric if isinstance(metric, str) else metric.name
         raise UsageError(f"{name} compares translations: give two or more (repeat -t)")
-    choice = metric or _default_metric(translation)
-    scorer = choice if isinstance(choice, Metric) else load_metric(choice)
+    scorer = load_metric(metric or _default_metric(translation))
     with explain_missing(scorer.name):
-        explained = add_error_spans(_explain(scorer, translation), scorer, translation)
-        no_score = () if isfinite(explained.score) else (NO_SCORE,)
-        return replace(explained, warnings=(*count_flags(scorer.flags([translation])), *no_score))
+        if isinstance(scorer, Explains) or not can_mark_errors(scorer):
+            explained = scorer.explain(translation)
+        else:
+            score = float(scorer.score([translation]).segments[0])
+            explained = Explanation(metric=scorer.spec, score=score)
+        explained = add_error_spans(explained, scorer, translation)
+        problems = () if isfinite(explained.score) else (NO_SCORE,)
+        return replace(explained, warnings=(*count_flags(scorer.flags([translation])), *problems))
 
 
 def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment) -> Explanation:
@@ -90,12 +94,6 @@ def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment
         note=span_note(scorer),
     )
     return replace(explained, marked_text=marked_text)
-
-
-def _explain(scorer: Metric, translation: Segment) -> Explanation:
-    if isinstance(scorer, Explains) or not can_mark_errors(scorer):
-        return scorer.explain(translation)
-    return Explanation(metric=scorer.spec, score=float(scorer.score([translation]).segments[0]))
 
 
 def _default_metric(translation: Segment) -> str:

@@ -262,7 +262,7 @@ def compare_files(
     Parameters
     ----------
     pairs
-        Also show p-values of all pairs (in TSV only these).
+        Also show p-values of all pairs (not in TSV).
 
     Examples
     --------
@@ -292,16 +292,12 @@ def compare_files(
         alpha=tests.alpha,
     )
     results = SlicedResult(comparison, loaded, tests)
-    table = file_table = comparison.comparison_table()
-    if tests.by:
-        file_table = results.slice_table()
-    elif pairs:
-        file_table = comparison.pair_list()
+    table = comparison.comparison_table()
     pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
     return View(
         result=comparison,
         printed=[table, *pair_tables, *results.slice_tables()],
-        table=file_table,
+        table=results.slice_table() if tests.by else table,
         json=results.plain_records(segments=False),
         warnings=[*filter(None, [*comparison.warning_lines(), comparison.verdict])],
         files=[(results, path) for path in paths],

@@ -8,9 +8,9 @@ import logging
 import math
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -65,7 +65,12 @@ class TrainingPlan:
         if recipe not in learner.recipes:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
-        check_options(learner, options)
+        known = [option.name for option in trainable_options(learner)]
+        if unknown := [name for name in options if name not in known]:
+            raise UsageError(
+                f"{learner.name} has no option {_flags(unknown)}: leave it out "
+                f"(options: {_flags(known)})"
+            )
         if "model" in texts:
             raise UsageError(
                 f"{spec}: model= names a trained model: leave it out to train a new one"
@@ -144,10 +149,9 @@ def _reject_unused_options(plan: TrainingPlan, data: TrainingSets, options: Iter
     kind: Any = plan.cls.settings or plan.cls
     unused = plan.cls.unused_options(kind(**plan.settings), plan.options, data)
     if unused_given := [name for name in options if name in unused]:
-        flags = ", ".join("--" + name.replace("_", "-") for name in unused_given)
         raise UsageError(
-            f"{plan.cls.name} does not use {flags} with these settings and data: leave it out "
-            f"(`tertium train {plan.cls.name} --help` describes each option)"
+            f"{plan.cls.name} does not use {_flags(unused_given)} with these settings and data: "
+            f"leave it out (`tertium train {plan.cls.name} --help` describes each option)"
         )
 
 
@@ -186,15 +190,9 @@ def find_trainable_class(spec: str) -> type[TrainedModel]:
     return learner
 
 
-def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
-    """Raise an error for options that a class does not have."""
-    option_names = {field.name for field in fields(cls.options)}
-    unknown = ", ".join(
-        "--" + name.replace("_", "-") for name in options if name not in option_names
-    )
-    if unknown:
-        flags = ", ".join(option.flag for option in trainable_options(cls))
-        raise UsageError(f"{cls.name} has no option {unknown}: leave it out (options: {flags})")
+def _flags(options: Iterable[str]) -> str:
+    """Return options as they are written on the command line."""
+    return ", ".join("--" + name.replace("_", "-") for name in options)
 
 
 def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[TrainingOption]:
@@ -205,27 +203,26 @@ def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Tra
 def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool = False) -> None:
     """Raise an error if a folder holds other files, or a training that must not be overwritten."""
     folder = Path(place)
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: -o needs a folder")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
-    trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    if interrupted and cls.resumable:
+    is_trained, is_interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
+    if is_interrupted and cls.resumable:
         return
-    if (trained or interrupted) and not overwrite:
-        content = "an interrupted training" if interrupted else "a trained metric"
-        raise UsageError(
-            f"{folder} already has {content}: give another folder, or --overwrite "
-            "(overwrite=True in Python) to replace it"
-        )
-    incomplete = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # left by a killed process
-    files = folder.iterdir() if folder.is_dir() and not (trained or interrupted) else ()
-    if not all(any(map(file.match, incomplete)) for file in files):
-        raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
-
-
-MAX_SEARCHED = 10  # settings of a search that are printed
+    if is_trained or is_interrupted:
+        content = "an interrupted training" if is_interrupted else "a trained metric"
+        if not overwrite:
+            raise UsageError(
+                f"{folder} already has {content}: give another folder, or --overwrite "
+                "(overwrite=True in Python) to replace it"
+            )
+        return
+    leftovers = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # of a killed process
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if not any(map(file.match, leftovers)):
+            raise UsageError(
+                f"{folder} is not empty and has no trained metric: give another folder"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,10 +292,8 @@ def _option_type(option: TrainingOption) -> Any:
 
 def _describe_defaults(cls: type[TrainedModel], name: str) -> str:
     """Describe the default of an option in each recipe of a class."""
-    defaults = {
-        recipe: next(o.default for o in trainable_options(cls, recipe) if o.name == name)
-        for recipe in cls.recipes
-    }
+    recipes = cls.recipes.items()
+    defaults = {recipe: format_value(getattr(own.options, name)) for recipe, own in recipes}
     if len(set(defaults.values())) == 1:
         return f"default: {next(iter(defaults.values()))}"
     return ", ".join(f"{recipe}: {value}" for recipe, value in defaults.items())
@@ -330,24 +325,33 @@ def _describe_class(cls: type[TrainedModel]) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Training(Result):
-    """A trained metric or ranker, the folder that holds it, and a study of it."""
+    """A trained metric or ranker, and the folder that holds it."""
 
     trained: Any
     folder: str
-    study: Sequence[Any] = ()
 
     def contents(self) -> list[Any]:
-        """Return the settings of a search, the agreement in cross-validation, and the folder."""
-        training = self.trained.checkpoint.training
-        contents: list[Any] = [*_search_table(training.get("search", ()))]
-        if agreement := training.get("cross-validation"):  # of an adapted metric
+        """Return the weights of a blend, the agreement in cross-validation, and the folder."""
+        contents: list[Any] = [*self.tables()]
+        agreement = self.trained.checkpoint.training.get("cross-validation")
+        if agreement:  # of an adapted metric
             before, after = agreement["tertium-multi"], agreement["adapted"]
             contents.append(f"r on held-out sources: {after:.3f} (tertium-multi: {before:.3f})")
         use = f"saved to {self.folder}; use it with -m {self.folder}"
-        return [*contents, *self.study, f"{self.trained.title}: {use}"]
+        return [*contents, f"{self.trained.title}: {use}"]
 
     def tables(self) -> list[Table]:
-        return [part for part in self.contents() if isinstance(part, Table)]
+        """Return the weight of each metric of a blend and its share."""
+        if not hasattr(type(self.trained).settings, "metrics"):
+            return []
+        weights = self.trained.coefficients
+        total = sum(weights.values()) or 1.0
+        columns = [
+            Column("metric", str),
+            Column("weight", weights.__getitem__, 4),
+            Column("%", lambda metric: 100 * weights[metric] / total, 0),
+        ]
+        return [Table(columns, [*weights], "Weights of normalized scores")]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row with the metric and its folder."""
@@ -399,32 +403,20 @@ def train_on_files(
     if not metric:
         raise UsageError("no METRIC: give it first; --train and other options take all next words")
     spec = _add_metrics(metric, metrics) if metrics else metric
-    from tertium.evaluation.blending import attach_scores, study_blend
-
     values = {name: value for name, value in vars(options).items() if value is not None}
     recipe = values.pop("recipe", RECIPE)
-    plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
-    check_folder(output, plan.cls, overwrite=overwrite)
-    parts = plan.settings.get("metrics", ())  # of a blend
-    with _explain_interrupts(output):
-        data = files.read_scores(files.human)
-        if parts:
-            data = attach_scores(read_judgment_sets(files.human, files.gold or ""), parts)
-        trained = train(
-            spec,
-            data,
-            dev=files.read_scores(files.dev),
-            held_out=files.held_out,
-            recipe=recipe,
-            folder=output,
-            overwrite=overwrite,
-            on_epoch=_report_epoch,
-            **values,
-        )
-    study: Sequence[Any] = ()
-    if parts:
-        study = study_blend(trained, data, **plan.settings, strengths=plan.options.strengths)
-    return Training(trained=trained, folder=output, study=study)
+    trained = train(
+        spec,
+        files.read_scores(files.human),
+        dev=files.read_scores(files.dev),
+        held_out=files.held_out,
+        recipe=recipe,
+        folder=output,
+        overwrite=overwrite,
+        on_epoch=_report_epoch,
+        **values,
+    )
+    return Training(trained=trained, folder=output)
 
 
 def _report_epoch(epoch: Epoch) -> None:
@@ -432,31 +424,6 @@ def _report_epoch(epoch: Epoch) -> None:
     best = " (best)" if epoch.best else ""
     place = f"{epoch.stage}, epoch {epoch.number}"
     logger.warning("%s: loss %.4f%s, %.1f s%s", place, epoch.loss, dev, epoch.seconds, best)
-
-
-@contextmanager
-def _explain_interrupts(folder: str) -> Iterator[None]:
-    """Say what remains of a training that is interrupted by Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        message = f"nothing was saved to {folder}"
-        if (Path(folder) / SNAPSHOT).is_file():
-            message = f"{folder} holds the finished epochs: run the same command again to continue"
-        logger.error(message)
-        raise
-
-
-def _search_table(settings: Sequence[tuple[Mapping[str, float], float]]) -> list[Table]:
-    """Return a table of the best settings of a search, if it tried more than one."""
-    if len(settings) < 2:
-        return []
-    names = {"C": "c", "epsilon": "epsilon", "gamma": "gamma"}
-    best = settings[:MAX_SEARCHED]
-    values: dict[str, list[str]] = {
-        name: [f"{setting[key]:g}" for setting, _ in best] for name, key in names.items()
-    }
-    return [Table.from_values({**values, "R^2": [f"{value:.4f}" for _, value in best]})]
 
 
 def _add_metrics(spec: str, metrics: Sequence[str]) -> str:

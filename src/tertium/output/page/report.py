@@ -19,7 +19,7 @@ from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.checking import CheckOptions, check
 from tertium.evaluation.comparison import Comparison, add_significance
-from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
+from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.metric_choice import (
     MetricOptions,
     default_metrics,
@@ -182,12 +182,10 @@ def report(
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     tests = tests or SignificanceTests()
-    marked = MarkedErrors()
     if not (human is None or isinstance(human, ScoreMatrix)):
         human_data = read_human_segment_scores(human, testset.systems)
         documents = human_data.labels().get("document")
         human = _name_items(human_data.segment_scores(), testset, documents)
-        marked = human_marked_errors(testset, human_data)
     explainer = None if explain_with is None else check_explainer(explain_with)
     chosen = default_metrics(testset) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(testset), chosen)
@@ -206,7 +204,6 @@ def report(
         explain_with=explainer,
         title=title,
         slices=SlicedResult(results, loaded, tests).slices,
-        marked=marked,
         more=more,
     )
 
@@ -220,13 +217,12 @@ def report_results(
     explain_with: Metric | None = None,
     title: str = "",
     slices: Sequence[Slices] = (),
-    marked: MarkedErrors | None = None,
     more: Sequence[Result] = (),
 ) -> Report:
     """Return a report on existing results; `metrics` are needed for explanations and spans.
 
     `human` holds human scores for the systems and items of the evaluation; items may also be
-    numbered from 1. `marked` are additional error annotations, `more` further results.
+    numbered from 1. `more` are further results.
     """
     grid = grid_from_evaluation(results)
     all_results: list[Result] = [results]
@@ -235,8 +231,7 @@ def report_results(
         grid = grid.with_human(human)
         all_results.append(measure_agreement(results, human))
     all_results += slices
-    errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
-    if errors:
+    if errors := mark_errors(results, metrics):
         all_results.append(errors)
     all_results += more
     explained = explain_items(results.testset, grid, metrics, explain, explain_with)
