@@ -18,6 +18,7 @@ from tertium.decide.gate_result import GateResult
 from tertium.decide.gate_rules import GateRules, resolve_margins, suggest_margins
 from tertium.evaluation.score_command import SlicedResult
 from tertium.metrics.base.loading import load_metric, load_metrics
+from tertium.output.html import render_page
 
 MEAN = "bertr:encoder=toy"  # its score is the mean of segment scores
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
@@ -272,6 +273,19 @@ def test_bounds_and_slices():
     assert result.verdict == "better"
     assert "1 slice not decided: domain law (4 segments)." in result.sentence
     assert "within the margin otherwise" not in result.sentence
+
+
+def test_a_candidate_that_equals_the_reference_is_named():
+    result = gate(DAMAGED, REFERENCES, 0.5)
+    assert result.sentence.startswith("Better: ")
+    caution = "60 of 60 translations of candidate equal the reference"
+    (text,) = result.records()["cautions"]
+    assert text.startswith(caution)
+    for output in (render_page(result), str(result)):
+        assert output.count(caution) == 1
+    baseline = [f"a {text}" for text in REFERENCES]
+    few = gate(baseline, REFERENCES[:9] + DAMAGED[9:], 0.5)
+    assert few.cautions == ()
 
 
 def test_human_margins_need_a_scale_for_the_inputs():

@@ -66,6 +66,7 @@ from tertium.evaluation.scoring import References, score
 from tertium.evaluation.system_scores import (
     Evaluation,
     MetricDict,
+    find_reference_copies,
     find_unfit_metrics,
 )
 from tertium.files.text_inputs import InputFiles, column_names
@@ -183,6 +184,8 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         conditions += _check_bounds(own, evaluation, report)
         cautions += find_unfit_metrics(evaluation).values()
         cautions += evaluation.missing_score_lines()
+        place = f"{own.name}: " if own.name else ""
+        cautions += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
     baselines = {own.baseline_name for own in sets}
     candidates = {own.candidate for own in sets}
     return GateResult(

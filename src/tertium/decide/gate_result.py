@@ -128,7 +128,8 @@ class GateResult(Result):
     checks
         The reports of checks by pair; empty without limits of checks.
     cautions
-        What makes a metric unfit for the texts, and segments without a score.
+        What makes a metric unfit for the texts, segments without a score, and systems that equal
+        the reference in too many segments.
     undecided
         "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
     lacks_answers

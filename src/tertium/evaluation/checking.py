@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -290,14 +290,18 @@ def _check_segments(
     has_source = any(segment.source is not None for segment in segments)
     runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
     languages = settings.source_language, settings.target_language
+    limit_of = dict(enumerate(limits))
     usual = settings.pair_settings
 
-    def make_pair(segment: Segment, limit: str) -> TranslationPair:
+    def make_pair(number: int) -> TranslationPair:
+        segment = segments[number]
+        limit = limit_of.get(number, "")
         chosen = replace(usual, max_length=int(limit)) if limit.isdecimal() else usual
         return TranslationPair(segment.source or "", segment.hypothesis, *languages, chosen)
 
     # Pairs keep what checks compute of their texts: they are made one at a time.
-    return [*runner.run(map(make_pair, track_progress(segments, "checks"), limits or repeat("")))]
+    numbers = track_progress(range(len(segments)), "checks")
+    return [*runner.run(make_pair(number) for number in numbers)]
 
 
 def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
@@ -309,7 +313,8 @@ def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
         settings = CheckSettings(source_language=source, target_language=target)
         if not target:
             sources = [segment.source for segment in segments if segment.source]
-            settings = _detect_languages(settings, sources, [s.hypothesis for s in segments])
+            outputs = [segment.hypothesis for segment in segments]
+            settings = _detect_languages(settings, sources, outputs)
         for n, spans in zip(indices, _check_segments(segments, settings), strict=True):
             findings[n] = spans
     return findings

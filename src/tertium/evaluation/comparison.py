@@ -51,6 +51,7 @@ from tertium.evaluation.system_scores import (
     MIN_SEGMENTS,
     Evaluation,
     MetricDict,
+    find_reference_copies,
     find_unfit_metrics,
     is_caution,
 )
@@ -97,18 +98,21 @@ class Comparison(Evaluation):
     def verdict(self) -> str:
         """What the comparison allows to conclude, in a sentence or two.
 
-        It is empty with one segment. Metrics that are unfit for the language do not count, and are
-        named first. If the test is the bootstrap, the larger p-value of two tests counts.
+        It is empty with one segment. Metrics that are unfit for the language do not count. They are
+        named first, and so are systems that equal the reference too often. If the test is the
+        bootstrap, the larger p-value of two tests counts.
         """
-        unfit = find_unfit_metrics(self)
-        warning = "".join(f"{sentence}. " for sentence in unfit.values())
+        unfit, copies = find_unfit_metrics(self), find_reference_copies(self.testset)
+        warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
         tested = {
             metric: self.p_values[metric]
             for metric in self.metrics
             if metric not in unfit and not np.isnan(self.p_values[metric][0]).any()
         }
         if not tested:
-            return f"{warning}No metric of this comparison can decide." if unfit else ""
+            return (
+                f"{warning}No metric of this comparison can decide." if unfit else warning.strip()
+            )
         count = len(self.testset)
         if count < MIN_SEGMENTS_TO_TEST:
             return f"{warning}{count} segments are too few for a verdict: use at least 10."
@@ -298,6 +302,7 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
+        copies = find_reference_copies(self.testset)
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)
@@ -312,6 +317,8 @@ class Comparison(Evaluation):
             if place:
                 record["p_value"] = row[0]
                 record["people_agree"] = self.human_agreement(metric, system) or None
+            if system in copies:
+                record["cautions"] = [copies[system]]
         return records
 
     def _conclude(self) -> str:
