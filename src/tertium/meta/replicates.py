@@ -18,9 +18,9 @@ next to their statistics (`accuracy`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,22 +121,17 @@ def _moments_to_r(sums: FloatArray) -> FloatArray:
 
 def spearman_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Return the replicate of Spearman's rho; each sample is ranked again."""
-    parts = [(g, WeightedRanks(g.human)) for g in _group_shared_cells(human, metrics)]
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        result = np.full((len(weights), len(metrics)), np.nan)
-        for cells, human_ranks in parts:
-            for rows in iterate_blocks(len(weights), len(cells.unit)):
-                drawn = weights[rows][:, cells.unit]  # (resamples, cells)
-                left, spread = human_ranks.centered_ranks(drawn) * drawn, human_ranks.spread(drawn)
-                for metric, scores in zip(cells.metrics, cells.scores, strict=True):
-                    ranked = WeightedRanks(scores)
-                    top = np.einsum("dc,dc->d", left, ranked.centered_ranks(drawn))
-                    below = np.sqrt(spread * ranked.spread(drawn))
-                    result[rows, metric] = np.clip(divide(top, below), -1.0, 1.0)
-        return result
+    def correlations(cells: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
+        human_ranks = WeightedRanks(cells.human)
+        left, spread = human_ranks.centered_ranks(drawn) * drawn, human_ranks.spread(drawn)
+        for scores in cells.scores:
+            ranked = WeightedRanks(scores)
+            top = np.einsum("dc,dc->d", left, ranked.centered_ranks(drawn))
+            below = np.sqrt(spread * ranked.spread(drawn))
+            yield np.clip(divide(top, below), -1.0, 1.0)
 
-    return replicate
+    return shared_cells_replicate(human, metrics, correlations)
 
 
 class WeightedRanks:
@@ -147,38 +142,33 @@ class WeightedRanks:
     """
 
     def __init__(self, values: FloatArray) -> None:
-        self.order = np.argsort(values, kind="stable")
-        ordered = values[self.order]
-        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
-        self.starts = np.flatnonzero(fresh)  # of the runs of equal values
-        self.run_of = np.empty(len(values), dtype=np.int64)
-        self.run_of[self.order] = np.cumsum(fresh) - 1
+        _, self.run_of, counts = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(self.run_of, kind="stable")
+        self.starts = np.cumsum(counts) - counts  # of the runs of equal values
 
     def runs(self, weights: FloatArray) -> FloatArray:
         """Return the weight of each run of equal values, (resamples, runs)."""
-        ordered: FloatArray = weights[:, self.order]
-        if len(self.starts) == len(self.order):
-            return ordered
-        return np.add.reduceat(ordered, self.starts, axis=1)
+        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
     def centered_ranks(self, weights: FloatArray) -> FloatArray:
         """Return the ranks minus their mean, (resamples, cells)."""
         runs = self.runs(weights)
-        middle = np.cumsum(runs, axis=1) - runs / 2 - runs.sum(axis=1, keepdims=True) / 2
-        ranks: FloatArray = middle[:, self.run_of]
-        return ranks
+        middle: FloatArray = np.cumsum(runs, axis=1) - runs / 2 - runs.sum(axis=1)[:, None] / 2
+        return middle[:, self.run_of]
 
     def spread(self, weights: FloatArray) -> FloatArray:
         """Return the sum of squared centered ranks, (W^3 - sum of t^3 over runs) / 12."""
-        runs = self.runs(weights)
-        result: FloatArray = (runs.sum(axis=1) ** 3 - (runs**3).sum(axis=1)) / 12
-        return result
+        return self._powers(weights, 3) / 12
 
     def untied_weight(self, weights: FloatArray) -> FloatArray:
         """Return twice the weighted number of untied pairs, (resamples,)."""
+        return self._powers(weights, 2)
+
+    def _powers(self, weights: FloatArray, power: int) -> FloatArray:
+        """Return the power of the sum of runs minus the sum of their powers."""
         runs = self.runs(weights)
-        result: FloatArray = runs.sum(axis=1) ** 2 - np.einsum("dr,dr->d", runs, runs)
-        return result
+        difference: FloatArray = runs.sum(axis=1) ** power - (runs**power).sum(axis=1)
+        return difference
 
 
 def kendall_b_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
@@ -203,14 +193,11 @@ def _same_order(human: FloatArray, scores: FloatArray, rows: slice) -> Float32Ar
 def pair_matrix_replicate(agreement: FloatArray, eligible: FloatArray) -> Replicate:
     """Return w' A w / w' E w for A, E (metrics, units, units), symmetric with zero diagonals."""
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        sides = [
-            np.stack([quadratic_form(one.astype(np.float32).__getitem__, weights) for one in own])
-            for own in (agreement, eligible)
-        ]
-        return divide(*sides).T
+    def total(matrices: FloatArray, weights: FloatArray) -> FloatArray:
+        singles = matrices.astype(np.float32)
+        return np.stack([quadratic_form(own.__getitem__, weights) for own in singles], axis=1)
 
-    return replicate
+    return lambda weights: divide(total(agreement, weights), total(eligible, weights))
 
 
 def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
@@ -224,8 +211,7 @@ def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(frozen=True, eq=False)
-class SharedCells:
+class SharedCells(NamedTuple):
     """The cells that a group of metrics share: their values and the unit of each cell."""
 
     metrics: list[int]
@@ -234,37 +220,31 @@ class SharedCells:
     unit: IntArray  # (cells,)
 
 
-def _group_shared_cells(human: FloatArray, metrics: FloatArray) -> list[SharedCells]:
-    """Group metrics by the cells where they have values; usually there is one group."""
-    groups: dict[bytes, list[int]] = {}
-    present = ~np.isnan(human) & ~np.isnan(metrics)
-    for metric, mask in enumerate(present):
-        groups.setdefault(mask.tobytes(), []).append(metric)
-    return [
-        SharedCells(
-            same,
-            human[present[same[0]]],
-            metrics[same][:, present[same[0]]],
-            np.nonzero(present[same[0]])[1],
-        )
-        for same in groups.values()
-    ]
-
-
 def shared_cells_replicate(
     human: FloatArray,
     metrics: FloatArray,
     values: Callable[[SharedCells, FloatArray], Iterator[FloatArray]],
 ) -> Replicate:
-    """Apply `values` to the weights of shared cells (resamples, cells), metric by metric."""
-    groups = _group_shared_cells(human, metrics)
+    """Apply `values` to the weights of shared cells (resamples, cells), metric by metric.
+
+    Metrics share the cells where they have values; usually there is one group of metrics.
+    """
+    present = ~np.isnan(human) & ~np.isnan(metrics)
+    members: dict[bytes, list[int]] = {}
+    for metric, mask in enumerate(present):
+        members.setdefault(mask.tobytes(), []).append(metric)
+    groups = []
+    for same in members.values():
+        mask = present[same[0]]
+        groups.append(SharedCells(same, human[mask], metrics[same][:, mask], np.nonzero(mask)[1]))
 
     def replicate(weights: FloatArray) -> FloatArray:
         result = np.full((len(weights), len(metrics)), np.nan)
         for cells in groups:
-            own = values(cells, weights[:, cells.unit])
-            for metric, column in zip(cells.metrics, own, strict=True):
-                result[:, metric] = column
+            for rows in iterate_blocks(len(weights), len(cells.unit)):
+                columns = values(cells, weights[rows][:, cells.unit])
+                for metric, column in zip(cells.metrics, columns, strict=True):
+                    result[rows, metric] = column
         return result
 
     return replicate
