@@ -380,15 +380,11 @@ def _measure_pairs(
     strata: Sequence[int],
     test: TestFunction,
 ) -> Measurement:
-    """Measure the credit for pairs of systems, (metrics, systems, systems) above the diagonal.
-
-    The test is a plain share of flips or coins, which may be 0.
-    """
+    """Measure the credit for pairs of systems, (metrics, systems, systems) above the diagonal."""
     both_orders = [pairs + np.swapaxes(pairs, 1, 2) for pairs in (credit, eligible)]
     return Measurement(
         agreement=agreement,
         replicate=pair_matrix_replicate(*both_orders),
         strata=tuple(strata),
         tests={"pairs": test},
-        exact_pairs=True,
     )

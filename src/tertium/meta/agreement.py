@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 from tertium.core.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, divide, nan_mean
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.fields import choices
-from tertium.core.resampling import can_enumerate
 
 Grouping = Literal["none", "item", "system"]
 Replicate = Callable[[FloatArray], FloatArray]  # weights (resamples, units) to (resamples, metrics)
@@ -85,24 +84,13 @@ class Measurement:
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
 
     `strata` are the numbers of units that the bootstrap draws from. `tests` maps names to functions
-    that return p-values (metrics, metrics). `points` is the number of judged cells, which limits
-    PERM-BOTH and Williams' test. `exact_pairs` is true if the test of pairs samples nothing.
+    that return p-values (metrics, metrics).
     """
 
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
     tests: Mapping[str, TestFunction] = field(default_factory=dict)
-    points: int = 0
-    exact_pairs: bool = False
-
-    def smallest_p_value(self, test: str, resamples: int) -> float:
-        """Return the smallest p-value that a test can give with this number of resamples."""
-        if test == "perm-both" and can_enumerate(self.points, resamples):
-            return 2.0**-self.points
-        if test == "williams":
-            return 0.0 if self.points > 3 else 1.0  # it needs four points
-        return 0.0 if test == "pairs" and self.exact_pairs else 1 / (1 + resamples)
 
 
 def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none") -> Layout:

@@ -10,7 +10,6 @@ scores, from which pairs are formed (`human`, `metrics` as in `correlation`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -30,7 +29,7 @@ from tertium.meta.agreement import (
     make_pooled_agreement,
     to_float_array,
 )
-from tertium.meta.replicates import perm_both_any, sums_replicate
+from tertium.meta.replicates import sums_replicate
 
 CodeArray = NDArray[np.uint8]
 SignArray = NDArray[np.int8]
@@ -326,14 +325,11 @@ def measure_darr(
     human: FloatArray, scores: FloatArray, year: Literal[2017, 2018], threshold: float
 ) -> Measurement:
     """Measure DARR of (systems, segments) and (metrics, systems, segments) for a task."""
-    statistic = partial(darr, year=year, threshold=threshold)
     counts = count_groups(make_layout(human, scores, "item"), threshold=threshold)
     return Measurement(
-        agreement=statistic(human, scores),
+        agreement=darr(human, scores, year=year, threshold=threshold),
         replicate=sums_replicate(counts, tau_strict if year == 2018 else tau_wmt14),
         strata=(human.shape[1],),
-        tests={"perm-both": partial(perm_both_any, human, scores, statistic)},
-        points=int((~np.isnan(human)).sum()),
     )
 
 

@@ -10,9 +10,9 @@ Matrices are (rows, units); a unit is drawn with its whole column.
 Significance tests between metrics: Williams' test, PERM-BOTH and the bootstrap.
 
 Tests return one-sided p-values (metrics, metrics): entry [i, j] is small if metric i agrees
-significantly better with the human scores than metric j. Williams' test is for Pearson's r,
-PERM-BOTH for any statistic of scores, the bootstrap for values of `replicates`. Tests on pairs are
-next to their statistics (`accuracy`).
+significantly better with the human scores than metric j. Williams' test and PERM-BOTH are for
+Pearson's r of pooled points, the bootstrap for values of `replicates`. Tests on pairs are next to
+their statistics (`accuracy`).
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ from tertium.core.resampling import (
 )
 from tertium.core.scores import Reduce
 from tertium.meta.agreement import (
-    Agreement,
     Grouping,
     Layout,
     Replicate,
     correlate,
     make_layout,
     standardize,
-    to_float_array,
     unit_scale,
 )
 
@@ -250,9 +248,6 @@ def shared_cells_replicate(
     return replicate
 
 
-Statistic = Callable[[FloatArray, FloatArray], Agreement]
-
-
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
     """Test metric_pair correlations with the same human scores (Williams; Graham & Baldwin 2014).
 
@@ -334,38 +329,6 @@ def _perm_both_block(
     return result
 
 
-def perm_both_any(
-    human: ArrayLike,
-    metrics: ArrayLike,
-    statistic: Statistic,
-    *,
-    resamples: int = 1000,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Run PERM-BOTH for any statistic of (human, metrics), computed again for each swap."""
-    check_resamples(resamples)
-    human_scores = to_float_array(human, "human scores")
-    stack = to_float_array(metrics, "metric scores")
-
-    def test(i: int, j: int) -> tuple[float, float]:
-        shared = ~np.isnan(human_scores) & ~np.isnan(stack[i]) & ~np.isnan(stack[j])
-        known_scores = np.where(shared, human_scores, np.nan)
-        first, second = (_standardize_at(stack[metric], shared) for metric in (i, j))
-        values = statistic(known_scores, np.stack([first, second])).value
-        observed, points = float(values[0] - values[1]), int(shared.sum())
-        if np.isnan(observed):
-            return np.nan, np.nan
-        null = []
-        for block in draw_swaps(points, resamples, rng):
-            swap = np.zeros((len(block), *shared.shape), dtype=bool)
-            swap[:, shared] = block == 1
-            mixed = statistic(known_scores, np.where(swap, first, second)).value
-            null.append(mixed - statistic(known_scores, np.where(swap, second, first)).value)
-        return _tail_shares(np.concatenate(null), observed, points, resamples)
-
-    return p_values_of_pairs(len(stack), test)
-
-
 def p_values_of_pairs(count: int, test: Callable[[int, int], tuple[float, float]]) -> FloatArray:
     """Return the p-values of a test that returns both directions of two metrics."""
     result = np.ones((count, count))
@@ -398,13 +361,6 @@ def _tail_shares(
     above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
     total = extra + len(null)
     return float((extra + above) / total), float((extra + below) / total)
-
-
-def _standardize_at(values: FloatArray, shared: BoolArray) -> FloatArray:
-    """Standardize the shared cells; rounding keeps equal scores of two metrics equal."""
-    result = np.full(values.shape, np.nan)
-    result[shared] = standardize(values[shared]).round(12) if shared.any() else np.nan
-    return result
 
 
 def run_pairwise_test(

@@ -43,18 +43,16 @@ _SYSTEM: tuple[Level, ...] = ("system",)
 _ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _ITEM: tuple[Grouping, ...] = ("item", "none", "system")
 _LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
-_RESAMPLED: tuple[Test, ...] = ("bootstrap", "perm-both")
 _PAIRS: tuple[Test, ...] = ("pairs", "bootstrap")
-_ACCURACY: tuple[Test, ...] = (*_PAIRS, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
     "pearson": StatisticKind("Pearson r", _LEVELS, groupings=_ALL, tests=_LINEAR),
-    "spearman": StatisticKind("Spearman rho", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
-    "kendall": StatisticKind("Kendall tau-b", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
-    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, tests=_ACCURACY),
-    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, tests=_ACCURACY),
-    "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLED),
-    "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLED),
+    "spearman": StatisticKind("Spearman rho", _LEVELS, groupings=_ALL),
+    "kendall": StatisticKind("Kendall tau-b", _LEVELS, groupings=_ALL),
+    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, tests=_PAIRS),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, tests=_PAIRS),
+    "darr": StatisticKind("DARR tau (2018)"),
+    "darr17": StatisticKind("DARR tau (2017)"),
     "tau-strict": StatisticKind("tau (WMT11, 12)", reads_comparisons=True),
     "tau13": StatisticKind("tau (WMT13)", reads_comparisons=True),
     "tau14": StatisticKind("tau (WMT14)", reads_comparisons=True),
@@ -167,7 +165,7 @@ class Task:
     @property
     def _tests(self) -> tuple[Test, ...]:
         if self.statistic == "pearson" and self.grouping != "none":
-            return ("bootstrap", "perm-both")  # fast PERM-BOTH and Williams need pooled points
+            return ("bootstrap",)  # the others need pooled points
         return self.kind.tests
 
     @property
