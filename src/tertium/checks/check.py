@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from typing import Any
 
 from tertium.core.errors import UnknownNameError
 from tertium.core.findings import FindingRule
 from tertium.core.spans import Severity, Side, Span
 
 Finding = tuple[Side, int, int, str]
+Findings = Iterator[Finding]
 EMPTY = "empty"  # id of the check of empty translations
 BATCH_SIZE = 256  # pairs that one check reads before the next
 MAX_FINDINGS = 20  # per check and segment; a broken file repeats the same error
@@ -64,13 +67,15 @@ class TranslationPair:
         self.repeated_words = len(self.words) - len({*self.words})
 
 
+Finder = Callable[[TranslationPair], Findings]
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One kind of error that can be found without a model.
 
-    `@partial(Check, id, severity, source, right, wrong)` makes a check of a function. The first
-    line of its docstring says what is right; `right` and `wrong` are translations of `source`, as
-    examples in the languages of `pair`.
+    `declare_check` makes a check of a function. The first line of its docstring says what is right;
+    `right` and `wrong` are translations of `source`, as examples in the languages of `pair`.
     """
 
     id: str
@@ -78,7 +83,7 @@ class Check:
     source: str
     right: str
     wrong: str
-    find: Callable[[TranslationPair], Iterator[Finding]]
+    find: Finder
     pair: str = "en-de"
     settings: PairSettings = NO_SETTINGS
     languages: str = "all"
@@ -102,6 +107,20 @@ class Check:
             help=f"Right: {self.source!r} as {self.right!r}. Wrong: {self.source!r} as "
             f"{self.wrong!r}.",
         )
+
+
+def declare_check(
+    name: str, severity: Severity, source: str, right: str, wrong: str, **options: Any
+) -> Callable[[Finder], Check]:
+    """Return a decorator that makes a check of a function; options are fields of `Check`."""
+    return partial(Check, name, severity, source, right, wrong, **options)
+
+
+def find_new_matches(pair: TranslationPair, pattern: re.Pattern[str], message: str) -> Findings:
+    """Yield matches in the translation that the source lacks; the message is a format of it."""
+    for match in pattern.finditer(pair.hypothesis):
+        if match[0] not in pair.source:
+            yield "hypothesis", *match.span(), message.format(match[0])
 
 
 def select_checks(

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_spelled_out
 
 # digits with separators between them; a comma or blank between two numbers needs groups of three
@@ -82,8 +81,7 @@ def read_numbers(text: str) -> Numbers:
     return numbers
 
 
-@partial(
-    Check,
+@declare_check(
     "numbers",
     "major",
     "It costs 1,234.50 euros at 5:30 p.m.",
@@ -91,7 +89,7 @@ def read_numbers(text: str) -> Numbers:
     "Es kostet um 17:30 Uhr 1.243,50 Euro.",
     characters=ALL_DIGITS,
 )
-def find_number_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_number_errors(pair: TranslationPair) -> Findings:
     """Numbers of the source have the same value in the translation, in any notation."""
     digits = DIGITS.findall(pair.source)
     if not digits or digits == DIGITS.findall(pair.hypothesis):

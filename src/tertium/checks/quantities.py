@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 
 # words for 30, 40, ... 90 without endings; variants are separated by |
 TENS = {
@@ -127,8 +125,7 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     return quantities
 
 
-@partial(
-    Check,
+@declare_check(
     "units",
     "major",
     "16 GB for $1,200",
@@ -137,7 +134,7 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     pair="en-fr",
     characters=ALL_DIGITS,
 )
-def find_unit_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_unit_errors(pair: TranslationPair) -> Findings:
     """A number has the unit or currency of the source: GB stays GB, $ stays $."""
     source = read_quantities(pair.source)
     target = read_quantities(pair.hypothesis) if source else {}
