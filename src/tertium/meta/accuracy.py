@@ -100,9 +100,8 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
 
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
-    sizes, ties, weights = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
-    group_weights = _pair_weights(layout.human, metric)
-    is_uniform = len(np.unique(group_weights)) < 2
+    sizes, gains = [np.zeros(0)], [np.zeros(0)]
+    weights = _pair_weights(layout.human, metric)
     for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
         human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
         difference = metric.T[i] - metric.T[j]
@@ -110,34 +109,24 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
         is_decided = (scores & 1).view(bool)  # neither tied nor unknown
         changes = is_decided & ((human == scores) | (human == 0))
         sizes.append(np.abs(difference[changes]))
-        ties.append(human[changes] == 0)
-        if not is_uniform:
-            weights.append(np.broadcast_to(group_weights, changes.shape)[changes])
-    all_sizes, all_ties = np.concatenate(sizes), np.concatenate(ties)
-    if is_uniform:
-        # Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
-        keys = np.sort((all_sizes.view(np.uint64) << np.uint64(1)) | all_ties)
-        gains = 2.0 * (keys & np.uint64(1)).astype(np.float64) - 1.0
-        return _best_threshold((keys >> np.uint64(1)).view(np.float64), gains)
+        gains.append(np.where(human == 0, weights, -weights)[changes])
+    all_sizes = np.concatenate(sizes)
     order = np.argsort(all_sizes)
-    gains = np.where(all_ties, 1.0, -1.0) * np.concatenate(weights)
-    return _best_threshold(all_sizes[order], gains[order])
-
-
-def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the weight of a pair in the average over groups: 1 / pairs of its group."""
-    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
-    return divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
-
-
-def _best_threshold(ordered: FloatArray, gains: FloatArray) -> float:
-    running = np.cumsum(gains)
+    ordered = all_sizes[order]
+    running = np.cumsum(np.concatenate(gains)[order])
     ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
     if not len(ends) or running[ends].max() <= 1e-9:
         return 0.0
     # Equal sums differ by rounding; report the smallest of the best candidates.
     best = ends[np.argmax(running[ends] >= running[ends].max() - 1e-9)]
     return float(ordered[best])
+
+
+def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """Return the weight of a pair in each group: 1 / pairs of the group, or 1 if all are equal."""
+    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
+    weights = divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
+    return weights if len(np.unique(weights)) > 1 else np.ones(len(weights))
 
 
 def accuracy_replicate(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:
