@@ -9,8 +9,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
 from tertium.core.atomic import PathLike
 from tertium.core.charts import Axis, ScatterChart
 from tertium.core.errors import UnknownNameError, UsageError
@@ -140,15 +138,17 @@ class AgreementStudy(JudgedSets, Result):
                 for record in task.records():
                     low, high = record["interval"]
                     row = {**record, "set": task.task.label, "low": low, "high": high, "by": by}
-                    rivals = {name: p for name, p in row["p_better_than"].items() if self.p_values}
-                    rivals.pop(row["metric"], None)
-                    rows += [{**row, "other": name, "p": p} for name, p in rivals.items()]
-                    rows += [] if self.p_values else [row]
-        names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
+                    if not self.p_values:
+                        rows.append(row)
+                        continue
+                    for name, p in record["p_better_than"].items():
+                        if name != record["metric"]:
+                            rows.append({**row, "other": name, "p": p})
+        names = "metric statistic set value low high rank judged used"
         if self.p_values:
-            names = ["metric", "other", "statistic", "set", "p"]
-        names += ["by"] if self.slices else []
-        return Table([Column(name, itemgetter(name)) for name in names], rows)
+            names = "metric other statistic set p"
+        columns = [Column(name, itemgetter(name)) for name in names.split()]
+        return Table([*columns, *([Column("by")] if self.slices else [])], rows)
 
     def charts(self) -> list[ScatterChart]:
         """Return scatter plots of metric and human scores: a row per metric, a column per set."""
@@ -277,36 +277,26 @@ def make_scatter_charts(
 ) -> list[ScatterChart]:
     """Return one row of scatter plots per metric, with a column per dataset."""
     charts: list[ScatterChart] = []
-    metrics = dict.fromkeys(metric for dataset in sets for metric in dataset.metrics)
+    metrics = tuple(dict.fromkeys(metric for dataset in sets for metric in dataset.metrics))
     for row, metric in enumerate(metrics):
-        name = f"−{metric}" if metric in negated else metric
-        charts += [_make_chart(dataset, metric, name, level, row) for dataset in sets]
+        for dataset in sets:
+            aligned = dataset.with_metrics(metrics)
+            human, scores = aligned.human.ravel(), aligned.scores[row].ravel()
+            if level == "system":
+                human, scores = aligned.human_systems, aligned.system_scores[row]
+            caption = f"{dataset.name}: not scored"
+            if metric in dataset.metrics:
+                caption = f"{dataset.name}  {describe_correlation(human, scores)}"
+            chart = ScatterChart(
+                caption=caption,
+                row=row,
+                x=Axis(name="human", values=human),
+                y=Axis(name=f"−{metric}" if metric in negated else metric, values=scores),
+                has_trend=True,
+                names=aligned.systems if level == "system" else (),
+            )
+            charts.append(chart)
     return charts
-
-
-def _make_chart(
-    dataset: AlignedScores, metric: str, name: str, level: str, row: int
-) -> ScatterChart:
-    caption = f"{dataset.name}: not scored"
-    human = scores = np.zeros(0)
-    systems: Sequence[str] = ()
-    if metric in dataset.metrics:
-        number = dataset.metrics.index(metric)
-        human = dataset.human.ravel()
-        scores = dataset.scores[number].ravel()
-        if level == "system":
-            human = dataset.human_systems
-            scores = dataset.system_scores[number]
-            systems = dataset.systems
-        caption = f"{dataset.name}  {describe_correlation(human, scores)}"
-    return ScatterChart(
-        caption=caption,
-        row=row,
-        x=Axis(name="human", values=human),
-        y=Axis(name=name, values=scores),
-        has_trend=True,
-        names=systems,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
