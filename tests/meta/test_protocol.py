@@ -88,7 +88,7 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
     assert_allclose(results.average.values, np.mean([t.values for t in results.tasks], axis=0))
     assert results.average.ranks == (1, 2, 3)
     assert results.missing == ()
-    text = render_table(results.table())
+    text = render_table(results.tables()[0])
     assert "6 tasks of equal weight" in text
     assert text.index("good") < text.index("fair") < text.index("poor")
 
@@ -109,17 +109,17 @@ def test_metric_without_a_language_pair_has_no_rank():
     assert results.average.ranks == (1, None, 2)
     record = next(r for r in results.records()["average"] if r["metric"] == "fair")
     assert record["value"] != record["value"]
-    line = next(x for x in render_table(results.table()).splitlines() if x.startswith(" fair"))
+    line = next(x for x in render_table(results.tables()[0]).splitlines() if x.startswith(" fair"))
     assert line.split()[1:3] == ["–", "–"]
 
 
 def test_without_tests_metrics_are_ranked_by_value():
     results = run_protocol([make_set("en-de")], resamples=0)
     assert set(results.average.ranks) == {1, 2, 3}
-    assert "metrics are ranked by value" in render_table(results.table())
+    assert "metrics are ranked by value" in render_table(results.tables()[0])
     assert len(PROTOCOLS["wmt25"].lps) == 16
     results = run_protocol([make_set("en-ko")], "wmt25", resamples=0)
-    assert "assumed: " in render_table(results.table())
+    assert "assumed: " in render_table(results.tables()[0])
     assert results.records()["assumed"]
 
 

@@ -22,7 +22,7 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block, make_rng
-from tertium.core.result import Cell, Column, Emphasis, Table, format_number
+from tertium.core.result import Cell, Column, Emphasis, Result, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import count_wins
 from tertium.meta.agreement import Layout, make_layout, select_judged_columns
@@ -77,7 +77,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProtocolResults:
+class ProtocolResults(Result):
     """The results of a protocol: estimates of each task and of their mean."""
 
     protocol: Protocol
@@ -86,6 +86,7 @@ class ProtocolResults:
     average: MetricEstimates
     resamples: int
     seed: int
+    excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -110,9 +111,10 @@ class ProtocolResults:
             "seed": self.seed,
             "tasks": tasks,
             "average": average,
+            "judgments_left_out": self.excluded_counts,
         }
 
-    def table(self) -> Table:
+    def tables(self) -> list[Table]:
         """Return metrics x (rank, average, `value (rank)` by task), best average first."""
         average = _rank_columns("average", self.average)[0]
         columns = [
@@ -125,13 +127,14 @@ class ProtocolResults:
             columns += _rank_columns(name, task)
         title, *counts = dim_cells("human scores", [t.agreement.judged_count for t in self.tasks])
         count = f"{len(self.tasks)} task{'s' * (len(self.tasks) != 1)}"
-        return Table(
+        table = Table(
             columns,
             self.average.order,
             title=f"{self.protocol.title}: {count} of equal weight",
             notes=self._notes(),
             footer=[[title, Cell(""), Cell(""), *counts]],
         )
+        return [table]
 
     def _notes(self) -> list[str]:
         ranks = "no significance tests: metrics are ranked by value"

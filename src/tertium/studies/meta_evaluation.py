@@ -40,6 +40,7 @@ from tertium.meta.agreement import Grouping, describe_correlation
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
+from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.meta.tasks import STATISTICS, Level, Test, resolve_statistic, tasks_for
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.loading import load_metrics
@@ -50,10 +51,8 @@ from tertium.studies.error_analysis import ErrorAnalysis, analyse
 from tertium.studies.good_decisions import (
     Decisions,
     DifferenceScales,
-    MetricRanking,
     evaluate_decisions,
     fit_difference_scales,
-    rank_metrics,
 )
 from tertium.studies.span_agreement import SpanStudy, compare_spans
 
@@ -421,7 +420,7 @@ def rank_by_protocol(
     tests: Significance,
     compute: Compute,
     judge: JudgeConnection,
-) -> MetricRanking:
+) -> ProtocolResults:
     """Rank metrics by the rules of a shared task.
 
     Parameters
@@ -439,7 +438,8 @@ def rank_by_protocol(
     The rank is that of the average of SPA and acc_eq* over all language pairs.
     """
     judged_sets = read_judged(inputs, metrics.load_judged())
-    return rank_metrics(judged_sets, protocol, **field_values(tests))
+    ranking = run_protocol(judged_sets.sets, protocol, **field_values(tests))
+    return replace(ranking, excluded_counts=judged_sets.excluded_counts)
 
 
 def evaluate_metric_decisions(
