@@ -63,9 +63,8 @@ def test_values_best_and_ranks(results):
     assert_allclose(task.values, pearson(aligned.human, aligned.scores).value)
     assert task.agreement.judged_count == 300
     assert task.agreement.excluded_counts.tolist() == [0, 0, 0]
-    assert (task.low < task.values).all()
-    assert (task.values < task.high).all()
-    task = results.tasks[0]
+    assert (task.bounds[:, 0] < task.values).all()
+    assert (task.values < task.bounds[:, 1]).all()
     assert task.best == 0
     assert task.not_worse.tolist() == [True, task.p_values[0, 1] >= 0.05, False]
     assert task.ranks[2] > task.ranks[0] == 1
@@ -74,10 +73,10 @@ def test_values_best_and_ranks(results):
 def test_average_and_ranks(results):
     mean = np.mean([t.values for t in results.tasks], axis=0)
     assert_allclose(results.average.values, mean)
-    assert (results.average.low < mean).all()
+    assert (results.average.bounds[:, 0] < mean).all()
     # The interval of the average over two sets is narrower than that of either.
-    widths = [t.high - t.low for t in results.tasks]
-    assert ((results.average.high - results.average.low) < np.max(widths, axis=0)).all()
+    widths = [np.diff(t.bounds) for t in results.tasks]
+    assert (np.diff(results.average.bounds) < np.max(widths, axis=0)).all()
     assert_allclose(results.average_rank, np.mean([t.ranks for t in results.tasks], axis=0))
 
 
@@ -85,7 +84,7 @@ def test_average_is_tested_if_its_tasks_are():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
     tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", resamples=200)
     average = MetaEvaluation(sets).run(tasks).average
-    assert (average.low < average.values).all()
+    assert (average.bounds[:, 0] < average.values).all()
     assert np.isnan(average.p_values).all()
     assert average.not_worse.tolist() == [True, False, False]
     records = MetaEvaluation(sets).run(tasks).records()  # false would mean that they are worse
@@ -141,9 +140,9 @@ def test_undefined_values_do_not_affect_others():
 def test_value_does_not_depend_on_other_tasks(results):
     alone = MetaEvaluation([make_set("fi-en", 2)]).run([results.tasks[1].task])
     assert_allclose(alone.tasks[0].p_values, results.tasks[1].p_values)
-    assert_allclose(alone.tasks[0].low, results.tasks[1].low)
+    assert_allclose(alone.tasks[0].bounds[:, 0], results.tasks[1].bounds[:, 0])
     other = MetaEvaluation([make_set("fi-en", 2)], seed=1).run([results.tasks[1].task])
-    assert not np.array_equal(other.tasks[0].low, results.tasks[1].low)
+    assert not np.array_equal(other.tasks[0].bounds[:, 0], results.tasks[1].bounds[:, 0])
 
 
 SCORE_TASKS = [
@@ -159,16 +158,13 @@ SCORE_TASKS = [
     ("kendall", {}),
     ("kendall", {"grouping": "item"}),
     ("kendall", {"grouping": "system"}),
-    ("kendall", {"grouping": "item", "test": "perm-both", "resamples": 20}),
     ("acc-eq", {}),
     ("acc-eq", {"grouping": "none"}),
     ("acc-eq", {"grouping": "system", "test": "bootstrap"}),
     ("acc-eq*", {}),
     ("acc-eq*", {"test": "bootstrap"}),
-    ("acc-eq*", {"test": "perm-both", "resamples": 20}),
     ("darr", {}),
     ("darr17", {}),
-    ("darr", {"test": "perm-both", "resamples": 20}),
     ("accuracy", {}),
     ("accuracy", {"test": "bootstrap"}),
     ("spa", {}),
@@ -185,8 +181,8 @@ def test_every_statistic_separates_a_good_from_a_bad_metric(statistic, choices):
     assert result.values[0] > result.values[2]
     assert result.p_values[0, 2] < 0.05
     assert not result.not_worse[2]
-    assert (result.low <= result.values + 1e-9).all()
-    assert (result.values <= result.high + 0.05).all()  # resampled systems are repeated
+    assert (result.bounds[:, 0] <= result.values + 1e-9).all()
+    assert (result.values <= result.bounds[:, 1] + 0.05).all()  # resampled systems are repeated
     assert result.agreement.judged_count > 0
 
 
@@ -204,7 +200,7 @@ def test_every_statistic_of_comparisons(statistic):
     figures = result.tasks[0]
     assert figures.values[0] > figures.values[1]
     assert figures.p_values[0, 1] < 0.05
-    assert (figures.low < figures.values).all()
+    assert (figures.bounds[:, 0] < figures.values).all()
 
 
 def test_comparisons_equal_the_definition_of_tau():
@@ -269,13 +265,13 @@ def test_values_and_resamples_do_not_depend_on_levels_and_tests():
         for test in ("bootstrap", "none"):
             other = evaluation.run_task(replace(usual.task, test=test))
             assert other.values.tolist() == usual.values.tolist()
-            assert_allclose([other.low, other.high], [usual.low, usual.high])
+            assert_allclose(other.bounds, usual.bounds)
 
 
 def test_without_resamples_only_values():
     result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), resamples=0)])
     figures = result.tasks[0]
-    assert np.isnan(figures.low).all()
+    assert np.isnan(figures.bounds[:, 0]).all()
     assert np.isnan(figures.p_values).all()
     assert figures.ranks == (2, 1, 3)
     assert figures.not_worse.tolist() == [False, True, False]
