@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from tertium.core.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, spearman
 from tertium.meta.accuracy import accuracy_replicate
-from tertium.meta.agreement import pearson_values
 from tertium.meta.replicates import (
     bootstrap,
     grouped_replicate,
@@ -104,7 +103,7 @@ def test_sums_values_and_averages():
     assert_allclose(mean(np.array([[1.0, 5, 2], [0, 1, 0]])), [[1.8 / 3], [np.nan]])
     parts = iter([share, means_replicate(np.array([[np.nan, 1.0]]))])
     human, scores = np.zeros((2, 2)), np.zeros((1, 2, 2))
-    both = grouped_replicate(human, scores, "system", lambda *_: next(parts), pearson_values)
+    both = grouped_replicate(human, scores, "system", lambda *_: next(parts), scores[0])
     assert_allclose(both(np.array([[1.0, 1], [2, 0]])), [[(4 / 6 + 1) / 2], [0.5]])
 
 

@@ -74,11 +74,6 @@ def acc_eq_calibrated(
     return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
 
 
-def accuracy_values(layout: Layout, epsilon: FloatArray) -> FloatArray:
-    """Return acc_eq of each group with one epsilon per metric, (metrics, groups)."""
-    return pairwise.accuracy(count_groups(layout, epsilon=epsilon))
-
-
 def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     """Compute acc_eq with one epsilon per metric, averaged over groups."""
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)

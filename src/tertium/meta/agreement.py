@@ -219,8 +219,7 @@ def spearman_values(layout: Layout) -> FloatArray:
 
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     """Compute Pearson's r along the last axis over the points marked present, (..., n) -> (...)."""
-    counts = present.sum(axis=-1, keepdims=True)
-    left, right = _center(x, present, counts), _center(y, present, counts)
+    left, right = _center(x, present), _center(y, present)
     covariance = (left * right).sum(axis=-1)
     spread = np.sqrt((left * left).sum(axis=-1) * (right * right).sum(axis=-1))
     return np.clip(divide(covariance, spread), -1.0, 1.0)
@@ -238,10 +237,11 @@ def describe_correlation(x: FloatArray, y: FloatArray) -> str:
     return f"r = {r:z.3f}, {count}" if r == r else count
 
 
-def _center(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
+def _center(values: FloatArray, present: BoolArray) -> FloatArray:
     """Subtract the mean of the present points and scale to about 1; constants become zero."""
+    count = present.sum(axis=-1, keepdims=True)
     filled = np.where(present, values, 0.0)
-    centered = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), counts), 0.0)
+    centered = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), count), 0.0)
     highest = np.where(present, values, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     lowest = np.where(present, values, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     # Rounding gives a constant vector a tiny spread, so compare the values themselves.

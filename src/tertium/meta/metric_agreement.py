@@ -22,7 +22,6 @@ from tertium.meta.accuracy import (
     acc_eq_calibrated,
     accuracy_pair_test,
     accuracy_replicate,
-    accuracy_values,
     measure_accuracies,
     measure_spa,
 )
@@ -39,7 +38,13 @@ from tertium.meta.agreement import (
 )
 from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.pairwise import kendall_b_values, measure_comparisons, measure_darr
+from tertium.meta.pairwise import (
+    accuracy,
+    count_groups,
+    kendall_b_values,
+    measure_comparisons,
+    measure_darr,
+)
 from tertium.meta.replicates import (
     Pooled,
     bootstrap,
@@ -92,13 +97,14 @@ def _measure_scores(
     tests: dict[str, TestFunction] = {}
     layout = make_layout(human, scores, grouping)
     if statistic in _CORRELATIONS:
-        group_values, pool = _CORRELATIONS[statistic]
-        agreement = average_groups(layout, group_values(layout))
+        compute, pool = _CORRELATIONS[statistic]
+        values = compute(layout)
+        agreement = average_groups(layout, values)
     else:
         function = acc_eq if statistic == "acc-eq" else acc_eq_calibrated
         agreement = function(human, scores, grouping=grouping)
         epsilon = np.asarray(agreement.epsilon)
-        group_values = partial(accuracy_values, epsilon=epsilon)
+        values = accuracy(count_groups(layout, epsilon=epsilon))
         pool = partial(accuracy_replicate, epsilon=epsilon)
         tests["pairs"] = partial(accuracy_pair_test, layout, epsilon)
     if statistic == "pearson" and grouping == "none":
@@ -106,7 +112,7 @@ def _measure_scores(
         tests["williams"] = lambda **_: williams(human, scores)
     return Measurement(
         agreement=agreement,
-        replicate=grouped_replicate(human, scores, grouping, pool, group_values),
+        replicate=grouped_replicate(human, scores, grouping, pool, values),
         strata=(human.shape[1],),
         tests=tests,
     )

@@ -18,7 +18,7 @@ their statistics (`accuracy`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -38,7 +38,6 @@ from tertium.core.resampling import (
 from tertium.core.scores import Reduce
 from tertium.meta.agreement import (
     Grouping,
-    Layout,
     Replicate,
     correlate,
     make_layout,
@@ -76,18 +75,16 @@ def means_replicate(values: FloatArray) -> Replicate:
 
 
 def grouped_replicate(
-    human: FloatArray,
-    scores: FloatArray,
-    grouping: Grouping,
-    pool: Pooled,
-    group_values: Callable[[Layout], FloatArray],
+    human: FloatArray, scores: FloatArray, grouping: Grouping, pool: Pooled, values: FloatArray
 ) -> Replicate:
-    """Return the replicate of a grouped statistic when columns (items) are resampled."""
+    """Return the replicate of a grouped statistic when columns (items) are resampled.
+
+    `values` are those of the groups, (metrics, groups).
+    """
     if grouping == "none":
         return pool(human, scores)
     if grouping == "item":
-        replicate = cache(lambda: means_replicate(group_values(make_layout(human, scores, "item"))))
-        return lambda weights: replicate()(weights)  # lazy: not needed without resamples
+        return means_replicate(values)
     parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
     return lambda weights: nan_mean(np.stack([part(weights) for part in parts], axis=-1))
 
