@@ -90,15 +90,13 @@ def is_converted(value: float, other: float, rest: str) -> bool:
     """
     low, high = sorted((value, other))
     for unit, factor in CONVERSIONS:
-        if low > 0 and unit.match(rest) is not None and _is_close(high / low, factor):
+        if low <= 0 or unit.match(rest) is None:
+            continue
+        if abs(high / low - factor) <= TOLERANCE * factor:
             return True
     if TEMPERATURE.match(rest) is None:
         return False
     return any(abs(32 + 1.8 * a - b) <= 1 for a, b in ((value, other), (other, value)))
-
-
-def _is_close(value: float, other: float) -> bool:
-    return abs(value - other) <= TOLERANCE * other
 
 
 def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:

@@ -96,7 +96,10 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
     sizes, gains = [np.zeros(0)], [np.zeros(0)]
-    weights = _pair_weights(layout.human, metric)
+    points = (~np.isnan(layout.human) & ~np.isnan(metric)).sum(axis=-1)  # of each group
+    weights = divide(1.0, np.maximum(points * (points - 1) / 2, 1.0))
+    if len(np.unique(weights)) == 1:
+        weights = np.ones(len(weights))
     for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
         human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
         difference = metric.T[i] - metric.T[j]
@@ -115,13 +118,6 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
     # Equal sums differ by rounding; report the smallest of the best candidates.
     best = ends[np.argmax(running[ends] >= running[ends].max() - 1e-9)]
     return float(ordered[best])
-
-
-def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the weight of a pair in each group: 1 / pairs of the group, or 1 if all are equal."""
-    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
-    weights = divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
-    return weights if len(np.unique(weights)) > 1 else np.ones(len(weights))
 
 
 def accuracy_replicate(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:

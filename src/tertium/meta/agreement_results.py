@@ -245,18 +245,17 @@ class TaskResult(MetricEstimates):
         task, groups, undefined = self.task, self.agreement.groups, self.agreement.undefined
         if self.best is None:
             return f"undefined for all metrics and not ranked: needs {task.required_data}"
-        if not undefined.any():
-            is_pair = self.agreement.judged_count == 2
-            note = f"only two {task.level}s with human scores: agreement is either perfect or none"
-            return note if is_pair else ""
-        names = [
-            f"{self.metrics[n]} {undefined[n]}" if groups > 1 else self.metrics[n]
-            for n in np.flatnonzero(undefined)
-        ]
-        listing = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-        if groups > 1:
+        names = []
+        for n in np.flatnonzero(undefined):
+            names.append(f"{self.metrics[n]} {undefined[n]}" if groups > 1 else self.metrics[n])
+        listing = ", ".join(names[:5]) + (", ..." if names[5:] else "")
+        if names and groups > 1:
             return f"undefined groups of {groups}: {listing}"
-        return f"undefined for {listing}: needs two or more different scores"
+        if names:
+            return f"undefined for {listing}: needs two or more different scores"
+        if self.agreement.judged_count == 2:
+            return f"only two {task.level}s with human scores: agreement is either perfect or none"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -385,23 +384,20 @@ class Results(Result):
 
     def slice_tables(self, by: str, *, intervals: bool = False) -> list[Table]:
         """Return slices x metrics for each statistic; each task is a slice."""
-        return [part._slice_table(by, intervals) for part in self.by_statistic().values()]
-
-    def _slice_table(self, by: str, intervals: bool) -> Table:
-        tasks = self.tasks
-        columns = [
-            Column(by, lambda row: tasks[row].task.label),
-            count_column(
-                "human scores",
-                lambda row: tasks[row].agreement.judged_count,
-                mark=lambda _: "dim",
-            ),
-        ]
-        for n, metric in enumerate(self.metrics):
-            estimates = [task.estimates[n] for task in tasks]
-            columns += value_columns(metric, estimates, intervals=intervals)
-        title = f"{self.first.title}, by {by}"
-        return Table(columns, range(len(tasks)), title, self._slice_notes())
+        tables = []
+        for part in self.by_statistic().values():
+            labels = [own.task.label for own in part.tasks]
+            counts = [own.agreement.judged_count for own in part.tasks]
+            columns = [
+                Column(by, labels.__getitem__),
+                count_column("human scores", counts.__getitem__, mark=lambda _: "dim"),
+            ]
+            for n, metric in enumerate(self.metrics):
+                estimates = [own.estimates[n] for own in part.tasks]
+                columns += value_columns(metric, estimates, intervals=intervals)
+            title = f"{part.first.title}, by {by}"
+            tables.append(Table(columns, range(len(labels)), title, part._slice_notes()))
+        return tables
 
     def sections(self) -> list[Section]:
         """Return a table of each statistic, with intervals if there are any."""
@@ -415,19 +411,20 @@ class Results(Result):
 
     def slice_charts(self, by: str) -> list[DotChart]:
         """Return a chart of slices x metrics for each statistic."""
-        return [part._slice_chart(by) for part in self.by_statistic().values()]
-
-    def _slice_chart(self, by: str) -> DotChart:
-        tasks = self.tasks[:MAX_CHART_SLICES]
-        return DotChart(
-            title=f"Agreement by {by}",
-            caption=f"{self.first.title}, by {by}",
-            label=self.first.kind.title,
-            rows=[task.task.label for task in tasks],
-            series=self.metrics,
-            values=np.array([task.values for task in tasks]),
-            intervals=np.array([task.bounds for task in tasks]),
-        )
+        charts = []
+        for part in self.by_statistic().values():
+            tasks = part.tasks[:MAX_CHART_SLICES]
+            chart = DotChart(
+                title=f"Agreement by {by}",
+                caption=f"{part.first.title}, by {by}",
+                label=part.first.kind.title,
+                rows=[own.task.label for own in tasks],
+                series=self.metrics,
+                values=np.array([own.values for own in tasks]),
+                intervals=np.array([own.bounds for own in tasks]),
+            )
+            charts.append(chart)
+        return charts
 
     def _notes(self, intervals: bool) -> list[str]:
         notes = ["** best; no significance tests: metrics are ranked by value"]
@@ -441,8 +438,10 @@ class Results(Result):
         if self.first.resamples and intervals:
             level = self.first.confidence_level * 100
             notes.append(f"intervals: {level:g} % bootstrap over {self.first.units}")
-        undefined = [(task.task.label, task.undefined_note()) for task in self.tasks]
-        return notes + [f"{label}: {note}" for label, note in undefined if note]
+        for task in self.tasks:
+            if note := task.undefined_note():
+                notes.append(f"{task.task.label}: {note}")
+        return notes
 
     def _slice_notes(self) -> list[str]:
         first, metrics = self.first, len(self.metrics)

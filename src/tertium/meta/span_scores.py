@@ -76,12 +76,18 @@ def match_spans(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
     """Pair spans one to one with partial credit; one row per translation, (n, 3)."""
+    from scipy.optimize import linear_sum_assignment
+
     has_grades = has_severities(human)
     rows = np.zeros((len(lengths), 3))
     for n, (human_spans, marked) in enumerate(zip(human, metric, strict=True)):
         gold = _countable_spans(human_spans, has_grades)
         predicted = _countable_spans(marked, has_grades)
-        rows[n] = _best_pairing(gold, predicted, has_grades), len(gold), len(predicted)
+        credit = np.zeros((len(gold), len(predicted)))
+        for i, j in np.ndindex(credit.shape):
+            credit[i, j] = _credit(gold[i], predicted[j], has_grades)
+        pairs = linear_sum_assignment(credit, maximize=True)
+        rows[n] = credit[pairs].sum(), len(gold), len(predicted)
     return rows
 
 
@@ -194,16 +200,6 @@ def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     credit, gold, marked = (rows[..., n] for n in range(3))
     f1 = np.where(gold + marked > 0, divide(2 * credit, gold + marked), 1.0)
     return divide(credit, marked), divide(credit, gold), f1
-
-
-def _best_pairing(gold: Spans, marked: Spans, has_grades: bool) -> float:
-    if not gold or not marked:
-        return 0.0
-    from scipy.optimize import linear_sum_assignment
-
-    credit = np.array([[_credit(a, b, has_grades) for b in marked] for a in gold])
-    pairs = linear_sum_assignment(credit, maximize=True)
-    return float(credit[pairs].sum())
 
 
 def _credit(a: Span, b: Span, has_grades: bool) -> float:

@@ -145,7 +145,16 @@ class Task:
         system = self.level == "system"
         self._set_default("grouping", ("none",) if system else kind.groupings)
         self._set_default("test", (*self._tests, "none"))
-        self._check_numbers()
+        if not self.sets:
+            raise UsageError("a task needs at least one judged set")
+        if len(self.sets) > 1 and not self.kind.pools:
+            raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
+        check_resamples(self.resamples, least=0)
+        for name in ("confidence_level", "alpha"):
+            if not in_open_unit_interval(value := getattr(self, name)):
+                raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
+        if not 0 <= self.threshold < math.inf:
+            raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 
     def _set_default(self, option: str, allowed: tuple[str, ...]) -> None:
         """Fill in the default of an option that was left open; reject an incompatible value."""
@@ -213,18 +222,6 @@ class Task:
             f"samples={self.resamples!r}, confidence=0.95, alpha=0.05, "
             f"threshold={self.threshold!r}, tie_rate=None)"
         )
-
-    def _check_numbers(self) -> None:
-        if not self.sets:
-            raise UsageError("a task needs at least one judged set")
-        if len(self.sets) > 1 and not self.kind.pools:
-            raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
-        check_resamples(self.resamples, least=0)
-        for name in ("confidence_level", "alpha"):
-            if not in_open_unit_interval(value := getattr(self, name)):
-                raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
-        if not 0 <= self.threshold < math.inf:
-            raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 
 
 def tasks_for(sets: Iterable[str], statistic: str, /, **options: object) -> list[Task]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -219,7 +218,16 @@ def challenge(
         raise UnknownNameError("grouping of pairs", by, choices(By))
     full_set = source if isinstance(source, ChallengeSet) else read_challenge(source)
     loaded = load_metrics(metrics)
-    chosen = _keep_scorable(full_set.choose(phenomena, lps), loaded)
+    chosen = full_set.choose(phenomena, lps)
+    mask = find_scorable_by_all([contrast.better for contrast in chosen.contrasts], loaded)
+    if any(mask):  # else all pairs lack an input, which the metrics report
+        kept, excluded = [], [*chosen.unused]
+        for contrast, is_scorable in zip(chosen.contrasts, mask, strict=True):
+            if is_scorable:
+                kept.append(contrast)
+            else:
+                excluded.append((contrast, MISSING_INPUT))
+        chosen = replace(chosen, contrasts=tuple(kept), unused=tuple(excluded))
     labels = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
     groups = tuple(dict.fromkeys(labels))
     group_of = np.array([groups.index(name) for name in labels])
@@ -248,19 +256,6 @@ def challenge(
         tied=np.array(tied),
         sizes=np.bincount(group_of),
         warnings=warnings,
-    )
-
-
-def _keep_scorable(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
-    """Keep the pairs with the inputs of all metrics, or all pairs if none has them."""
-    mask = find_scorable_by_all([contrast.better for contrast in pairs.contrasts], metrics)
-    if not any(mask):
-        return pairs
-    excluded = compress(pairs.contrasts, [not is_scorable for is_scorable in mask])
-    return replace(
-        pairs,
-        contrasts=tuple(compress(pairs.contrasts, mask)),
-        unused=(*pairs.unused, *((contrast, MISSING_INPUT) for contrast in excluded)),
     )
 
 
