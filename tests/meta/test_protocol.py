@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.builders import make_aligned_scores
 
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.scores import ScoreMatrix
@@ -67,15 +68,12 @@ def test_ranks_equal_mt_metrics_eval():
     assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
 
 
-def make_set(name, seed=0, metrics=("good", "fair", "poor")):
-    rng = np.random.default_rng(seed)
-    human = np.linspace(0, 1, 5)[:, None] + rng.normal(0, 0.6, (5, 80))
-    systems = tuple("ABCDE")
-    noise = dict(zip(("good", "fair", "poor"), (0.3, 1.0, 6.0), strict=True))
-    tables = [
-        ScoreMatrix(m, systems, human + rng.normal(0, noise[m], human.shape)) for m in metrics
-    ]
-    return AlignedScores.align(name, tables, human=ScoreMatrix("mqm", systems, human))
+NOISE = {"good": 0.3, "fair": 1.0, "poor": 6.0}
+
+
+def make_set(name, seed=0, metrics=tuple(NOISE)):
+    noise = {metric: NOISE[metric] for metric in metrics}
+    return make_aligned_scores(name, seed, noise, "ABCDE", 80)
 
 
 def test_six_tasks_of_equal_weight_make_the_ranking():
