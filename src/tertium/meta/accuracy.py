@@ -34,8 +34,9 @@ from tertium.meta.pairwise import (
     MISSING,
     UNKNOWN,
     check_epsilon,
+    compare_pairs,
     count_groups,
-    pair_blocks,
+    pair_differences,
     preference_signs,
 )
 from tertium.meta.replicates import (
@@ -71,7 +72,8 @@ def acc_eq_calibrated(
     (1.0, 0.02)
     """
     layout = make_layout(human, metrics, grouping)
-    return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
+    epsilon = [calibrate(replace(layout, metrics=scores[None])) for scores in layout.metrics]
+    return average_accuracy(layout, np.array(epsilon))
 
 
 def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
@@ -90,20 +92,18 @@ def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     )
 
 
-def calibrate(layout: Layout, metric: FloatArray) -> float:
-    """Find the epsilon that maximizes the average acc_eq of one metric, (groups, points).
+def calibrate(layout: Layout) -> float:
+    """Find the epsilon that maximizes the average acc_eq of the only metric.
 
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
     sizes, gains = [np.zeros(0)], [np.zeros(0)]
-    points = (~np.isnan(layout.human) & ~np.isnan(metric)).sum(axis=-1)  # of each group
+    points = layout.present[0].sum(axis=-1)  # of each group
     weights = divide(1.0, np.maximum(points * (points - 1) / 2, 1.0))
     if len(np.unique(weights)) == 1:
         weights = np.ones(len(weights))
-    for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
-        human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        difference = metric.T[i] - metric.T[j]
-        scores = preference_signs(difference)
+    for human_differences, (difference,) in pair_differences(layout):  # (pairs, groups)
+        human, scores = preference_signs(human_differences), preference_signs(difference)
         is_decided = (scores & 1).view(bool)  # neither tied nor unknown
         changes = is_decided & ((human == scores) | (human == 0))
         sizes.append(np.abs(difference[changes]))
@@ -161,16 +161,12 @@ def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, Fl
 
     Groups of one size have pairs of one weight: (weights, metrics, metrics) and (weights,).
     """
-    metrics, groups, n = layout.metrics.shape
-    epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
+    metrics = len(layout.metrics)
     size = (~np.isnan(layout.human)).sum(axis=-1)
     sizes, kind = np.unique(size * (size - 1) // 2, return_inverse=True)
     wins = np.zeros((len(sizes), metrics, metrics))
-    for i, j in pair_blocks(n, groups * metrics):
-        human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        signs = np.empty((metrics, *human.shape), dtype=np.int8)
-        for metric, scores in enumerate(layout.metrics):
-            signs[metric] = preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
+    for differences, signs in compare_pairs(layout, epsilon):
+        human = preference_signs(differences)
         is_known = (human != UNKNOWN) & (signs != UNKNOWN)
         right = ((signs == human) & is_known).astype(np.float32)
         wrong = ((signs != human) & is_known).astype(np.float32)

@@ -51,7 +51,7 @@ UNKNOWN = 2  # in addition to -1, 0 and 1
 SMALL_GROUP = 64  # up to this size, all pairs at once are faster than one merge sort per group
 
 
-def preference_signs(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
+def preference_signs(difference: FloatArray, epsilon: FloatArray | float = 0.0) -> SignArray:
     """Return which of two is better: 1 left, -1 right, 0 if they differ by at most `epsilon`.
 
     UNKNOWN if a value is missing.
@@ -116,19 +116,33 @@ def count_groups(
     layout: Layout, *, epsilon: FloatArray | float = 0.0, threshold: float = 0.0
 ) -> FloatArray:
     """Count the outcomes of pairs within groups, (metrics, groups, 6), from `threshold` on."""
-    metrics, groups, n = layout.metrics.shape
-    epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
-    counts = np.zeros((metrics, groups, 6))
-    for i, j in pair_blocks(n, groups):
-        differences = layout.human.T[i] - layout.human.T[j]  # (block, groups)
-        excluded, human = ~(np.abs(differences) >= threshold), preference_signs(differences)
-        for metric, scores in enumerate(layout.metrics):
-            signs = preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
-            codes = classify_pairs(human, signs)
-            codes[excluded] = MISSING + 1
-            for outcome in range(6):
-                counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
+    counts = np.zeros((*layout.metrics.shape[:2], 6))
+    for human, signs in compare_pairs(layout, epsilon):
+        codes = classify_pairs(preference_signs(human), signs)  # (metrics, pairs, groups)
+        codes[:, ~(np.abs(human) >= threshold)] = MISSING + 1
+        for outcome in range(6):
+            counts[..., outcome] += (codes == outcome).sum(axis=1)
     return counts
+
+
+def compare_pairs(
+    layout: Layout, epsilon: ArrayLike = 0.0
+) -> Iterator[tuple[FloatArray, SignArray]]:
+    """Yield the human differences of pairs (pairs, groups) and the preference of each metric.
+
+    Preferences are (metrics, pairs, groups), with one epsilon per metric or for all.
+    """
+    for human, differences in pair_differences(layout):
+        epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(differences))
+        yield human, preference_signs(differences, epsilons[:, None, None])
+
+
+def pair_differences(layout: Layout) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield differences of pairs, (pairs, groups) and (metrics, pairs, groups), in blocks."""
+    metrics, groups, n = layout.metrics.shape
+    human, scores = layout.human.T, np.swapaxes(layout.metrics, 1, 2)
+    for i, j in pair_blocks(n, groups * metrics):
+        yield human[i] - human[j], scores[:, i] - scores[:, j]
 
 
 def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
