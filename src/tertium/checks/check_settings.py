@@ -158,6 +158,7 @@ def _merge_terms(rows: Iterable[Term]) -> tuple[Term, ...]:
     merged: dict[str, Term] = {}
     for row in rows:
         known = merged.get(row.source, Term(row.source))
-        targets, forbidden = known.targets + row.targets, known.forbidden + row.forbidden
+        targets = known.targets + row.targets
+        forbidden = known.forbidden + row.forbidden
         merged[row.source] = Term(row.source, targets, forbidden)
     return tuple(merged.values())

@@ -61,7 +61,8 @@ CONTROL = re.compile(
 MIXED_WORD = re.compile(
     f"[^\\W\\d_]*(?:[A-Za-z][{BLOCKS['Cyrillic']}]|[{BLOCKS['Cyrillic']}][A-Za-z])[^\\W\\d_]*"
 )
-CYRILLIC_LETTER, LATIN_LETTER = re.compile(f"[{BLOCKS['Cyrillic']}]"), re.compile("[A-Za-z]")
+CYRILLIC_LETTER = re.compile(f"[{BLOCKS['Cyrillic']}]")
+LATIN_LETTER = re.compile("[A-Za-z]")
 # letters of these scripts occur in texts of any language: names, units, formulas
 COMMON_SCRIPTS = frozenset({"Latin", "Greek"})
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -110,7 +111,8 @@ def find_chatter(pair: TranslationPair) -> Findings:
 )
 def find_untranslated(pair: TranslationPair) -> Findings:
     """The translation does not repeat the source or a long run of its words."""
-    source, target = pair.source, pair.hypothesis
+    source = pair.source
+    target = pair.hypothesis
     if pair.source_language and pair.source_language == pair.target_language:
         return
     has_same_size = len(pair.source_words) == len(pair.words)
@@ -125,7 +127,8 @@ def find_untranslated(pair: TranslationPair) -> Findings:
 
 
 def _find_copied_run(pair: TranslationPair) -> Findings:
-    source_words, target_words = pair.source_words, pair.words
+    source_words = pair.source_words
+    target_words = pair.words
     if len(source_words) < MIN_COPIED_WORDS or len(target_words) < MIN_COPIED_WORDS:
         return
     known_words = {*source_words}
@@ -176,7 +179,8 @@ def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
 )
 def find_wrong_language(pair: TranslationPair) -> Findings:
     """The translation is in the target language."""
-    language, text = pair.target_language, pair.hypothesis
+    language = pair.target_language
+    text = pair.hypothesis
     if language not in supported_languages() or _has_own_words(pair):
         return
     if text == pair.source or not is_in_other_language(text, language):
@@ -186,7 +190,8 @@ def find_wrong_language(pair: TranslationPair) -> Findings:
 
 def _has_own_words(pair: TranslationPair) -> bool:
     """Tell whether a translation has many words or letters that only its language has often."""
-    text, language = pair.hypothesis, pair.target_language
+    text = pair.hypothesis
+    language = pair.target_language
     own = _own_letters(language)
     if own is None:
         return has_frequent_words(pair.words, language)

@@ -24,7 +24,8 @@ from tertium.checks.check import (
 )
 
 MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
-MIN_DEVIATIONS, MAX_DEVIATIONS = -3.25, 4.5  # translations add explanations more often
+MIN_DEVIATIONS = -3.25
+MAX_DEVIATIONS = 4.5  # translations add explanations more often
 MIN_TAIL_DEVIATIONS = 3.5  # of a translation with more sentences than its source
 SENTENCE = re.compile(r"\S[^.!?。！？؟।॥።។။۔։\n]*(?:[.!?؟।॥።។။۔։]+(?=\s|$|[\"'”’»)])|[。！？\n]|$)")
 MEASURED_CHARACTERS = 130  # mean length of the lines that the ratios were measured on
@@ -51,7 +52,8 @@ def expected_log_ratio(source: str, target: str) -> tuple[float, float] | None:
     ratios = length_ratios()
     if source not in ratios or target not in ratios:
         return None
-    (mean, deviation), (their_mean, their_deviation) = ratios[source], ratios[target]
+    mean, deviation = ratios[source]
+    their_mean, their_deviation = ratios[target]
     return their_mean - mean, max(deviation, their_deviation)
 
 
@@ -83,7 +85,8 @@ def _length_deviations(lengths: tuple[int, int], source: str, target: str) -> fl
 )
 def find_truncation(pair: TranslationPair) -> Findings:
     """The translation does not end in the middle of a sentence."""
-    source, target = pair.source.rstrip(), pair.hypothesis.rstrip()
+    source = pair.source.rstrip()
+    target = pair.hypothesis.rstrip()
     if not target or target.endswith(SENTENCE_ENDS):
         return
     if pair.target_language in UNMARKED_LANGUAGES:
@@ -110,7 +113,8 @@ def find_truncation(pair: TranslationPair) -> Findings:
 )
 def find_loops(pair: TranslationPair) -> Findings:
     """The translation does not repeat the same words again and again."""
-    text, words = pair.hypothesis, pair.words
+    text = pair.hypothesis
+    words = pair.words
     may_loop = pair.repeated_words > 1 and _repeats_evenly(words)
     if not may_loop and max(map(len, words), default=0) < MIN_LOOP_CHARACTERS:
         return
@@ -196,6 +200,7 @@ def find_added_text(pair: TranslationPair) -> Findings:
 )
 def find_excess_length(pair: TranslationPair) -> Findings:
     """The translation has at most as many characters as the settings allow (max_length)."""
-    limit, size = pair.settings.max_length, len(pair.hypothesis)
+    limit = pair.settings.max_length
+    size = len(pair.hypothesis)
     if 0 < limit < size:
         yield "hypothesis", limit, size, f"{size} characters: at most {limit} are allowed"

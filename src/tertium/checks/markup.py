@@ -109,7 +109,8 @@ def read_tags(text: str) -> Tokens:
 )
 def find_tag_errors(pair: TranslationPair) -> Findings:
     """The translation has the XML or HTML tags of the source, correctly nested."""
-    source, target = read_tags(pair.source), read_tags(pair.hypothesis)
+    source = read_tags(pair.source)
+    target = read_tags(pair.hypothesis)
     findings = [*compare_tokens(source, target, "tag")]
     yield from findings
     broken = find_bad_nesting(target)

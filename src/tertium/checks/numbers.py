@@ -20,7 +20,8 @@ from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_sp
 NUMBER = re.compile(
     r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,\u066b]\d+)?(?!\d)|\d+(?:[.,\u066b\u066c]\d+)*"
 )
-DIGIT, DIGITS = re.compile(r"\d"), re.compile(r"\d+")
+DIGIT = re.compile(r"\d")
+DIGITS = re.compile(r"\d+")
 SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
 CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
 MONTHS = 12
@@ -94,12 +95,14 @@ def find_number_errors(pair: TranslationPair) -> Findings:
     digits = DIGITS.findall(pair.source)
     if not digits or digits == DIGITS.findall(pair.hypothesis):
         return
-    numbers, candidates = read_numbers(pair.source), read_numbers(pair.hypothesis)
+    numbers = read_numbers(pair.source)
+    candidates = read_numbers(pair.hypothesis)
     texts = (" ".join(number.text for number in side) for side in (numbers, candidates))
     source_digits, target_digits = map(DIGITS.findall, texts)
     if source_digits == target_digits:
         return
-    missing, extra = [*numbers], [*candidates]
+    missing = [*numbers]
+    extra = [*candidates]
     drop_partners(missing, extra, _are_equal)
     if not missing:
         return
@@ -158,7 +161,9 @@ def _read_unit(text: str, number: Number) -> str:
 
 
 def _is_written_as_words(number: Number, pair: TranslationPair) -> bool:
-    value, language, text = number.values[0], pair.target_language, pair.hypothesis
+    value = number.values[0]
+    language = pair.target_language
+    text = pair.hypothesis
     if is_decade(value, pair.source[number.end : number.end + 4]):
         return language in DECADE_LANGUAGES or is_spelled_out(value % 100, language, text)
     return is_spelled_out(value, language, text)

@@ -143,7 +143,8 @@ def read_icu_messages(text: str) -> Iterator[Message]:
 def _read_branches(text: str, place: int) -> tuple[dict[str, str], int]:
     branches: dict[str, str] = {}
     while branch := ICU_BRANCH.match(text, place):
-        depth, place = 1, branch.end()
+        depth = 1
+        place = branch.end()
         while place < len(text) and depth:
             depth += {"{": 1, "}": -1}.get(text[place], 0)
             place += 1

@@ -61,11 +61,14 @@ DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
 )
 def find_blank_errors(pair: TranslationPair) -> Findings:
     """Blanks at both ends are those of the source, and no blank is doubled."""
-    source, target = pair.source, pair.hypothesis
+    source = pair.source
+    target = pair.hypothesis
     if not target.strip():
         return
-    start, end = len(target) - len(target.lstrip()), len(target.rstrip())
-    source_start, source_end = len(source) - len(source.lstrip()), len(source.rstrip())
+    start = len(target) - len(target.lstrip())
+    end = len(target.rstrip())
+    source_start = len(source) - len(source.lstrip())
+    source_end = len(source.rstrip())
     if start and not source_start:
         yield "hypothesis", 0, start, "the source does not start with a blank"
     elif source_start and not start:
@@ -92,7 +95,8 @@ def find_blank_errors(pair: TranslationPair) -> Findings:
 )
 def find_end_mark_error(pair: TranslationPair) -> Findings:
     """The translation ends with the kind of punctuation mark of the source."""
-    source, target = pair.source.rstrip(CLOSING), pair.hypothesis.rstrip(CLOSING)
+    source = pair.source.rstrip(CLOSING)
+    target = pair.hypothesis.rstrip(CLOSING)
     if not source or not target:
         return
     marks = END_MARKS.get(source[-1], ""), END_MARKS.get(target[-1], "")
@@ -198,7 +202,8 @@ def find_quote_errors(pair: TranslationPair) -> Findings:
 )
 def find_style_errors(pair: TranslationPair) -> Findings:
     """Chinese and Japanese use full-width marks; Spanish questions start with ¿."""
-    language, text = pair.target_language, pair.hypothesis
+    language = pair.target_language
+    text = pair.hypothesis
     if language in ("zh", "ja"):
         for match in CJK_ASCII_MARK.finditer(text):
             mark = "、" if match[0] + language == ",ja" else WIDE_MARKS[match[0]]

@@ -178,7 +178,8 @@ def find_inconsistencies(
     by_target: dict[str, tuple[int, str]] = {}
     findings: list[tuple[Span, ...]] = []
     for number, segment in enumerate(segments, start=1):
-        source, target = (segment.source or "").strip(), segment.hypothesis.strip()
+        source = (segment.source or "").strip()
+        target = segment.hypothesis.strip()
         own: tuple[Span, ...] = ()
         letters = [*islice(filter(str.isalpha, source), MIN_CONSISTENT_LETTERS)]
         if len(letters) == MIN_CONSISTENT_LETTERS and target:

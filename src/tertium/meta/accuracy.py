@@ -97,13 +97,15 @@ def calibrate(layout: Layout) -> float:
 
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
-    sizes, gains = [np.zeros(0)], [np.zeros(0)]
+    sizes = [np.zeros(0)]
+    gains = [np.zeros(0)]
     points = layout.present[0].sum(axis=-1)  # of each group
     weights = divide(1.0, np.maximum(points * (points - 1) / 2, 1.0))
     if len(np.unique(weights)) == 1:
         weights = np.ones(len(weights))
     for human_differences, (difference,) in pair_differences(layout):  # (pairs, groups)
-        human, scores = preference_signs(human_differences), preference_signs(difference)
+        human = preference_signs(human_differences)
+        scores = preference_signs(difference)
         is_decided = (scores & 1).view(bool)  # neither tied nor unknown
         changes = is_decided & ((human == scores) | (human == 0))
         sizes.append(np.abs(difference[changes]))
@@ -336,7 +338,8 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
 
 def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement:
     present = (~np.isnan(aligned.human)).any(axis=1)
-    human, scores = aligned.human[present], aligned.scores[:, present]
+    human = aligned.human[present]
+    scores = aligned.scores[:, present]
     size = len(human)
     if size < 2:
         raise DataError(f"{aligned.name}: SPA needs two systems with judged segments")

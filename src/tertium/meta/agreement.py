@@ -219,7 +219,8 @@ def spearman_values(layout: Layout) -> FloatArray:
 
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     """Compute Pearson's r along the last axis over the points marked present, (..., n) -> (...)."""
-    left, right = _center(x, present), _center(y, present)
+    left = _center(x, present)
+    right = _center(y, present)
     covariance = (left * right).sum(axis=-1)
     spread = np.sqrt((left * left).sum(axis=-1) * (right * right).sum(axis=-1))
     return np.clip(divide(covariance, spread), -1.0, 1.0)

@@ -29,7 +29,8 @@ from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, AlignedScores
 from tertium.meta.replicates import bootstrap_p_values
 from tertium.meta.tasks import Task
 
-BEST, NOT_WORSE = "** ", "* "
+BEST = "** "
+NOT_WORSE = "* "
 MAX_CHART_SLICES = 60
 
 
@@ -53,7 +54,8 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
     rank = 1
     for metric in order:
         if any(p_values[member, metric] < alpha for member in current):
-            rank, current = rank + 1, []
+            rank = rank + 1
+            current = []
         current.append(metric)
         ranks[metric] = rank
     return ranks
@@ -140,9 +142,11 @@ class MetricEstimates:
 
     def ceiling_notes(self) -> list[str]:
         """Return each metric's value as a share of the best human row, if there is one."""
-        ceiling, shares = 0.0, []
+        ceiling = 0.0
+        shares = []
         for n in self.order:
-            metric, value = self.metrics[n], float(self.values[n])
+            metric = self.metrics[n]
+            value = float(self.values[n])
             if metric.startswith(HUMAN_ROW_PREFIX):
                 ceiling = max(ceiling, value)  # NaN is not larger
             elif value == value:
@@ -204,7 +208,8 @@ class TaskResult(MetricEstimates):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary for each metric."""
-        task, counts = self.task, self.agreement
+        task = self.task
+        counts = self.agreement
         return [
             {
                 "metric": metric,
@@ -242,7 +247,9 @@ class TaskResult(MetricEstimates):
 
     def undefined_note(self) -> str:
         """Return what is wrong if the statistic is undefined, or has too little data."""
-        task, groups, undefined = self.task, self.agreement.groups, self.agreement.undefined
+        task = self.task
+        groups = self.agreement.groups
+        undefined = self.agreement.undefined
         if self.best is None:
             return f"undefined for all metrics and not ranked: needs {task.required_data}"
         names = []
@@ -358,10 +365,12 @@ class Results(Result):
         columns = [Column("metric", self.metrics.__getitem__)]
         for task in self.tasks:
             columns += value_columns(task.task.label, task.estimates, intervals=intervals)
-        rank, blank = rank_column("rank", self.tasks[0].ranks), [Cell("")]
+        rank = rank_column("rank", self.tasks[0].ranks)
+        blank = [Cell("")]
         if len(self.tasks) > 1:
             columns += value_columns("average", self.average.estimates, intervals=intervals)
-            rank, blank = rank_column("rank", self.average_rank.tolist(), 2), [Cell("")] * 2
+            rank = rank_column("rank", self.average_rank.tolist(), 2)
+            blank = [Cell("")] * 2
         judged_counts = [task.agreement.judged_count for task in self.tasks]
         footer = [[*dim_cells("human scores", judged_counts), *blank]]
         missing = [task.most_excluded for task in self.tasks]
@@ -444,7 +453,8 @@ class Results(Result):
         return notes
 
     def _slice_notes(self) -> list[str]:
-        first, metrics = self.first, len(self.metrics)
+        first = self.first
+        metrics = len(self.metrics)
         if not self.is_tested or metrics < 2:
             return ["** best"]
         tests = len(self.tasks) * metrics * (metrics - 1) // 2

@@ -62,7 +62,8 @@ class AlignedScores:
         if unknown := [name for name in systems if name not in self.systems]:
             raise UnknownNameError(f"system of {self.name}", unknown[0], self.systems)
         dropped = np.isin(self.systems, list(systems))
-        human_systems, compared = self.human_systems, self.comparisons
+        human_systems = self.human_systems
+        compared = self.comparisons
         if compared is not None:
             compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
             if self.human_systems_from_wins:
@@ -90,12 +91,14 @@ class AlignedScores:
 
     def system_columns(self) -> tuple[FloatArray, FloatArray]:
         """Return system scores as one row: (1, systems) and (metrics, 1, systems)."""
-        human, scores = self.human_systems[None], self.system_scores[:, None]
+        human = self.human_systems[None]
+        scores = self.system_scores[:, None]
         return select_judged_columns(self.name, human, scores)
 
     def keep_items(self, item_mask: BoolArray, name: str) -> AlignedScores:
         """Keep some of the items, under another name; system scores are computed again."""
-        scores, compared = self.scores[:, :, item_mask], self.comparisons
+        scores = self.scores[:, :, item_mask]
+        compared = self.comparisons
         human = self.human[:, item_mask]
         human_systems = nan_mean(human)
         if compared is not None:
@@ -145,7 +148,8 @@ class AlignedScores:
             human = ScoreMatrix(
                 "human", systems, np.full((len(systems), len(items)), np.nan), items
             )
-        systems, items = human.systems, human.labels
+        systems = human.systems
+        items = human.labels
         scored_systems: dict[str, Collection[str]] = {}
         totals: dict[str, Mapping[str, float]] = {}
         for metric in metrics:  # means over all segments that the metric scored, judged or not
@@ -159,7 +163,8 @@ class AlignedScores:
         scores = np.full((len(totals), len(systems), len(items)), np.nan)
         for place, metric in enumerate(metrics):
             scores[place] = _fit_to_grid(name, metric, systems, items)
-        human_totals, compared = human.system_scores, None
+        human_totals = human.system_scores
+        compared = None
         if comparisons is not None:
             compared = ComparisonIndex.of(comparisons)
             human_totals = compared.expected_wins(len(systems))

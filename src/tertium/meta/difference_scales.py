@@ -26,7 +26,9 @@ from tertium.meta.aligned_scores import AlignedScores
 
 BINS = 8
 MIN_PAIRS = 20  # system pairs of a bin
-INTO_ENGLISH, NOT_INTO_ENGLISH, ALL_DIRECTIONS = "into English", "not into English", "all"
+INTO_ENGLISH = "into English"
+NOT_INTO_ENGLISH = "not into English"
+ALL_DIRECTIONS = "all"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def compare_system_pairs(human: FloatArray, metric: FloatArray) -> tuple[FloatAr
     ([0.4, 0.4], [0.0, 0.0])
     """
     left, right = np.triu_indices(len(human), k=1)
-    human_difference, scores = human[left] - human[right], metric[left] - metric[right]
+    human_difference = human[left] - human[right]
+    scores = metric[left] - metric[right]
     used = ~np.isnan(human_difference) & ~np.isnan(scores) & (scores != 0)
     agree = 0.5 + 0.5 * np.sign(human_difference[used]) * np.sign(scores[used])
     return np.abs(scores[used]), agree
@@ -117,7 +120,8 @@ def fit_bins(
         while groups and agree[groups[-1]].mean() >= agree[part].mean():
             part = np.concatenate([groups.pop(), part])
         groups.append(part)
-    fitted, low = [], 0.0
+    fitted = []
+    low = 0.0
     for rows in groups:
         high = float(sizes[rows].max())
         fitted.append(DifferenceBin(low, high, len(rows), float(agree[rows].mean())))
@@ -183,7 +187,8 @@ def accept_translations(
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if not is_known.any():
         raise DataError("no translation has both a human and a metric score")
-    human_scores, scores = human_scores[is_known], scores[is_known]
+    human_scores = human_scores[is_known]
+    scores = scores[is_known]
     good = human_scores >= min_good_score
     if not good.any() or good.all():
         share = "all" if good.all() else "none"
@@ -194,7 +199,8 @@ def accept_translations(
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
     good_accepted = np.cumsum(good[order])[ends]
-    precision, recall = good_accepted / (ends + 1.0), good_accepted / good.sum()
+    precision = good_accepted / (ends + 1.0)
+    recall = good_accepted / good.sum()
     curve = np.stack([scores[order][ends], precision, recall], axis=1)
     f1 = np.nan_to_num(divide(2 * precision * recall, precision + recall))
     best = curve[np.argmax(f1)].tolist()
@@ -232,7 +238,8 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
     values = np.where(is_known, human_scores[:, used], 0.0)
     best = np.where(is_known, values, -np.inf).max(axis=0)
     scores = np.where(is_known, scores[:, used], -np.inf)
-    is_best, is_chosen = is_known & (values == best), scores == scores.max(axis=0)
+    is_best = is_known & (values == best)
+    is_chosen = scores == scores.max(axis=0)
 
     def mean(selected: FloatArray, choice: BoolArray) -> float:
         """Average what is selected over the outputs of a choice, and over segments."""

@@ -140,7 +140,8 @@ def compare_pairs(
 def pair_differences(layout: Layout) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield differences of pairs, (pairs, groups) and (metrics, pairs, groups), in blocks."""
     metrics, groups, n = layout.metrics.shape
-    human, scores = layout.human.T, np.swapaxes(layout.metrics, 1, 2)
+    human = layout.human.T
+    scores = np.swapaxes(layout.metrics, 1, 2)
     for i, j in pair_blocks(n, groups * metrics):
         yield human[i] - human[j], scores[:, i] - scores[:, j]
 
@@ -278,7 +279,8 @@ def darr(
     layout = make_layout(human, metrics, "item")
     counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
     value = tau_strict(counts) if year == 2018 else tau_wmt14(counts)
-    judged_count, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
+    judged_count = int(counts.sum(axis=1).max(initial=0))
+    used = counts[:, :MISSING].sum(axis=1)
     return make_pooled_agreement(value, layout.shape, judged_count=judged_count, used=used)
 
 
@@ -306,7 +308,8 @@ def kendall_b_values(layout: Layout) -> FloatArray:
     values = np.full(present.shape[:2], np.nan)
     for metric, group in zip(*np.nonzero(present.sum(axis=-1) > 1), strict=True):
         keep = present[metric, group]
-        x, y = layout.human[group, keep], layout.metrics[metric, group, keep]
+        x = layout.human[group, keep]
+        y = layout.metrics[metric, group, keep]
         if x.min() < x.max() and y.min() < y.max():
             values[metric, group] = kendalltau(x, y).statistic
     return values
@@ -349,7 +352,8 @@ def measure_darr(
 
 def measure_comparisons(index: ComparisonIndex, scores: FloatArray, statistic: str) -> Measurement:
     """Measure a formula on human comparisons for a task; scores are (metrics, systems, items)."""
-    left, right = scores[:, index.left, index.item], scores[:, index.right, index.item]
+    left = scores[:, index.left, index.item]
+    right = scores[:, index.right, index.item]
     items, unit = np.unique(index.item, return_inverse=True)
     counts = count_comparisons(index.verdicts, left, right, units=unit)
     pooled = counts.sum(axis=1)

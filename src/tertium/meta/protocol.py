@@ -162,10 +162,12 @@ class ProtocolResults(Result):
 
 def _rank_columns(name: str, own: MetricEstimates) -> list[Column]:
     """Return columns of the estimates of metrics: values, and ranks for files."""
-    values, ranks = own.values.tolist(), own.ranks
+    values = own.values.tolist()
+    ranks = own.ranks
 
     def text(metric: int, decimals: int) -> str:
-        value, rank = format_number(values[metric], decimals), ranks[metric]
+        value = format_number(values[metric], decimals)
+        rank = ranks[metric]
         return value if rank is None else f"{value} ({rank})"
 
     def mark(metric: int) -> Emphasis:
@@ -334,7 +336,8 @@ class _SystemPair:
     """
 
     def __init__(self, human_difference: FloatArray, x: Float32Array, y: Float32Array) -> None:
-        total, squares = human_difference.sum(), human_difference @ human_difference
+        total = human_difference.sum()
+        squares = human_difference @ human_difference
         self.p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
         left, right = (np.split(own, 2)[0].astype(np.float64) for own in (x, y))
         self.sums = left.sum(axis=1) - right.sum(axis=1)
@@ -381,7 +384,8 @@ def _mixture_errors(
         both = present[i] & present[j]
         if not both.any():
             continue
-        first, second = (i, both.tobytes()), (j, both.tobytes())
+        first = (i, both.tobytes())
+        second = (j, both.tobytes())
         for key in (first, second):
             own = z[:, key[0], both]
             powers[key] = np.concatenate([own, own * own])
@@ -428,5 +432,6 @@ _HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.1274147
 def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:
     """Mean 0 and variance 1 over the present cells of each metric; a constant becomes 0."""
     cells = scores[:, present]
-    mean, spread = cells.mean(axis=1)[:, None, None], cells.std(axis=1)[:, None, None]
+    mean = cells.mean(axis=1)[:, None, None]
+    spread = cells.std(axis=1)[:, None, None]
     return np.where(spread > 0, (scores - mean) / np.where(spread > 0, spread, 1.0), 0.0)

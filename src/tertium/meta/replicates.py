@@ -92,7 +92,8 @@ def grouped_replicate(
 def pearson_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Return the replicate of Pearson's r: human (rows, units), metrics (metrics, rows, units)."""
     present = ~np.isnan(human) & ~np.isnan(metrics)
-    x, y = _center_cells(human, present), _center_cells(metrics, present)
+    x = _center_cells(human, present)
+    y = _center_cells(metrics, present)
     columns = (present * 1.0, x, y, x * x, y * y, x * y)
     return sums_replicate(np.stack([c.sum(axis=1) for c in columns], axis=-1), _moments_to_r)
 
@@ -107,7 +108,8 @@ def _center_cells(values: FloatArray, present: BoolArray) -> FloatArray:
 
 def _moments_to_r(sums: FloatArray) -> FloatArray:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    spread_x = n * xx - x * x
+    spread_y = n * yy - y * y
     # The variance of equal values is not 0 but a rounding error.
     flat = (spread_x <= 1e-12 * n * xx) | (spread_y <= 1e-12 * n * yy)
     r = divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
@@ -119,7 +121,8 @@ def spearman_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
 
     def correlations(cells: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
         human_ranks = WeightedRanks(cells.human)
-        left, spread = human_ranks.centered_ranks(drawn) * drawn, human_ranks.spread(drawn)
+        left = human_ranks.centered_ranks(drawn) * drawn
+        spread = human_ranks.spread(drawn)
         for scores in cells.scores:
             ranked = WeightedRanks(scores)
             top = np.einsum("dc,dc->d", left, ranked.centered_ranks(drawn))
@@ -302,7 +305,8 @@ def perm_both(
 def _perm_both_block(
     human: FloatArray, metrics: FloatArray, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    h, x = standardize(human), standardize(metrics)  # (n,), (metrics, n)
+    h = standardize(human)
+    x = standardize(metrics)  # (n,), (metrics, n)
     count, n = x.shape
     columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
     sums = np.concatenate([block @ columns for block in draw_swaps(n, resamples, rng)])
@@ -311,7 +315,8 @@ def _perm_both_block(
 
     def mixed_r(a: int, b: int) -> FloatArray:
         """Return Pearson's r of metric b with some scores of a, from sums of hm, m and m^2."""
-        product, total = products[:, a] - products[:, b] + n * r[b], plain[:, a] - plain[:, b]
+        product = products[:, a] - products[:, b] + n * r[b]
+        total = plain[:, a] - plain[:, b]
         spread = squares[:, a] - squares[:, b] + n - total**2 / n
         spread = np.where(spread > 1e-12 * n, spread, np.nan)  # constant up to rounding
         mixed: FloatArray = product / np.sqrt(n * spread)
@@ -355,7 +360,8 @@ def _tail_shares(
     """Return the shares of swaps with at least the observed difference, upwards and downwards."""
     extra = 0 if can_enumerate(points, resamples) else 1
     null = null[~np.isnan(null)]
-    above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
+    above = (null >= observed - 1e-12).sum()
+    below = (null <= observed + 1e-12).sum()
     total = extra + len(null)
     return float((extra + above) / total), float((extra + below) / total)
 
@@ -365,7 +371,9 @@ def run_pairwise_test(
 ) -> FloatArray:
     """Run a test on complete vectors: once if all metrics score the same points, else by pair."""
     layout = make_layout(human, metrics)
-    human_scores, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
+    human_scores = layout.human[0]
+    scores = layout.metrics[:, 0]
+    present = layout.present[:, 0]
 
     def run(chosen: list[int]) -> FloatArray:
         """Test metrics on the points that all of them score."""

@@ -105,7 +105,8 @@ class ChallengeStudy(Result):
 
     def _count(self, metric: int, group: int | slice) -> dict[str, Any]:
         """Return the counts and accuracy of a metric on a group."""
-        pairs, right = int(self.sizes[group].sum()), int(self.correct[metric, group].sum())
+        pairs = int(self.sizes[group].sum())
+        right = int(self.correct[metric, group].sum())
         low, high = wilson(right, pairs).tolist()
         return {
             "pairs": pairs,
@@ -221,7 +222,8 @@ def challenge(
     chosen = full_set.choose(phenomena, lps)
     mask = find_scorable_by_all([contrast.better for contrast in chosen.contrasts], loaded)
     if any(mask):  # else all pairs lack an input, which the metrics report
-        kept, excluded = [], [*chosen.unused]
+        kept = []
+        excluded = [*chosen.unused]
         for contrast, is_scorable in zip(chosen.contrasts, mask, strict=True):
             if is_scorable:
                 kept.append(contrast)
@@ -233,7 +235,8 @@ def challenge(
     group_of = np.array([groups.index(name) for name in labels])
     names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
     segments = [s for contrast in chosen.contrasts for s in (contrast.better, contrast.worse)]
-    correct, tied = [], []
+    correct = []
+    tied = []
     warnings: dict[str, dict[str, int]] = {}
     with share_encoding(loaded, segments):
         for metric, name in track_progress([*zip(loaded, names, strict=True)], "challenging"):
@@ -271,7 +274,8 @@ def wilson(successes: ArrayLike, totals: ArrayLike) -> FloatArray:
     middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     # a share of 0 or 1 is its own bound, up to rounding
-    low, high = np.minimum(middle - half, share), np.maximum(middle + half, share)
+    low = np.minimum(middle - half, share)
+    high = np.maximum(middle + half, share)
     bounds: FloatArray = np.clip(np.stack([low, high], axis=-1), 0.0, 1.0)
     return bounds
 

@@ -39,7 +39,8 @@ SAMPLE = 200  # translations of a set that are changed and scored again
 RESAMPLES = 1000  # bootstrap samples of items
 
 Cell = tuple[str, str]  # system and item of a translation
-FOLDS, HASHES = 5, 256
+FOLDS = 5
+HASHES = 256
 RIDGE = 10.0  # ridge strength, for standardized features
 MIN_TEXTS = 50
 SHUFFLES = 5  # shuffles of a metric's scores, averaged to the chance level
@@ -187,14 +188,16 @@ def check_sentinels(data: DiagnosticData) -> Rows:
     """Measure Pearson's r of metrics and sentinels, over all translations and within items."""
     if len(data.texts) < MIN_TEXTS:
         raise DataError(f"sentinels need {MIN_TEXTS} judged texts, got {len(data.texts)}")
-    cells, segments = [*data.texts], data.texts.values()
+    cells = [*data.texts]
+    segments = data.texts.values()
     folds = np.array([data.hash_names(item) % FOLDS for _, item in cells])
     texts = {
         "source only": [segment.source or "" for segment in segments],
         "reference only": ["".join(segment.references[:1]) for segment in segments],
         "translation only": [segment.hypothesis for segment in segments],
     }
-    names, tables = [*data.aligned.metrics], [*data.aligned.scores]
+    names = [*data.aligned.metrics]
+    tables = [*data.aligned.scores]
     for name, own in texts.items():
         if any(own):
             names.append(name)
@@ -223,9 +226,11 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
         held_out = folds == fold
         if held_out.all():
             raise DataError("all translations are of one item")
-        middle, spread = features[~held_out].mean(axis=0), features[~held_out].std(axis=0)
+        middle = features[~held_out].mean(axis=0)
+        spread = features[~held_out].std(axis=0)
         standardized = (distinct_features - middle) / np.where(spread > 0, spread, 1.0)
-        training, mean = standardized[row_of[~held_out]], target[~held_out].mean()
+        training = standardized[row_of[~held_out]]
+        mean = target[~held_out].mean()
         [weights] = fit_ridge_weights(training, target[~held_out] - mean, [RIDGE / len(training)])
         # predict distinct texts, so that equal texts have exactly equal predictions
         predicted[held_out] = mean + (standardized @ weights)[row_of[held_out]]
@@ -234,7 +239,8 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
 
 def surface_features(text: str) -> FloatArray:
     """Return the surface features of a text, (5 + HASHES,)."""
-    words, size = text.split(), max(len(text), 1)
+    words = text.split()
+    size = max(len(text), 1)
     plain = [
         np.log1p(len(text)),
         sum(map(str.isdecimal, text)) / size,
@@ -253,7 +259,8 @@ def check_chance(data: DiagnosticData) -> Rows:
     if not data.has_several_outputs.any():
         raise DataError("no item has two judged translations")
     rng = make_rng(data.seed)
-    scores, is_judged = data.aligned.scores, ~np.isnan(data.human)
+    scores = data.aligned.scores
+    is_judged = ~np.isnan(data.human)
     constant = np.where(is_judged, np.zeros_like(scores), np.nan)
     shuffles = []
     for _ in range(SHUFFLES):

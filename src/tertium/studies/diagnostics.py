@@ -121,7 +121,8 @@ class Diagnostic(DiagnosticCheck):
     @property
     def summary(self) -> str:
         """What the result says about each series, in one sentence."""
-        names, sentences = [*self.rows], []
+        names = [*self.rows]
+        sentences = []
         for name, values in zip(self.series, self.values.T, strict=True):
             if np.isnan(values).all():
                 sentences.append(f"{name} is undefined")
@@ -209,7 +210,8 @@ def run_diagnostics(judged_sets: JudgedSets, *, seed: int = 12345) -> Diagnostic
             aligned=aligned, human_data=human_data, metrics=judged_sets.metrics, seed=seed
         )
         sets.append(data)
-    diagnostics, skipped = [], {}
+    diagnostics = []
+    skipped = {}
     for check in track_progress(CHECKS, "diagnostics"):
         try:
             diagnostics.append(run_check(check, sets))

@@ -31,7 +31,8 @@ from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-LOW_OVERLAP, MAX_SHORT_WORDS = 0.5, 15
+LOW_OVERLAP = 0.5
+MAX_SHORT_WORDS = 15
 SHARE = 0.2  # of the translations of a language pair that count as the best
 
 
@@ -50,7 +51,8 @@ def overlap(left: str, right: str) -> float:
     >>> round(overlap("the cat sat", "the cat sat down"), 3)
     0.857
     """
-    a, b = Counter(words(left)), Counter(words(right))
+    a = Counter(words(left))
+    b = Counter(words(right))
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)
 
 
@@ -60,7 +62,8 @@ def mark_highest(scores: FloatArray, groups: Sequence[str]) -> BoolArray:
     >>> mark_highest(np.array([5.0, 4, 3, 2, 1]), ["cs-en"] * 5)
     array([ True, False, False, False, False])
     """
-    filled, names = np.nan_to_num(scores, nan=-np.inf), np.asarray(groups)
+    filled = np.nan_to_num(scores, nan=-np.inf)
+    names = np.asarray(groups)
     result = np.zeros(len(scores), dtype=bool)
     for name in set(groups):
         own = filled[names == name]

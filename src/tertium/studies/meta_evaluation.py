@@ -210,7 +210,8 @@ def meta_evaluate(
     study = tertium.meta_evaluate("judgments.tsv", ["bleu", "chrf"], statistic=["pearson", "SPA"])
     """
     statistics = [resolve_statistic(name) for name in as_list(statistic)]
-    columns, levels = as_list(by), [name for name in as_list(level) if name]
+    columns = as_list(by)
+    levels = [name for name in as_list(level) if name]
     if unknown := next((name for name in levels if name not in choices(Level)), None):
         raise UnknownNameError("level", unknown, choices(Level))
     for option, values in (("--statistic", statistics), ("--level", levels), ("--by", columns)):
@@ -280,9 +281,11 @@ def make_scatter_charts(
     for row, metric in enumerate(metrics):
         for dataset in sets:
             aligned = dataset.with_metrics(metrics)
-            human, scores = aligned.human.ravel(), aligned.scores[row].ravel()
+            human = aligned.human.ravel()
+            scores = aligned.scores[row].ravel()
             if level == "system":
-                human, scores = aligned.human_systems, aligned.system_scores[row]
+                human = aligned.human_systems
+                scores = aligned.system_scores[row]
             caption = f"{dataset.name}: not scored"
             if metric in dataset.metrics:
                 caption = f"{dataset.name}  {describe_correlation(human, scores)}"
@@ -314,7 +317,8 @@ class JudgedMetrics(MetricOptions, LanguageOptions):
 
     def load_judged(self) -> list[Metric]:
         """Load the metrics, with the languages of the options."""
-        source, target = self.source_language or "", self.target_language or ""
+        source = self.source_language or ""
+        target = self.target_language or ""
         return self.load_for(self.metrics, source, target)
 
 

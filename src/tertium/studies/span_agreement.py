@@ -50,7 +50,8 @@ logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # system and item
 MAX_CATEGORIES = 12  # in tables
-SEVERITY, CATEGORY = "severity ", "category "  # kinds of rows
+SEVERITY = "severity "
+CATEGORY = "category "  # kinds of rows
 NOTES = (
     "character level as in WMT25, half credit for a wrong severity; WMT23 F1: as in WMT23",
     "span F1: one-to-one matches by overlap, half credit for a wrong severity; "
@@ -102,12 +103,14 @@ class SpanResult:
 
     def records(self) -> dict[str, Any]:
         """Return all values as plain values."""
-        counted = {
-            name: {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
-            for name, rows in self.rows.items()
+        record: dict[str, Any] = {
+            "metric": self.metric,
+            "set": self.set,
+            "f1_interval": self.f1_interval[1:],
         }
-        bounds = self.f1_interval[1:]
-        return {"metric": self.metric, "set": self.set, "f1_interval": bounds, **counted}
+        for name, rows in self.rows.items():
+            record[name] = {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
+        return record
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -292,12 +295,10 @@ def read_spans(file: PathLike) -> list[HumanData]:
 
 def mark_spans(metric: Metric, name: str, segments: Mapping[Key, Segment]) -> dict[Key, Spans]:
     """Return the spans that a metric marks; warn if it marks nothing and could mark more."""
-    marked: dict[Key, Spans] = dict(
-        zip(segments, metric.mark_errors([*segments.values()]), strict=True)
-    )
-    if (note := span_note(metric)) and not any(marked.values()):
+    marked = metric.mark_errors([*segments.values()])
+    if (note := span_note(metric)) and not any(marked):
         logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, note)
-    return marked
+    return dict(zip(segments, marked, strict=True))
 
 
 def find_spans(
@@ -307,16 +308,16 @@ def find_spans(
     marked: dict[Key, Spans] = {}
     texts: dict[Key, Segment] = {}
     for entry in entries:
-        for key, own in entry.error_annotations().items():
-            if key in marked:
-                raise DataError(
-                    f"{metric}: item {key[1]} of system {key[0]!r} is marked twice: "
-                    "if these are two metrics, give the files different names"
-                )
-            marked[key] = own.spans
+        annotations = entry.error_annotations()
+        for system, item in (key for key in annotations if key in marked):
+            raise DataError(
+                f"{metric}: item {item} of system {system!r} is marked twice: "
+                "if these are two metrics, give the files different names"
+            )
+        marked |= {key: own.spans for key, own in annotations.items()}
         texts |= entry.texts()
-    if missing := [key for key in segments if key not in marked]:
-        system, item = missing[0]
+    missing = [key for key in segments if key not in marked]
+    for system, item in missing:
         raise DataError(
             f"{metric}: no spans for {len(missing)} of {len(segments)} judged translations, "
             f"first item {item} of system {system!r}"
@@ -333,11 +334,16 @@ def count_spans(
     metric: str, name: str, entry: HumanData, marked: Mapping[Key, Spans]
 ) -> SpanResult:
     """Count agreeing errors: a row for each translation and rater."""
-    annotations, texts = entry.error_annotations(), entry.texts()
-    pairs = [(key, spans) for key in marked for spans in split_by_rater(annotations[key])]
-    human = [spans for _, spans in pairs]
-    own = [marked[key] for key, _ in pairs]
-    lengths = [len(texts[key].hypothesis) for key, _ in pairs]
+    annotations = entry.error_annotations()
+    texts = entry.texts()
+    human: list[Spans] = []
+    own: list[Spans] = []
+    lengths: list[int] = []
+    for key, spans in marked.items():
+        raters = split_by_rater(annotations[key])
+        human += raters
+        own += [spans] * len(raters)
+        lengths += [len(texts[key].hypothesis)] * len(raters)
     rows = {kind: count(human, own, lengths) for kind, count in COUNTING_METHODS.items()}
     for severity, values in count_by_severity(human, own, lengths).items():
         rows[SEVERITY + severity] = values
