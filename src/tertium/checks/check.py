@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tertium.core.errors import UnknownNameError
 from tertium.core.findings import FindingRule
@@ -25,8 +25,7 @@ BATCH_SIZE = 256  # pairs that one check reads before the next
 MAX_FINDINGS = 20  # per check and segment; a broken file repeats the same error
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A source term with its translations; `forbidden` translations are errors."""
 
     source: str
@@ -34,8 +33,7 @@ class Term:
     forbidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairSettings:
+class PairSettings(NamedTuple):
     """Settings that some checks read."""
 
     terms: tuple[Term, ...] = ()
@@ -70,8 +68,7 @@ class TranslationPair:
 Finder = Callable[[TranslationPair], Findings]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One kind of error that can be found without a model.
 
     `declare_check` makes a check of a function. The first line of its docstring says what is right;

@@ -72,7 +72,7 @@ def acc_eq_calibrated(
     (1.0, 0.02)
     """
     layout = make_layout(human, metrics, grouping)
-    epsilon = [calibrate(replace(layout, metrics=scores[None])) for scores in layout.metrics]
+    epsilon = [calibrate(layout._replace(metrics=scores[None])) for scores in layout.metrics]
     return average_accuracy(layout, np.array(epsilon))
 
 

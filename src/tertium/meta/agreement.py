@@ -17,8 +17,9 @@ A `Replicate` computes a statistic from weights (resamples, units), as the boots
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,8 +62,7 @@ class Agreement:
         return float(self.value.reshape(-1)[0])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """Scores as groups of points: human (groups, points), metrics (metrics, groups, points)."""
 
     human: FloatArray
@@ -79,8 +79,7 @@ class Layout:
         return int((~np.isnan(self.human)).sum())
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measurement:
+class Measurement(NamedTuple):
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
 
     `strata` are the numbers of units that the bootstrap draws from. `tests` maps names to functions
@@ -90,7 +89,7 @@ class Measurement:
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
-    tests: Mapping[str, TestFunction] = field(default_factory=dict)
+    tests: Mapping[str, TestFunction] = MappingProxyType({})
 
 
 def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none") -> Layout:
@@ -119,11 +118,11 @@ def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none
     shape = scores.shape[:extra]
     stack = scores.reshape((int(np.prod(shape)), *human_array.shape))
     if grouping == "item":
-        return Layout(human=human_array.T, metrics=stack.transpose(0, 2, 1), shape=shape)
+        return Layout(human_array.T, stack.transpose(0, 2, 1), shape)
     if grouping == "system":
-        return Layout(human=human_array, metrics=stack, shape=shape)
+        return Layout(human_array, stack, shape)
     pooled = stack.reshape(len(stack), 1, human_array.size)
-    return Layout(human=human_array.reshape(1, -1), metrics=pooled, shape=shape)
+    return Layout(human_array.reshape(1, -1), pooled, shape)
 
 
 def select_judged_columns(

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,8 +52,7 @@ SHORT_NAMES = {"spa": "SPA", "acc-eq*": "acc*"}  # of the statistics, in column 
 TESTS = {"spa": "perm-both", "acc-eq*": "pairs"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(NamedTuple):
     """The rules of one year; `caveats` list what is assumed rather than published."""
 
     name: str
@@ -256,8 +255,7 @@ BLOCK = 1 << 23  # array elements in memory at a time
 CACHE_BLOCK = 1 << 16  # array elements that fit the processor cache
 
 
-@dataclass(frozen=True, eq=False)
-class PermutationTest:
+class PermutationTest(NamedTuple):
     """Observed differences between metrics and their draws under the null hypothesis."""
 
     observed: FloatArray

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import UnknownNameError, UsageError
@@ -22,8 +22,7 @@ Level = Literal["segment", "system"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 
 
-@dataclass(frozen=True)
-class StatisticKind:
+class StatisticKind(NamedTuple):
     """What a statistic reads and allows; the first entry of each tuple is the default.
 
     `reads_comparisons` is true for statistics of human comparisons rather than scores. `pools` is
