@@ -177,13 +177,9 @@ class CheckRunner:
             elif check.phrases:
                 chosen = _find_phrases(check.phrases, pairs, texts)
             severity = self._severities.get(check.id, check.severity)
-            results = map(check.find, map(pairs.__getitem__, chosen))
-            for n, findings in zip(chosen, results, strict=True):
-                for first in findings:  # most have none
-                    rest = islice(findings, MAX_FINDINGS - 1)
-                    for side, start, end, message in (first, *rest):
-                        spans[n].append(Span(start, end, side, severity, check.id, message=message))
-                    break
+            for n in chosen:
+                for side, start, end, message in islice(check.find(pairs[n]), MAX_FINDINGS):
+                    spans[n].append(Span(start, end, side, severity, check.id, message=message))
         return map(tuple, spans)
 
 
@@ -194,11 +190,9 @@ def _find_phrases(
 
     Most phrases are in no text of a batch, which one search in all of them tells.
     """
-    texts = [pairs[n].hypothesis.lower() for n in chosen]
-    joined = "\n".join(texts)
+    joined = "\n".join(pairs[n].hypothesis for n in chosen).lower()
     present = [phrase for phrase in phrases if phrase in joined]
     if not present:
         return []
-    return [
-        n for n, text in zip(chosen, texts, strict=True) if any(map(text.__contains__, present))
-    ]
+    pattern = re.compile("|".join(map(re.escape, present)))
+    return [n for n in chosen if pattern.search(pairs[n].hypothesis.lower())]
