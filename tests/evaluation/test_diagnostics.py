@@ -22,7 +22,6 @@ from tertium.studies.diagnostic_checks import (
     DiagnosticData,
     DiagnosticRow,
     check_bad_outputs,
-    check_chance,
     check_length,
     cross_fit,
 )
@@ -142,14 +141,6 @@ def test_length_metric_is_detected(report):
     assert references.values[0, chrf] > references.values[-1, chrf] + 0.3
 
 
-def test_chance_level_is_below_a_good_metric(study):
-    result = check_chance(make_data(study))
-    own, tied, shuffled = (row.values for row in result.values())
-    assert (own > shuffled + 0.2).all()
-    assert (tied < 0.1).all()  # human scores rarely tie
-    assert (shuffled > 0.3).all()
-
-
 def test_models_of_single_texts_are_cross_fitted(report):
     rng = np.random.default_rng(2)
     texts = ["a" * int(n) for n in rng.integers(1, 60, 300)]
@@ -253,5 +244,5 @@ def test_diagnostics_without_system_names(judgments, tmp_path):
     rows = [row | {"item": n, "system": ""} for n, row in enumerate(read_rows(judgments))]
     file = write_file(tmp_path / "alone.jsonl", rows)
     result = run_diagnostics(tertium.meta_evaluate(file, ["chrf"], resamples=0))
-    assert set(result.skipped) == {"chance", "best systems"}
+    assert set(result.skipped) == {"best systems"}
     assert find(result, "sentinels").series == ("all translations",)

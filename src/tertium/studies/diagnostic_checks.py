@@ -21,7 +21,7 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
 from tertium.core.errors import DataError
-from tertium.core.resampling import draw_group_counts, make_rng, shuffle
+from tertium.core.resampling import draw_group_counts, make_rng
 from tertium.core.segment import Segment
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.human_data import HumanData, Texts
@@ -43,7 +43,6 @@ FOLDS = 5
 HASHES = 256
 RIDGE = 10.0  # ridge strength, for standardized features
 MIN_TEXTS = 50
-SHUFFLES = 5  # shuffles of a metric's scores, averaged to the chance level
 MIN_SYSTEMS = 4
 JOINED = (1, 2, 4, 8)  # numbers of joined segments
 GOOD_SHARE = 0.25  # share of translations, by human score, that count as good
@@ -252,29 +251,6 @@ def surface_features(text: str) -> FloatArray:
     for n in range(len(text) - 2):
         hashed[zlib.crc32(text[n : n + 3].lower().encode()) % HASHES] += 1
     return np.concatenate([plain, np.sqrt(hashed / size)])
-
-
-def check_chance(data: DiagnosticData) -> Rows:
-    """Measure acc_eq* of a metric, of its scores shuffled within items, and of a constant score."""
-    if not data.has_several_outputs.any():
-        raise DataError("no item has two judged translations")
-    rng = make_rng(data.seed)
-    scores = data.aligned.scores
-    is_judged = ~np.isnan(data.human)
-    constant = np.where(is_judged, np.zeros_like(scores), np.nan)
-    shuffles = []
-    for _ in range(SHUFFLES):
-        shuffled = scores.copy()
-        for table in shuffled:
-            for item in np.flatnonzero(data.has_several_outputs):
-                cells = is_judged[:, item], item
-                table[cells] = shuffle(table[cells], rng)
-        shuffles.append(data.agreement(shuffled, "acc-eq*", "item"))
-    return {
-        "the metric": data.agreement(scores, "acc-eq*", "item"),
-        "a constant score": data.agreement(constant, "acc-eq*", "item"),
-        "its shuffled scores": average(shuffles),
-    }
 
 
 def check_best_systems(data: DiagnosticData) -> Rows:

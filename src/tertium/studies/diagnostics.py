@@ -55,13 +55,6 @@ CHECKS = (
         f"{checks.FOLDS} folds",
     ),
     DiagnosticCheck(
-        name="chance",
-        question="How far is acc_eq* above chance?",
-        label="acc_eq* by item",
-        measure=checks.check_chance,
-        reading="{name} reaches {first:.3f}, its shuffled scores {last:.3f}",
-    ),
-    DiagnosticCheck(
         name="bad outputs",
         question="Are outputs that are not translations scored low?",
         label="share of real translations that score lower",

@@ -406,7 +406,7 @@ def diagnose_metrics(
     compute: Compute,
     judge: JudgeConnection,
 ) -> DiagnosticReport:
-    """Run diagnostics of metrics: baselines, chance, bad outputs, length and more.
+    """Run diagnostics of metrics: baselines, bad outputs, references and length.
 
     Examples
     --------
