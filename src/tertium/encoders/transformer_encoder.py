@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengt
 from tertium.encoders.model_settings import (
     CONFIG_FILE,
     ModelSettings,
-    concatenates_layers,
     parse_layers,
     read_optional_json,
     read_settings,
@@ -57,8 +57,7 @@ if TYPE_CHECKING:
 class TransformerEncoder:
     """The encoder of a model folder at a layer; encoders of equal backbones can share a pass.
 
-    `layer` is a number (0: the embedding layer), a range such as 3-6 (their mean), a list such as
-    2+4+6 or `all` (concatenated). Sentence vectors do not depend on it. `special` keeps the special
+    `layer` is a number (0: the embedding layer), a list such as 2+4+6 or `all` (concatenated). Sentence vectors do not depend on it. `special` keeps the special
     tokens around a text as rows of their own, whose tokens are empty strings.
     """
 
@@ -67,8 +66,8 @@ class TransformerEncoder:
     settings: ModelSettings
     layer: str
     precision: Precision
-    long: LongTextPolicy
     device: str
+    long: LongTextPolicy = "truncate"
     special: bool = False
 
     @property
@@ -90,7 +89,7 @@ class TransformerEncoder:
 
     @property
     def dim(self) -> int:
-        return self._token_dim(self.layer)
+        return self.settings.hidden * self.layers
 
     @property
     def sentence_dim(self) -> int:
@@ -98,7 +97,7 @@ class TransformerEncoder:
 
     @property
     def layers(self) -> int:
-        return self.dim // self.settings.hidden
+        return len(self._numbers(self.layer))
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -201,11 +200,6 @@ class TransformerEncoder:
     def _numbers(self, layers: str) -> tuple[int, ...]:
         return parse_layers(layers, self.settings.depth, self.name)
 
-    def _token_dim(self, layer: str) -> int:
-        """Return the size of a token vector for a layer choice."""
-        count = len(self._numbers(layer)) if concatenates_layers(layer) else 1
-        return self.settings.hidden * count
-
     def _read_tokens(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Return the tokens of texts that have vectors."""
         return [text.truncate(self.max_tokens) for text in self.tokenizer(texts)]
@@ -217,20 +211,23 @@ class TransformerEncoder:
     def _run_pass(
         self, texts: Sequence[str], choices: Sequence[str], sentences: bool
     ) -> list[Embeddings]:
-        """Compute texts in one pass, with the token vectors of each layer choice.
+        """Compute texts in one pass, with the token vectors of each choice of layers.
 
         A choice may be "", for embeddings without tokens. An empty text has only a sentence vector.
         """
+        import torch
+
         complete = self.tokenizer(texts)
         read = [text.truncate(self.max_tokens) for text in complete]
         names, jobs = self._plan_jobs(read, sentences)
         offsets = offsets_from_lengths([len(text_names) for text_names in names])
+        layers = {choice: self._numbers(choice) for choice in choices if choice}
+        needed = sorted({*chain(*layers.values())})
+        hidden = self.settings.hidden
         vectors = {
-            choice: np.zeros((int(offsets[-1]), self._token_dim(choice)), dtype=np.float32)
-            for choice in choices
-            if choice
+            choice: np.zeros((offsets[-1], hidden * len(numbers)), dtype=np.float32)
+            for choice, numbers in layers.items()
         }
-        needed = sorted({number for choice in vectors for number in self._numbers(choice)})
         pooled_windows = np.zeros((len(jobs), self.sentence_dim * sentences), dtype=np.float32)
 
         def run(batch: IntArray) -> None:
@@ -240,9 +237,8 @@ class TransformerEncoder:
             )
             by_layer = dict(zip(needed, states, strict=True))
             for choice, output in vectors.items():
-                chosen = [by_layer[number] for number in self._numbers(choice)]
-                combined = _combine_layers(chosen, concatenates_layers(choice)).cpu().numpy()
-                for n, job_states in zip(batch, combined, strict=True):
+                combined = torch.cat([by_layer[number] for number in layers[choice]], dim=-1)
+                for n, job_states in zip(batch, combined.cpu().numpy(), strict=True):
                     position, row, size = jobs[n].position, jobs[n].row, jobs[n].size
                     output[row : row + size] = job_states[position : position + size]
             if pooled is not None:
@@ -314,15 +310,6 @@ class _Job(NamedTuple):
     size: int
 
 
-def _combine_layers(states: Sequence[Tensor], concatenate: bool) -> Tensor:
-    """Concatenate or average the states of layers, each (jobs, positions, d)."""
-    import torch
-
-    if len(states) == 1:
-        return states[0]
-    return torch.cat(list(states), dim=-1) if concatenate else torch.stack(list(states)).mean(dim=0)
-
-
 @lru_cache(maxsize=8)
 def _load_tokenizer(folder: Path, lowercase: bool, prompt: str) -> Tokenizer:
     tokenizer = Tokenizer(folder, lowercase=lowercase, prompt=prompt)
@@ -355,27 +342,17 @@ def open_network(
 _load_network = lru_cache(maxsize=4)(open_network)
 
 
-def load(
-    name: EncoderName, *, precision: Precision, long: LongTextPolicy, special: bool, device: str
-) -> TransformerEncoder:
+def load(name: EncoderName, **options: Any) -> TransformerEncoder:
     """Load the encoder of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
     require_modules("torch", "tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
-    weights = locate_weights(name)
-    return build_encoder(
-        name, weights, precision=precision, long=long, special=special, device=device
-    )
+    return build_encoder(name, locate_weights(name), **options)
 
 
-def build_encoder(
-    name: EncoderName,
-    weights: WeightFolder,
-    *,
-    precision: Precision,
-    long: LongTextPolicy = "truncate",
-    special: bool = False,
-    device: str,
-) -> TransformerEncoder:
-    """Build an encoder from weights that were located and checked."""
+def build_encoder(name: EncoderName, weights: WeightFolder, **options: Any) -> TransformerEncoder:
+    """Build an encoder from weights that were located and checked.
+
+    `options` are `precision`, `device`, `long` and `special`, as in `load_encoder`.
+    """
     settings = read_settings(weights.folder, weights.card.prefix if weights.card else "")
     recommended = weights.card.layer if weights.card else None
     layer = name.layer or str(settings.depth if recommended is None else recommended)
@@ -385,8 +362,5 @@ def build_encoder(
         weights=weights,
         settings=settings,
         layer=layer,
-        precision=precision,
-        long=long,
-        device=device,
-        special=special,
+        **options,
     )
