@@ -202,7 +202,7 @@ def test_shared_requests_are_computed_in_one_pass(
 ) -> None:
     folder = tiny_model("bert")
     texts = ["the cat sat", "", "a dog", "the dog"]
-    requests = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1-3")]
+    requests = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1+3")]
     requests.append((load_encoder(f"dir/{folder}@3"), "sentences"))
     with runtime(cache=False):
         separate = [

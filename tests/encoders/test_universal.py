@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.encoders import load_encoder
 from tertium.encoders.use_encoder import SentencePieceTokenizer, UniversalEncoder
 
@@ -123,11 +121,3 @@ def test_unknown_layers_and_precisions_are_rejected() -> None:
         load_encoder("use@7")
     with pytest.raises(UsageError, match="only fp32"):
         load_encoder("use", precision="bf16")
-
-
-@pytest.mark.parametrize("content", [b"", b"not a model at all", b"\x0a\xff\xff\xff\xff\x0f"])
-def test_a_damaged_tokenizer_file_is_rejected(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "sp.model"
-    path.write_bytes(content)
-    with pytest.raises(ModelError, match=r"sp\.model"):
-        SentencePieceTokenizer(path)

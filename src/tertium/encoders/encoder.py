@@ -89,7 +89,7 @@ class Embeddings:
 
 
 def make_embeddings(
-    matrices: Sequence[Float32Array],
+    matrices: list[Float32Array],
     tokens: Sequence[tuple[str, ...]],
     sentences: Float32Array,
     truncated: Sequence[bool] | BoolArray,
@@ -98,7 +98,7 @@ def make_embeddings(
     """Build embeddings from one matrix of token vectors (tokens, dim) per text."""
     empty = np.zeros((0, dim), dtype=np.float32)
     return Embeddings(
-        vectors=np.concatenate([empty, *matrices], dtype=np.float32),
+        vectors=np.concatenate(matrices or [empty], dtype=np.float32),
         offsets=offsets_from_lengths([len(matrix) for matrix in matrices]),
         tokens=tuple(tokens),
         sentences=sentences,

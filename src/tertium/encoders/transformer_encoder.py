@@ -57,8 +57,9 @@ if TYPE_CHECKING:
 class TransformerEncoder:
     """The encoder of a model folder at a layer; encoders of equal backbones can share a pass.
 
-    `layer` is a number (0: the embedding layer), a list such as 2+4+6 or `all` (concatenated). Sentence vectors do not depend on it. `special` keeps the special
-    tokens around a text as rows of their own, whose tokens are empty strings.
+    `layer` is a number (0: the embedding layer), a list such as 2+4+6 or `all` (concatenated).
+    Sentence vectors do not depend on it. `special` keeps the special tokens around a text as rows
+    of their own, whose tokens are empty strings.
     """
 
     name: str

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray, round_to_grid
-from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.extras import explain_missing, require_modules
 from tertium.encoders.batching import split_by_size
 from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings, offsets_from_lengths
@@ -46,7 +46,6 @@ UNKNOWN_ID = 0
 SPACE = "\u2581"
 TOKEN, SETTINGS, TABLE = 0x0A, 0x1A, 0x12  # first bytes of a token, the settings and the table
 
-_FLOAT = struct.Struct("<f")
 _UNKNOWN_PARTS = re.compile("<unk>|.", re.DOTALL)
 
 
@@ -90,19 +89,13 @@ def _split_unknown(ids: Sequence[int], tokens: Sequence[str]) -> TokenizedText:
 
 def _read_model(path: Path) -> tuple[list[tuple[str, float]], bytes]:
     """Read the (token, score) list of a SentencePiece file and its normalization table."""
-    data = path.read_bytes()
+    fields = list(_iter_fields(path.read_bytes()))
     vocabulary: list[tuple[str, float]] = []
-    position = 0
-    try:
-        while data[position] == TOKEN:  # 0x0A, size, 0x0A, size of the text, text, 0x15, score
-            end = position + 4 + data[position + 3]
-            text, score = data[position + 4 : end].decode(), _FLOAT.unpack_from(data, end + 1)[0]
-            vocabulary.append((text, score))
-            position += 2 + data[position + 1]
-        settings = dict(_iter_fields(data[position:]))[SETTINGS]
-        return vocabulary, dict(_iter_fields(settings))[TABLE]
-    except (IndexError, KeyError, UnicodeDecodeError, struct.error) as error:
-        raise ModelError(f"{path} is not a SentencePiece model: {error!r}") from None
+    for tag, token in fields:
+        if tag == TOKEN:  # 0x0A, size of the text, text, 0x15, score
+            end = 2 + token[1]
+            vocabulary.append((token[2:end].decode(), *struct.unpack_from("<f", token, end + 1)))
+    return vocabulary, dict(_iter_fields(dict(fields)[SETTINGS]))[TABLE]
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:

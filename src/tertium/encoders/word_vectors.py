@@ -69,7 +69,7 @@ class WordVectorEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows, words = self._rows, self.tokenize(texts)
+        rows, words, long = self._rows, self.tokenize(texts), self.find_truncated(texts)
         indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
         vectors = np.asarray(self._table[0][indices], dtype=np.float32)  # (words, dim)
         offsets = offsets_from_lengths([len(text_words) for text_words in words])
@@ -78,7 +78,7 @@ class WordVectorEncoder:
             offsets=offsets * tokens,
             tokens=tuple(text_words if tokens else () for text_words in words),
             sentences=_mean_vectors(vectors, offsets)[:, : self.dim * sentences],
-            truncated=np.array([self._is_truncated(text) for text in texts], dtype=np.bool_),
+            truncated=np.array([text in long for text in texts], dtype=np.bool_),
         )
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -86,17 +86,16 @@ class WordVectorEncoder:
 
     def find_unknown_words(self, texts: Sequence[str]) -> set[str]:
         """Return the texts with words that have no vector."""
-        return {text for text in texts if self.count_unknown_words(text)}
-
-    def count_unknown_words(self, text: str) -> int:
-        """Count the words of a text that have no vector."""
-        return sum(word not in self._rows for word in self._lookup_forms(text))
+        return {text for text in texts if {*self._lookup_forms(text)} - self._rows.keys()}
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        return {text for text in texts if self._is_truncated(text)}
+        long = [text for text in texts if len(text) > MAX_ENCODED_TOKENS]
+        return {
+            text for text in long if any(islice(self._known_words(text), MAX_ENCODED_TOKENS, None))
+        }
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
-        return {t for t in texts if t.strip() and next(self._known_words(t), None) is None}
+        return {text for text in texts if text.strip() and not any(self._known_words(text))}
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.replace(":", "_").replace("|", "_")
@@ -107,11 +106,6 @@ class WordVectorEncoder:
 
     def _known_words(self, text: str) -> Iterator[str]:
         return (word for word in self._lookup_forms(text) if word in self._rows)
-
-    def _is_truncated(self, text: str) -> bool:
-        if len(text) <= MAX_ENCODED_TOKENS:
-            return False
-        return next(islice(self._known_words(text), MAX_ENCODED_TOKENS, None), None) is not None
 
     def _lookup_forms(self, text: str) -> Iterator[str]:
         """Yield the words of a text in the form of the table, unknown words in lower case."""
