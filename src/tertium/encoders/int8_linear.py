@@ -9,8 +9,8 @@ on the number of threads, or on the processor. The remaining steps work element 
 
 | processor                             | operator for X Q'                                 |
 | ------------------------------------- | ------------------------------------------------- |
-| x86 with AVX512-VNNI or AMX           | `torch._int_mm`: int8 products, int32 sums        |
-| older x86, ARM, GPUs                  | fp32 products of at most 1,024 columns at a time  |
+| x86 with AVX512-VNNI or AMX; CUDA     | `torch._int_mm`: int8 products, int32 sums        |
+| older x86, ARM, MPS                   | fp32 products of at most 1,024 columns at a time  |
 
 Both operators give equal results to the last bit: an fp32 sum of 1,024 products is exact, since
 128 * 127 * 1,024 < 2^24.
@@ -36,6 +36,7 @@ LARGEST = 127  # of an 8-bit integer; -128 stands only for the lowest value of G
 FINE_STEPS = 128  # steps of the low part of an activation with 15 bits
 MAX_EXACT_COLUMNS = 1024  # of a product that is exact in fp32: 128 * 127 * 1,024 < 2^24
 VECTOR_WIDTH = 32  # elementwise operations treat a remainder below this width differently
+MIN_CUDA_ROWS, CUDA_MULTIPLE = 17, 8  # shapes that torch._int_mm accepts on a GPU
 MIN_GELU = -0.17  # lower bound of GELU
 TINY = 1e-30  # keeps the scale of a row of zeros positive
 
@@ -141,6 +142,15 @@ def multiply_int8(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     return out.copy_(torch._int_mm(x, layer.weight.T, out=sums))
 
 
+def multiply_int8_cuda(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
+    """Multiply with int8 instructions of a GPU, padded to the shapes it supports."""
+    rows, columns = max(0, MIN_CUDA_ROWS - len(x)), -layer.in_features % CUDA_MULTIPLE
+    outputs = -layer.out_features % CUDA_MULTIPLE
+    x = nn.functional.pad(x, (0, columns, 0, rows))
+    weight = nn.functional.pad(layer.weight, (0, columns, 0, outputs))
+    return out.copy_(torch._int_mm(x, weight.T)[: len(out), : layer.out_features])
+
+
 def multiply_fp32_slices(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     """Multiply the same integers in fp32; several slices are added in double precision."""
     floats = x.float()
@@ -155,6 +165,8 @@ def multiply_fp32_slices(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
 @cache
 def choose_operator(device_type: str) -> Operator:
     """Return the fastest exact operator for integer products on this device."""
+    if device_type == "cuda":
+        return multiply_int8_cuda
     if device_type == "cpu" and cpu_has_int8():
         return multiply_int8
     logger.info("no 8-bit instructions on this %s: integers are multiplied in fp32", device_type)
