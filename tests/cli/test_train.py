@@ -90,9 +90,8 @@ def test_head_is_trained_logged_and_used(run: Run, caplog: pytest.LogCaptureFixt
     assert run(command).out == "ESIM: saved to model; use it with -m model\n"
     epochs = [line.partition(":")[0] for line in caplog.messages if ": loss" in line]
     assert epochs == ["comparisons, epoch 1", "scores, epoch 1", "scores, epoch 2"]
-    log = Path("model/log.tsv").read_text().splitlines()
-    assert log[0].startswith("stage\tnumber\tloss\tdev")
-    assert len(log) == 4
+    log = [json.loads(line) for line in Path("model/log.jsonl").read_text().splitlines()]
+    assert [entry["stage"] for entry in log] == ["comparisons", "scores", "scores"]
     record = run("score -t h.txt -r r.txt -f json -m model").json
     assert record["name"] == "ESIM"
     assert "against:reference" in record["signature"]

@@ -205,7 +205,4 @@ def test_best_value_at_the_edge_of_a_grid_is_a_warning(caplog: pytest.LogCapture
     warn_at_grid_edge("svr", "epsilon", 0.0, (0.0, 1.0))  # there are no smaller ones
     assert not caplog.messages
     warn_at_grid_edge("svr", "c", 0.1, (1.0, 0.1, 10.0))
-    assert caplog.messages == [
-        "svr: the best --c of the search, 0.1, is the smallest tried: try smaller ones, too "
-        "(--c 0.01+0.1+1+10)"
-    ]
+    assert "svr: the best --c of the search, 0.1, is the smallest" in caplog.text

@@ -21,7 +21,6 @@ from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +137,7 @@ class Checkpoint:
     training: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["metric", "ranker"] = "metric"
+    results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def hash(self) -> str:
@@ -256,19 +256,15 @@ def check_encoder(name: str, trained_with: str, installed: str) -> None:
 
 
 def cache_by_checkpoint(function: Callable[..., T]) -> Callable[..., T]:
-    """Cache the results of a function of a checkpoint, without keeping the checkpoint alive.
-
-    The first argument of the function is the checkpoint; its results are dropped with it. Results
-    and other arguments must not refer to the checkpoint.
-    """
-    results: WeakKeyDictionary[Checkpoint, dict[Any, T]] = WeakKeyDictionary()
+    """Cache the results of a function of a checkpoint, its first argument, in the checkpoint."""
 
     @wraps(function)
     def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
-        by_arguments = results.setdefault(checkpoint, {})
-        if arguments not in by_arguments:
-            by_arguments[arguments] = function(checkpoint, *arguments)
-        return by_arguments[arguments]
+        key = (function, *arguments)
+        if key not in checkpoint.results:
+            checkpoint.results[key] = function(checkpoint, *arguments)
+        result: T = checkpoint.results[key]
+        return result
 
     return cached
 
@@ -327,7 +323,7 @@ def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> N
 
 CARD = "README.md"
 MARKER = "<!-- generated when the model was saved; delete this line to keep your own edits -->"
-MAX_SETTING_CHARACTERS = 200
+MAX_SETTING_CHARACTERS, TOO_LONG = 200, "see config.json"
 
 CARD_TEXT = """\
 {mark}
@@ -349,7 +345,9 @@ licenses of these data and of the encoders apply.{encoders}
 
 
 def card_text(title: str, checkpoint: Checkpoint) -> str:
+    """Format the card of a model."""
     encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
+    required = ["\n\nRequired encoders (not included):", *encoders] if encoders else []
     return CARD_TEXT.format(
         mark=MARKER,
         title=title,
@@ -358,9 +356,7 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
         command="rank" if checkpoint.kind == "ranker" else "score",
         settings=_bullets({**checkpoint.config, **checkpoint.fields}),
         data=_bullets(checkpoint.training),
-        encoders="\n\nRequired encoders (not included):\n" + "\n".join(encoders)
-        if encoders
-        else "",
+        encoders="\n".join(required),
     )
 
 
@@ -378,12 +374,10 @@ def _bullets(values: Mapping[str, Any]) -> str:
     - hidden: 300
     - data: mine 12
     """
-    texts = {key: _format(value) for key, value in values.items()}
-    rows = [
-        f"- {key}: {text if len(text) <= MAX_SETTING_CHARACTERS else 'see config.json'}"
-        for key, text in texts.items()
-        if text
-    ]
+    rows = []
+    for key, value in values.items():
+        if text := _format(value):
+            rows.append(f"- {key}: {text if len(text) <= MAX_SETTING_CHARACTERS else TOO_LONG}")
     return "\n".join(rows) or "- none"
 
 
