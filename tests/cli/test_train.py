@@ -95,10 +95,10 @@ def test_head_is_trained_logged_and_used(run: Run, caplog: pytest.LogCaptureFixt
     record = run("score -t h.txt -r r.txt -f json -m model").json
     assert record["name"] == "ESIM"
     assert "against:reference" in record["signature"]
-    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean,long=window").json
-    assert changed["spec"].endswith("references=mean,long=window")
-    error = run("score -t h.txt -r r.txt -m model:lang=window", code=2).err
-    assert "unknown field of esim 'lang': did you mean 'long'" in error
+    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean").json
+    assert changed["spec"].endswith("references=mean")
+    error = run("score -t h.txt -r r.txt -m model:precisions=bf16", code=2).err
+    assert "unknown field of esim 'precisions': did you mean 'precision'" in error
 
 
 def interrupt_in_epoch(number: int, patch: pytest.MonkeyPatch) -> None:

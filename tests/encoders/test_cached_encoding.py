@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.core.errors import LengthError
 from tertium.core.runtime import runtime
 from tertium.encoders import (
     Chunk,
@@ -158,13 +157,6 @@ def test_texts_are_encoded_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = embed_texts(ToyEncoder(), texts)
     assert np.array_equal(whole.vectors, ToyEncoder().encode(texts).vectors)
     assert np.array_equal(whole.sentences, ToyEncoder().encode(texts).sentences)
-
-
-def test_lists_of_different_length_are_rejected() -> None:
-    with pytest.raises(LengthError, match="2 left texts for 1 right"):
-        list(iter_chunks(ToyEncoder(), ["a", "b"], ["a"]))
-    with pytest.raises(LengthError, match="2 left texts for 1 right"):
-        compare_pairs(ToyEncoder(), ["a", "b"], ["a"], overlap)
 
 
 @pytest.fixture

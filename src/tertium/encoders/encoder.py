@@ -25,7 +25,7 @@ from tertium.core.errors import PluginError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.fields import check_types
 from tertium.core.registry import NameTable, explain_plugin_failure, resolve
-from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
+from tertium.core.runtime import Precision, current_runtime
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -254,29 +254,25 @@ def load_encoder(
     name: str,
     *,
     precision: Precision = "fp32",
-    long: LongTextPolicy = "truncate",
     special: bool = False,
 ) -> Encoder:
     """Load an encoder on the device of the current runtime, once per process.
 
     `precision` is that of matrix products: fp32, int8 (fast on a CPU; scores do not depend on the
-    batch), bf16 (GPU, or CPU with AMX) or fp16 (GPU only).
-    `long="window"` splits long texts into windows instead of truncating them. Both change scores,
-    so they are fields of metrics and appear in signatures. `special` keeps the vectors of the
-    special tokens around a text; their tokens are empty strings.
+    batch), bf16 (GPU, or CPU with AMX) or fp16 (GPU only). It changes scores, so it is a field of
+    metrics and appears in signatures. `special` keeps the vectors of the special tokens around a
+    text; their tokens are empty strings.
     """
-    check_types(load_encoder, {"precision": precision, "long": long})
-    return _load(name, precision, long, special, current_runtime().device)
+    check_types(load_encoder, {"precision": precision})
+    return _load(name, precision, special, current_runtime().device)
 
 
 @lru_cache(maxsize=8)
-def _load(
-    name: str, precision: Precision, long: LongTextPolicy, special: bool, device: str
-) -> Encoder:
+def _load(name: str, precision: Precision, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
     plugin = None if parsed.family in ENCODERS.builtin else ENCODERS.plugins.get(parsed.family)
-    options = {"precision": precision, "long": long, "special": special, "device": device}
+    options = {"precision": precision, "special": special, "device": device}
     explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
     with explain or explain_missing(f"encoder {name}"):
         encoder: Encoder = loader(parsed, **options)

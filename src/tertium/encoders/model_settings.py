@@ -160,11 +160,7 @@ def read_pooling(folder: Path) -> Pooling:
                 f"{folder} needs the sentence-transformers module {kind}, which tertium does not "
                 "support: remove modules.json to use its token vectors and mean pooling"
             )
-    sentence_settings = read_optional_json(folder / "sentence_bert_config.json")
-    lowercase = bool(sentence_settings.get("do_lower_case", False))
-    return Pooling(
-        mode=mode, dense_layers=tuple(dense_layers), normalize=normalize, lowercase=lowercase
-    )
+    return Pooling(mode=mode, dense_layers=tuple(dense_layers), normalize=normalize)
 
 
 def _read_pooling_mode(file: Path) -> str:
@@ -226,13 +222,12 @@ class Pooling:
     """Computes one vector from the states of all positions of a text.
 
     The result of `mode` (`mean` or `cls`) is passed through `dense_layers` and, with
-    `normalize`, scaled to length 1. `lowercase` means that the model expects lower-cased text.
+    `normalize`, scaled to length 1.
     """
 
     mode: str = "mean"
     dense_layers: tuple[Dense, ...] = ()
     normalize: bool = False
-    lowercase: bool = False
 
     def width(self, hidden: int) -> int:
         """Return the size of a sentence vector, given the size of a state."""

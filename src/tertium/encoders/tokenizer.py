@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
@@ -49,12 +49,11 @@ class Tokenizer:
     tokens. `prefix_ids` and `suffix_ids` are the special tokens around a text.
     """
 
-    def __init__(self, folder: Path, *, lowercase: bool = False, prompt: str = "") -> None:
+    def __init__(self, folder: Path, *, prompt: str = "") -> None:
         backend = _load_backend(folder)
         backend.no_truncation()
         backend.no_padding()
         self._backend = backend
-        self._lowercase = lowercase
         self._names: dict[int, str] = {}
         before, self.suffix_ids = _find_special_tokens(backend, folder)
         self.prefix_ids = before + _encode_prompt(backend, prompt, folder)
@@ -73,14 +72,11 @@ class Tokenizer:
         return [self._name_tokens(ids) for ids in self.encode_ids(texts)]
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        texts = [text.lower() for text in texts] if self._lowercase else list(texts)
-        encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def token_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
         """Return the code points each token spans; a token may include the space before it."""
-        if self._lowercase:
-            raise ValueError("lower-casing may change the number of code points of a text")
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
         return [tuple(encoding.offsets) for encoding in encodings]
 
@@ -135,38 +131,6 @@ def find_out_of_vocabulary(
     candidates = [text for text in texts if not certainly_has_known_token(text)]
     tokenized = zip(candidates, tokenize(candidates), strict=True)
     return {text for text, pieces in tokenized if {*pieces.tokens} <= UNKNOWN_TOKENS}
-
-
-class Window(NamedTuple):
-    """Tokens start:stop of a text, of which the vectors of first:last are kept."""
-
-    start: int
-    stop: int
-    first: int
-    last: int
-
-
-def split_windows(length: int, window_size: int) -> list[Window]:
-    """Split a long text into overlapping windows; return one window if it fits.
-
-    Neighbors overlap by half a window. Each token keeps the vector of the window that gives it the
-    most context on its shorter side.
-
-    >>> [tuple(window) for window in split_windows(10, 4)]
-    [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
-    """
-    if length <= window_size:
-        return [Window(0, length, 0, length)]
-    stride = max(1, window_size // 2)
-    starts = [*range(0, length - window_size, stride), length - window_size]
-    windows = []
-    for number, start in enumerate(starts):
-        stop = start + window_size
-        first = 0 if number == 0 else (start + starts[number - 1] + window_size) // 2
-        is_last = number == len(starts) - 1
-        last = length if is_last else (starts[number + 1] + stop) // 2
-        windows.append(Window(start, stop, first, last))
-    return windows
 
 
 def _load_backend(folder: Path) -> Any:

@@ -78,7 +78,7 @@ def _random_vector(word: str, dim: int) -> FloatArray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def load(name: EncoderName, *, precision: str, long: str, special: bool, device: str) -> ToyEncoder:
+def load(name: EncoderName, *, precision: str, special: bool, device: str) -> ToyEncoder:
     """Load the toy encoder, which supports only fp32 and has no special tokens."""
     if precision != "fp32":
         raise UsageError(f"encoder toy supports only fp32, not {precision}")

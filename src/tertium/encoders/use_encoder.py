@@ -368,9 +368,7 @@ def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]
     return SentencePieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 
 
-def load(
-    name: EncoderName, *, precision: str, long: str, special: bool, device: str
-) -> UniversalEncoder:
+def load(name: EncoderName, *, precision: str, special: bool, device: str) -> UniversalEncoder:
     """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
     if precision != "fp32":
         raise UsageError(f"encoder use supports only fp32, not {precision}")

@@ -21,6 +21,7 @@ from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +138,6 @@ class Checkpoint:
     training: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["metric", "ranker"] = "metric"
-    results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def hash(self) -> str:
@@ -256,15 +256,19 @@ def check_encoder(name: str, trained_with: str, installed: str) -> None:
 
 
 def cache_by_checkpoint(function: Callable[..., T]) -> Callable[..., T]:
-    """Cache the results of a function of a checkpoint, its first argument, in the checkpoint."""
+    """Cache the results of a function of a checkpoint, without keeping the checkpoint alive.
+
+    The first argument of the function is the checkpoint; its results are dropped with it. Results
+    and other arguments must not refer to the checkpoint.
+    """
+    results: WeakKeyDictionary[Checkpoint, dict[Any, T]] = WeakKeyDictionary()
 
     @wraps(function)
     def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
-        key = (function, *arguments)
-        if key not in checkpoint.results:
-            checkpoint.results[key] = function(checkpoint, *arguments)
-        result: T = checkpoint.results[key]
-        return result
+        by_arguments = results.setdefault(checkpoint, {})
+        if arguments not in by_arguments:
+            by_arguments[arguments] = function(checkpoint, *arguments)
+        return by_arguments[arguments]
 
     return cached
 
