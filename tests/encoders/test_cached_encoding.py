@@ -100,19 +100,6 @@ def test_each_distinct_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(encoder.seen.values()) == {1}  # a second metric finds them in memory
 
 
-def test_results_are_equal_without_any_cache(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 4000)
-    left, right = many_systems()
-    with runtime(cache=False):
-        expected = compare_pairs(CountingEncoder(), left, right, overlap)
-    encoder = CountingEncoder()
-    with runtime(cache=False, memory=0):
-        assert np.array_equal(compare_pairs(encoder, left, right, overlap), expected)
-    assert encoder.seen["yes", True, False] > 1  # once per chunk
-
-
 def test_vectors_missing_in_memory_are_read_from_disk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

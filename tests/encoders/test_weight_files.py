@@ -210,16 +210,6 @@ def test_a_hash_is_cached_until_the_file_changes(
     assert cached_file_hash(file) == "f" * 64
 
 
-@pytest.mark.parametrize("memo", ["", "[1, 2]", "{", '{"a": 3}'])
-def test_a_damaged_hash_cache_is_ignored(
-    folders: dict[str, Path], memo: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_module, "SMALL_FILE_BYTES", 0)
-    (folders["cache"] / "hashes.json").write_text(memo)
-    file = put(folders["models"] / "small") / "model.safetensors"
-    assert cached_file_hash(file) == hashlib.sha256(CONTENT).hexdigest()
-
-
 @pytest.mark.parametrize("name", sorted(MODEL_CARDS))
 def test_installed_models_match_their_cards(name: str) -> None:
     if find_installed_weights(name) is None:
