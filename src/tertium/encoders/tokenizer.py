@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,10 +140,8 @@ def _load_backend(folder: Path) -> Any:
     if settings.get("tokenizer_class") in (GENERIC_CLASS, *WORDPIECE_CLASSES) and file.is_file():
         from tokenizers import Tokenizer as Backend
 
-        try:
+        with _explain_loading(folder):
             backend = Backend.from_file(str(file))
-        except Exception as error:  # tokenizers has no exception type of its own
-            raise _loading_error(folder, error) from None
         is_generic = settings["tokenizer_class"] == GENERIC_CLASS
         if is_generic or _matches_settings(backend.normalizer, settings):
             return backend
@@ -164,21 +163,23 @@ def _load_with_transformers(folder: Path) -> Any:
     require_modules("transformers", purpose=f"the tokenizer of {folder}")
     from transformers import AutoTokenizer
 
-    try:
+    with _explain_loading(folder):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # tokenizers has no exception type of its own
-        raise _loading_error(folder, error) from None
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return copy.deepcopy(backend)
 
 
-def _loading_error(folder: Path, error: Exception) -> ModelError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}")
+@contextmanager
+def _explain_loading(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # tokenizers has no exception type of its own
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}") from None
 
 
 def _encode_prompt(backend: Any, prompt: str, folder: Path) -> tuple[int, ...]:

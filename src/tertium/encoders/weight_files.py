@@ -74,13 +74,13 @@ class Resource:
     languages: frozenset[str]
     size_mb: int
     files: Mapping[str, str]
-    packages: tuple[str, ...]
+    packages: Sequence[str]
     settings: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     subfolder: str = ""
     source_hash: str = ""
     license: str = ""
-    extras: tuple[str, ...] = ()
+    extras: Sequence[str] = ()
     layer: int | None = None
     archive_prefix: str = ""
     quantized_file: str = ""
@@ -97,14 +97,8 @@ class Resource:
         return {**self.settings, **self.files}
 
 
-def _read_card(name: str, fields: Mapping[str, Any]) -> Resource:
-    lists = {key: tuple(fields.get(key, ())) for key in ("packages", "extras")}
-    languages = frozenset(fields["languages"].split())
-    return Resource(name=name, **{**fields, **lists, "languages": languages})
-
-
 MODEL_CARDS: Mapping[str, Resource] = {
-    name: _read_card(name, fields)
+    name: Resource(name=name, **{**fields, "languages": frozenset(fields["languages"].split())})
     for name, fields in read_json_object(Path(__file__).with_name("cards.json")).items()
 }
 

@@ -14,7 +14,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from tertium.core.errors import DataError, UsageError
 from tertium.core.runtime import progress_task
+from tertium.data.record_files import write_jsonl
 from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
@@ -231,6 +232,10 @@ def pairwise_loss(
     """
     losses = PAIR_LOSSES[kind](scores[better] - scores[worse])
     return (losses * weights).sum() / weights.sum().clamp(min=1)
+
+
+def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
+    write_jsonl(file, map(vars, epochs))
 
 
 def read_log(file: Path) -> list[Epoch]:

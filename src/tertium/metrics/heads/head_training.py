@@ -29,7 +29,6 @@ from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.atomic import open_atomic
 from tertium.core.errors import UsageError, WriteError
 from tertium.core.runtime import Precision, current_runtime, progress_task, resolve_device
-from tertium.data.record_files import write_jsonl
 from tertium.encoders.cached_encoding import stream_embeddings
 from tertium.encoders.encoder import Encoder, load_encoder, offsets_from_lengths
 from tertium.encoders.transformer_encoder import TransformerEncoder
@@ -53,7 +52,7 @@ from tertium.models.training_examples import (
     shuffle_into_batches,
     strict_tau,
 )
-from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_stage
+from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_stage, write_log
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
 EVALUATION_BATCH = 256  # pairs
@@ -222,7 +221,7 @@ class _CheckpointWriter:
     def record_epoch(self, epoch: Epoch) -> None:
         self.log.append(epoch)
         if self.folder is not None:
-            write_jsonl(self.folder / LOG, map(vars, self.log))
+            write_log(self.folder / LOG, self.log)
             if epoch.best:
                 write_checkpoint(self.folder, self.checkpoint())
         if self.job.on_epoch is not None:
