@@ -90,16 +90,15 @@ def test_head_is_trained_logged_and_used(run: Run, caplog: pytest.LogCaptureFixt
     assert run(command).out == "ESIM: saved to model; use it with -m model\n"
     epochs = [line.partition(":")[0] for line in caplog.messages if ": loss" in line]
     assert epochs == ["comparisons, epoch 1", "scores, epoch 1", "scores, epoch 2"]
-    log = Path("model/log.tsv").read_text().splitlines()
-    assert log[0].startswith("stage\tnumber\tloss\tdev")
-    assert len(log) == 4
+    log = [json.loads(line) for line in Path("model/log.jsonl").read_text().splitlines()]
+    assert [entry["stage"] for entry in log] == ["comparisons", "scores", "scores"]
     record = run("score -t h.txt -r r.txt -f json -m model").json
     assert record["name"] == "ESIM"
     assert "against:reference" in record["signature"]
-    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean,long=window").json
-    assert changed["spec"].endswith("references=mean,long=window")
-    error = run("score -t h.txt -r r.txt -m model:lang=window", code=2).err
-    assert "unknown field of esim 'lang': did you mean 'long'" in error
+    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean").json
+    assert changed["spec"].endswith("references=mean")
+    error = run("score -t h.txt -r r.txt -m model:precisions=bf16", code=2).err
+    assert "unknown field of esim 'precisions': did you mean 'precision'" in error
 
 
 def interrupt_in_epoch(number: int, patch: pytest.MonkeyPatch) -> None:

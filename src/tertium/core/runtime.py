@@ -29,7 +29,6 @@ from tertium.core.errors import UsageError
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-LongTextPolicy = Literal["truncate", "window"]
 Advance = Callable[[int], None]
 ProgressListener = Callable[[str, int | None], AbstractContextManager[Advance]]
 

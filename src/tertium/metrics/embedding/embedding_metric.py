@@ -41,7 +41,7 @@ from tertium.core.arrays import (
 )
 from tertium.core.errors import MissingInputError, UsageError
 from tertium.core.fields import Range, normalize_number
-from tertium.core.runtime import LongTextPolicy, Precision
+from tertium.core.runtime import Precision
 from tertium.core.segment import REQUIRED_INPUTS, Segment
 from tertium.encoders import Chunk, Embeddings, Encoder, compare_pairs, iter_chunks, load_encoder
 from tertium.encoders.encoder import offsets_from_lengths
@@ -100,7 +100,7 @@ class EmbeddingMetric(Metric):
     - `against`: `reference`, `source`, or `both` for the mean of the two scores. `auto` is the
       references if there are any, else the source.
     - `references`: `best` or `mean` value over several references.
-    - `precision`, `long`: numeric precision and handling of long texts in the encoder.
+    - `precision`: numeric precision of the encoder.
     - `lp`: language pair, such as `de-en`. Texts in other languages, or in languages that the
       encoder does not support, are counted.
     - `wrong_language_penalty`: with `lp` and sources, moves the score of a wrong-language
@@ -123,7 +123,6 @@ class EmbeddingMetric(Metric):
     against: Against = "auto"
     references: ReferenceReduction = "best"
     precision: Precision = "fp32"
-    long: LongTextPolicy = "truncate"
     lp: str = ""
     centre: Centre = "auto"
     wrong_language_penalty: Annotated[float, Range(0, 1)] = WRONG_LANGUAGE_PENALTY
@@ -190,7 +189,7 @@ class EmbeddingMetric(Metric):
     def encoder_of(self, side: Side) -> Encoder:
         auto = SOURCE_ENCODER if side == "source" else self.reference_encoder
         name = auto if self.encoder == "auto" else self.encoder
-        return load_encoder(name, precision=self.precision, long=self.long, special=True)
+        return load_encoder(name, precision=self.precision, special=True)
 
     def centering(self, encoder: Encoder, side: Side) -> LanguageCentering | None:
         """Return how vectors are centered on one side, or None if they are not."""

@@ -356,7 +356,7 @@ class LiveStates:
     ) -> None:
         if encoder.layer != "all":
             raise UsageError(f"encoder {encoder.name}: mixing layers needs all of them (@all)")
-        self._encoder = replace(encoder, device=device, precision=precision, long="truncate")
+        self._encoder = replace(encoder, device=device, precision=precision)
         self._ids = self._encoder.encode_ids(texts)
         self.lengths = np.array([len(ids) for ids in self._ids], dtype=np.int64)
 
