@@ -119,18 +119,19 @@ def _find_entailment(entailment: EntailmentFeatures, segment: Segment) -> Entail
 def _list_word_matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:
     """List each hypothesis word with its match, then the unaligned words of the reference."""
     forward, backward = pairs
+    alignment = forward.alignment
     matches = [
         WordMatch(
             hypothesis=node.text,
-            reference=forward.p[j].text if (j := forward.targets[node.index]) != UNALIGNED else "",
-            relation=forward.relations[node.index],
-            similarity=forward.similarity[node.index],
+            reference=forward.p[j].text if j != UNALIGNED else "",
+            relation=alignment.relations[node.index],
+            similarity=alignment.similarity[node.index],
         )
-        for node in forward.h
+        for node, j in zip(forward.h, forward.targets, strict=True)
     ]
     missing = [
-        WordMatch(hypothesis="", reference=backward.h[i].text, relation="none", similarity=0.0)
-        for i in backward.unaligned
+        WordMatch(hypothesis="", reference=node.text, relation="none", similarity=0.0)
+        for node in backward.unaligned
     ]
     return (*matches, *missing)
 
