@@ -6,8 +6,6 @@ precision, and padding depends on the batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -30,31 +28,23 @@ def match_padded(
     directions = normalize(torch.from_numpy(vectors).to(device, torch.float32), dim=1)
     weights = torch.from_numpy(mass).to(device)
     result = np.zeros((len(left), 2))
-    longest = np.maximum(*(np.diff(side).ravel() for side in (left, right)))
+    longest = np.maximum(np.ptp(left, axis=1), np.ptp(right, axis=1))
     order = np.argsort(longest, kind="stable")
     for batch in split_by_size(order.tolist(), (2 * longest[order]).tolist(), BATCH_ROWS):
-        sides = [_Texts(side[batch], device) for side in (left, right)]
-        result[batch] = _match(directions, weights, sides).cpu().numpy()
+        left_rows, left_mask = _pad(left[batch], device)
+        right_rows, right_mask = _pad(right[batch], device)
+        cosines = directions[left_rows] @ directions[right_rows].mT  # (n, left rows, right rows)
+        mask = left_mask[:, :, None] & right_mask[:, None, :]
+        cosines = cosines.masked_fill_(~mask, -torch.inf)
+        precision = torch.where(left_mask, cosines.amax(2) * weights[left_rows], 0).sum(1)
+        recall = torch.where(right_mask, cosines.amax(1) * weights[right_rows], 0).sum(1)
+        result[batch] = torch.stack([precision, recall], dim=1).cpu().numpy()
     return result
 
 
-class _Texts:
-    """Row indices of a batch of texts, (n, longest), and the mask of rows that are not padding."""
-
-    def __init__(self, bounds: IntArray, device: str) -> None:
-        starts, stops = torch.from_numpy(bounds).to(device).unbind(1)
-        rows = starts[:, None] + torch.arange(int(np.diff(bounds).max()), device=device)
-        self.mask = rows < stops[:, None]
-        self.rows = torch.where(self.mask, rows, starts[:, None])
-
-
-def _match(directions: Tensor, weights: Tensor, sides: Sequence[_Texts]) -> Tensor:
-    left, right = sides
-    cosines = directions[left.rows] @ directions[right.rows].mT  # (n, left rows, right rows)
-    mask = left.mask[:, :, None] & right.mask[:, None, :]
-    cosines = cosines.masked_fill_(~mask, -torch.inf)
-    best = [
-        torch.where(side.mask, cosines.amax(axis) * weights[side.rows], 0).sum(1)
-        for side, axis in ((left, 2), (right, 1))
-    ]
-    return torch.stack(best, dim=1)
+def _pad(bounds: IntArray, device: str) -> tuple[Tensor, Tensor]:
+    """Return row indices of a batch of texts, (n, longest), and the mask of rows that are real."""
+    starts, stops = torch.from_numpy(bounds).to(device).unbind(1)
+    rows = starts[:, None] + torch.arange(int(np.ptp(bounds, axis=1).max()), device=device)
+    mask = rows < stops[:, None]
+    return torch.where(mask, rows, starts[:, None]), mask

@@ -11,7 +11,7 @@ run on a GPU, matching runs there as well (`gpu_matching`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -141,45 +141,24 @@ def round_cosines(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
 
 
-class BestMatches(NamedTuple):
-    """Best match of each piece on the other side and its cosine, in both directions."""
-
-    of_left: IntArray
-    precision: FloatArray
-    of_right: IntArray
-    recall: FloatArray
-
-
-def find_best_matches(cosines: FloatArray) -> BestMatches:
-    """Match two non-empty texts greedily, given cosines (left pieces, right pieces).
-
-    >>> find_best_matches(np.array([[0.5, 1.0], [0.9, 0.1]])).of_left
-    array([1, 0])
-    """
-    left, right = cosines.argmax(axis=1), cosines.argmax(axis=0)
-    precision = cosines[np.arange(len(left)), left]
-    return BestMatches(left, precision, right, cosines[right, np.arange(len(right))])
-
-
 def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
     """Link each piece to its best match, given cosines (hypothesis pieces, other pieces)."""
-    matches = find_best_matches(cosines)
-    pairs: dict[Direction, list[tuple[int, int]]] = {
-        "precision": list(enumerate(matches.of_left.tolist())),
-        "recall": [(i, j) for j, i in enumerate(matches.of_right.tolist())],
-    }
-    return [
-        Link(
-            hypothesis=i,
-            other=j,
-            similarity=float(cosines[i, j]),
-            weight=1 / len(pairs[direction]),
-            direction=direction,
-        )
-        for direction in pairs
-        if direction in directions
-        for i, j in pairs[direction]
-    ]
+    links = []
+    for direction in directions:
+        axis = 1 if direction == "precision" else 0
+        best = cosines.argmax(axis=axis)
+        for n, match in enumerate(best.tolist()):
+            i, j = (n, match) if axis else (match, n)
+            links.append(
+                Link(
+                    hypothesis=i,
+                    other=j,
+                    similarity=float(cosines[i, j]),
+                    weight=1 / len(best),
+                    direction=direction,
+                )
+            )
+    return links
 
 
 def compare_pieces(

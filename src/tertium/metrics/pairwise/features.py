@@ -37,7 +37,7 @@ from tertium.core.segment import Segment
 from tertium.core.store import cached_rows
 from tertium.encoders.cached_encoding import Chunk, compare_pairs, embed_texts
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.metrics.base.greedy_matching import cosine, find_best_matches
+from tertium.metrics.base.greedy_matching import cosine
 from tertium.metrics.base.lexical_features import (
     NgramInformation,
     nist_components,
@@ -245,15 +245,13 @@ def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
     """
     if not len(hypothesis) or not len(reference):
         return [0.0] * len(COLUMNS)
-    matched = find_best_matches(exact_dot_products(hypothesis, reference))
+    cosines = exact_dot_products(hypothesis, reference)
+    values: list[float] = []
+    for best in (cosines.max(axis=0), cosines.max(axis=1)):  # recall, precision
+        values += best.mean(), best.std(), best.min(), (best > GOOD_COSINE).mean()
     places = (np.arange(len(reference)) + 1) / len(reference)
-    displacement = np.abs((matched.of_right + 1) / len(hypothesis) - places).mean()
-    described = [
-        value
-        for cosines in (matched.recall, matched.precision)
-        for value in (cosines.mean(), cosines.std(), cosines.min(), (cosines > GOOD_COSINE).mean())
-    ]
-    return [*map(float, described), float(displacement)]
+    matched = (cosines.argmax(axis=0) + 1) / len(hypothesis)
+    return [*map(float, values), float(np.abs(matched - places).mean())]
 
 
 def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
