@@ -117,6 +117,13 @@ def score_corpus(
     """
     start_time = time.perf_counter()
     pool = workers if isinstance(workers, WorkerPool) else WorkerPool(workers=workers)
+    if current_run().server.budget is not None:
+        if pool.engine == "ray" or (pool.workers or 1) > 1:
+            raise UsageError(
+                "a budget is spent by one process: give --workers 1 (workers=1) without --ray; "
+                "--concurrency sends requests at the same time"
+            )
+        pool = replace(pool, workers=1)
     rows = rows or RowOptions()
     fields = tuple(rows.fields.split(",")) if rows.fields else ()
     keep = [keep] if isinstance(keep, str) else keep

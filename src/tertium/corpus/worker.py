@@ -47,10 +47,8 @@ from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.judge_run import (
-    BudgetAddress,
     BudgetError,
     JudgeConnection,
-    RemoteBudget,
     Usage,
     judge_server,
 )
@@ -107,7 +105,7 @@ class CorpusJob:
 
     `metrics` has the models of each metric by its spec, as loaded by the parent process. `example`
     is a row that every metric can score: other rows need the same inputs. `columns` are those of
-    JSONL files. `judge` is the server of LLM judges, and `budget` the address of the shared budget.
+    JSONL files. `judge` is the server of LLM judges.
     """
 
     output: CorpusPath
@@ -115,7 +113,6 @@ class CorpusJob:
     example: Segment
     runtime: Runtime
     judge: JudgeConnection
-    budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Columns = field(default_factory=dict)
@@ -174,14 +171,9 @@ class PartWorker:
 
     def attempt_remotely(self, part: CorpusPart) -> Outcome:
         """Process a part in a process of its own, which reports the requests it sent."""
-        with judge_server(self.job.judge, self.budget) as run:
+        with judge_server(self.job.judge) as run:
             outcome = self.attempt(part, lambda rows: None)
         return replace(outcome, usage=run.usage)
-
-    @cached_property
-    def budget(self) -> RemoteBudget | None:
-        """The budget of the run, if it has one."""
-        return RemoteBudget(self.job.budget) if self.job.budget else None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""

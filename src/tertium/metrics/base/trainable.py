@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,8 +141,8 @@ def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatAr
 
 
 def collect_judgments(sets: Sequence[JudgmentSet]) -> list[Judgment]:
-    """List the judgments of all sets."""
-    return [judgment for judgment_set in sets for judgment in judgment_set.judgments]
+    """List the judgments of all sets, each with its language pair."""
+    return [j if j.lp else replace(j, lp=one.lp) for one in sets for j in one.judgments]
 
 
 def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatArray:
