@@ -17,9 +17,9 @@ from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.human_agreement import find_scale
-from tertium.metrics.bundled import bundled_model, tertium_small
+from tertium.metrics.bundled import bundled_model
 from tertium.metrics.bundled.bundled_model import BundledModel
-from tertium.metrics.bundled.input_rows import Row
+from tertium.metrics.bundled.input_rows import Row, load_network
 from tertium.metrics.bundled.row_alignment import RowAlignment, RowSlices
 from tertium.metrics.bundled.tertium_small import MODEL, LateScorer, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
@@ -138,7 +138,7 @@ def test_length_penalty_follows_the_settings(metric: TertiumSmall) -> None:
 def test_no_copy_of_the_weights_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged copy in the cache could change scores silently."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    tertium_small.load_late_scorer.cache_clear()
+    load_network.cache_clear()
     with runtime(cache=False):
         assert score(TertiumSmall(), "He said it on Tuesday.") > 0
     assert not list(tmp_path.rglob("*.safetensors"))

@@ -10,8 +10,8 @@ run on a GPU, matching runs there as well (`gpu_matching`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from tertium.core.arrays import (
 from tertium.core.runtime import active_gpu
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
-from tertium.metrics.base.explanation import Direction, Link, TextComparison
-from tertium.metrics.base.metric import Side
+from tertium.metrics.base.explanation import Direction, Link
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
 
@@ -180,30 +179,3 @@ def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> l
         if direction in directions
         for i, j in pairs[direction]
     ]
-
-
-def compare_pieces(
-    text: str,
-    values: Mapping[str, float],
-    pieces: tuple[tuple[str, ...], tuple[str, ...]],
-    vectors: tuple[Float32Array, Float32Array],
-    side: Side = "reference",
-    combined_with: Literal["", "source"] = "",
-) -> TextComparison:
-    """Compare a hypothesis with another text by the vectors of their pieces, in both directions."""
-    links: list[Link] = []
-    cosines: tuple[tuple[float, ...], ...] = ()
-    if all(pieces):
-        # (hypothesis pieces, other pieces)
-        similar = exact_dot_products(normalize_rows(vectors[0]), normalize_rows(vectors[1]))
-        links, cosines = link_best_matches(similar, ("precision", "recall")), round_cosines(similar)
-    return TextComparison(
-        side=side,
-        combined_with=combined_with,
-        text=text,
-        values=dict(values),
-        hypothesis_pieces=pieces[0],
-        other_pieces=pieces[1],
-        links=tuple(links),
-        cosines=cosines,
-    )
