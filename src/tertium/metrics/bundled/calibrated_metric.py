@@ -109,7 +109,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     @property
     def weights_hash(self) -> str:
-        return self.fingerprint + self.calibration_suffix
+        return self.model.hash + self.calibration_suffix
 
     @property
     def fingerprint(self) -> str:

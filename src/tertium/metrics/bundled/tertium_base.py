@@ -175,6 +175,10 @@ class TertiumBase(EnglishCalibratedMetric):
         return self.model.hash + settings_suffix(self.model.config)
 
     @property
+    def weights_hash(self) -> str:
+        return self.fingerprint
+
+    @property
     def calibration_suffix(self) -> str:
         """Identifies the settings of a model in `folder`; empty for the bundled model."""
         return settings_suffix(self.model.config) if self.folder else ""
