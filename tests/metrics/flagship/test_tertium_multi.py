@@ -57,9 +57,7 @@ def test_batches_and_threads_do_not_change_scores(
 @pytest.mark.parametrize(
     "damaged", ["The train to Hamburg leaves at 14:00 today.", "train leaves not", "", SOURCE]
 )
-def test_damage_lowers_the_score_in_every_mode(
-    metric: TertiumMulti, mode: str, damaged: str
-) -> None:
+def test_damage_lowers_every_score(metric: TertiumMulti, mode: str, damaged: str) -> None:
     variant = dataclasses.replace(metric, against=mode)  # type: ignore[arg-type]
     segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, damaged)]
     result = variant.assess(segments)
@@ -120,9 +118,7 @@ def test_paragraph_in_windows_scores_like_its_sentences(metric: TertiumMulti) ->
     assert long_score > wrong_score + 0.05
 
 
-def test_error_spans_need_no_second_pass(
-    metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spans_need_no_second_pass(metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch) -> None:
     segments = [
         Segment("A Hund sits on the table.", "Ein Hund sitzt auf dem Tisch."),
         Segment("", SOURCE),
@@ -148,9 +144,7 @@ def test_error_spans_need_no_second_pass(
         assert all(a.end <= b.start for a, b in pairwise(marked))
 
 
-def test_each_row_is_computed_once_without_a_cache(
-    metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_row_is_computed_once(metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = record_calls(monkeypatch, RowScorer, "__call__")
     clear_memory()
     with runtime(cache=False, memory=0):

@@ -25,9 +25,7 @@ def test_stored_states_are_the_encoders(tmp_path: Path) -> None:
     assert (result.values[1, 6:] == 0).all()
 
 
-def test_full_disk_error_names_the_required_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_error_names_the_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
         def __enter__(self):
             return self
