@@ -256,7 +256,7 @@ INVALID: list[tuple[list[Judgment], dict[str, Any], type[TertiumError], str]] = 
         "segment 5 of judgments has no",
     ),
     (SIX, {"encoder": "minilmm"}, UnknownNameError, "did you mean 'minilm'"),
-    (SIX, {"against": "target"}, UsageError, "expected reference, source or both"),
+    (SIX, {"against": "target"}, UsageError, "against=.*expected .*source"),
 ]
 
 

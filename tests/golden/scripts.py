@@ -97,7 +97,7 @@ SCRIPTS: dict[str, str] = {
     "explain": """
         explain -m {tertium-small,bertscore,wmd,sentsim,mt-rte-r} -t c.txt -r r1.txt --segment 3
         explain -m tertium-multi -s src.txt -t c.txt --segment 3
-        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
+        explain -m bertr -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
         explain -m pairwise -t a.txt c.txt -r r1.txt --segment 2
         explain -m chrf -t a.txt c.txt -r r1.txt --segment 2 -f json
         explain --text -r "The blue car stopped." -t "The red car stopped."

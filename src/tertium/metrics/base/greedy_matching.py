@@ -10,8 +10,8 @@ CPU, also if networks run on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from tertium.core.arrays import (
 )
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
-from tertium.metrics.base.explanation import Direction, Link, TextComparison
-from tertium.metrics.base.metric import Side
+from tertium.metrics.base.explanation import Direction, Link
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
 
@@ -143,30 +142,3 @@ def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> l
                 )
             )
     return links
-
-
-def compare_pieces(
-    text: str,
-    values: Mapping[str, float],
-    pieces: tuple[tuple[str, ...], tuple[str, ...]],
-    vectors: tuple[Float32Array, Float32Array],
-    side: Side = "reference",
-    combined_with: Literal["", "source"] = "",
-) -> TextComparison:
-    """Compare a hypothesis with another text by the vectors of their pieces, in both directions."""
-    links: list[Link] = []
-    cosines: tuple[tuple[float, ...], ...] = ()
-    if all(pieces):
-        # (hypothesis pieces, other pieces)
-        similar = exact_dot_products(normalize_rows(vectors[0]), normalize_rows(vectors[1]))
-        links, cosines = link_best_matches(similar, ("precision", "recall")), round_cosines(similar)
-    return TextComparison(
-        side=side,
-        combined_with=combined_with,
-        text=text,
-        values=dict(values),
-        hypothesis_pieces=pieces[0],
-        other_pieces=pieces[1],
-        links=tuple(links),
-        cosines=cosines,
-    )
