@@ -15,7 +15,7 @@ import tertium
 from tertium.cli import main
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.resampling import holm
-from tertium.data.rankings import ComparisonIndex
+from tertium.data.rankings import ComparisonIndex, RankingSet
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare
@@ -274,6 +274,7 @@ def test_comparisons_are_sliced_with_their_items(tmp_path):
     file = write_file(tmp_path / "x.judgements.tsv", "\n".join([*rows, ""]))
     study = tertium.meta_evaluate(file, ["chrf"], by=["length"], resamples=0)
     (aligned,), (human_data,) = study.sets, study.human_data.values()
+    assert isinstance(human_data, RankingSet)
     every = aligned.keep_items(np.ones(len(aligned.items), bool), "all")
     assert every.human_systems == pytest.approx(
         ComparisonIndex.of(human_data).expected_wins(len(human_data.systems)), nan_ok=True
