@@ -12,7 +12,6 @@ from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
-from tertium.output.text import render_table
 
 NOISE = {"bad": 6.0, "good": 0.3, "fair_1": 1.0}
 
@@ -56,14 +55,6 @@ def test_one_column_and_rounded_zeros(results):
     rows = tiny.agreement_table(intervals=True).with_decimals(2).cells()
     assert {row[1].text.strip("* ") for row in rows} == {"0.00 [0.00, 0.00]"}
     assert {row[1].value for row in rows} == {-0.001}
-
-
-@pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
-def test_tables_render_and_escape(style, results):
-    out = render_table(results.agreement_table(), style)
-    assert ("fair\\_1" if style in ("md", "latex") else "fair_1") in out
-    assert "good" in render_table(results.rank_table(), style)
-    assert "good" in render_table(results.tasks[0].p_value_table(), style)
 
 
 def test_p_values_and_the_test_of_the_average(results):
@@ -117,13 +108,6 @@ def test_notes_name_the_test_and_too_few_resamples(test, resamples, expected):
     notes = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table().notes
     assert any(note.endswith(expected) for note in notes)
     assert any("warning" in note for note in notes) == expected.startswith("warning")
-
-
-def test_darr_notes_name_the_threshold():
-    task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
-    table = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table()
-    note = "translations of one segment whose human scores differ by 500 or more"
-    assert table.notes[-1].endswith(note)
 
 
 def test_metrics_are_not_marked_as_worse_without_test_power():
