@@ -296,7 +296,7 @@ def _check_segments(
     def make_pair(number: int) -> TranslationPair:
         segment = segments[number]
         limit = limit_of.get(number, "")
-        chosen = replace(usual, max_length=int(limit)) if limit.isdecimal() else usual
+        chosen = usual._replace(max_length=int(limit)) if limit.isdecimal() else usual
         return TranslationPair(segment.source or "", segment.hypothesis, *languages, chosen)
 
     # Pairs keep what checks compute of their texts: they are made one at a time.
