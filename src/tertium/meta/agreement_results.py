@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,15 +246,15 @@ class TaskResult(MetricEstimates):
         """Return the p-values of all pairs of metrics: is the row better than the column?"""
         columns = [Column("", self.metrics.__getitem__)]
         for other in self.order:
-            p_values: list[float | None] = [*self.p_values[:, other].tolist()]
+            p_values: list[float | None] = self.p_values[:, other].tolist()
             p_values[other] = None
-            mark = partial(self._mark_significant, other)
-            columns.append(Column(self.metrics[other], p_values.__getitem__, 3, mark=mark))
+            marks: list[Emphasis] = []
+            for p in p_values:
+                marks.append("best" if p is not None and p < self.alpha else "")
+            column = Column(self.metrics[other], p_values.__getitem__, 3, mark=marks.__getitem__)
+            columns.append(column)
         title = f"p-values ({self.task.test}), {self.task.label}: is the row better?"
         return Table(columns, self.order, title)
-
-    def _mark_significant(self, other: int, metric: int) -> Emphasis:
-        return "best" if metric != other and self.p_values[metric, other] < self.alpha else ""
 
     def undefined_note(self) -> str:
         """Return what is wrong if the statistic is undefined, or has too little data."""
