@@ -30,21 +30,22 @@ TENS_PATTERNS = {
     language: [re.compile(word) for word in words]
     for language, *words in map(str.split, TENS.strip().splitlines())
 }
-# the unit after a number, and the factor to or from its metric or imperial counterpart
-CONVERSIONS = tuple(
-    (re.compile(rf"[\s\u00a0\u202f-]*(?:{unit})", re.IGNORECASE), factor)
-    for unit, factor in (
-        ("miles?|mi\\b|mph|km|км|公里|キロ|킬로|किमी|كم|كيلومتر", 1.609),
-        ('inch|in\\b|["″]|cm|см|センチ|厘米', 2.54),
-        ("feet|foot|ft|['′]|m\\b|met|м\\b|米|メートル", 3.281),
-        ("yard|yd", 1.094),
-        ("pounds?|lbs?\\b|kg|кг|公斤|キログラム", 2.205),
-        ("ounce|oz\\b|g\\b", 28.35),
-        ("acre|ha\\b|hect", 2.471),
-        ("gallon|l\\b|lit", 3.785),
-        ("square|sq", 2.59),
-    )
-)
+# factors to or from the metric or imperial counterpart, and the unit after a number
+FACTORS = r"""
+1.609 miles?|mi\b|mph|km|км|公里|キロ|킬로|किमी|كم|كيلومتر
+2.54 inch|in\b|["″]|cm|см|センチ|厘米
+3.281 feet|foot|ft|['′]|m\b|met|м\b|米|メートル
+1.094 yard|yd
+2.205 pounds?|lbs?\b|kg|кг|公斤|キログラム
+28.35 ounce|oz\b|g\b
+2.471 acre|ha\b|hect
+3.785 gallon|l\b|lit
+2.59 square|sq
+"""
+CONVERSIONS = [
+    (re.compile(rf"[\s\u00a0\u202f-]*(?:{unit})", re.IGNORECASE), float(factor))
+    for factor, unit in map(str.split, FACTORS.strip().splitlines())
+]
 TEMPERATURE = re.compile(r"[\s\u00a0\u202f]*(?:°|º|℃|℉|degrees|fahrenheit|[FC]\b)", re.IGNORECASE)
 TOLERANCE = 0.05  # converted values are rounded
 DIGIT = re.compile(r"\d")
