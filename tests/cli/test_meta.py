@@ -73,24 +73,6 @@ def test_p_values_and_intervals_in_files(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_undefined_column_has_a_reason_and_no_ranks(run: Run) -> None:
-    constant = [("ru-en", i, s, 1.0) for i in range(1, 31) for s in SYSTEMS]
-    write_tsv("constant.tsv", f"lp {COLUMNS}", constant)
-    for name in ("good", "bad"):
-        Path(f"{name}.ru-en.tsv").write_text(Path(f"{name}.de-en.tsv").read_text())
-    command = ALL.replace("human.tsv", "human.tsv constant.tsv") + " good.ru-en.tsv bad.ru-en.tsv"
-    assert "ru-en: undefined for all metrics" in run(f"{command} --resamples 20").out
-    assert run(f"{command} {FAST}").json["average_rank"] == {"good": 1.0, "bad": 2.0}
-
-
-@pytest.mark.usefixtures("files")
-def test_two_systems_cause_a_warning_for_each_set(run: Run) -> None:
-    message = "only two systems with human scores: agreement is either perfect or none"
-    assert message not in run(f"{ALL} --level system --resamples 20").out
-    assert run(f"{ALL} --level system --exclude A --resamples 20").out.count(message) == 2
-
-
-@pytest.mark.usefixtures("files")
 def test_direction_and_exclusion(run: Run) -> None:
     up = run(f"{ONE} {FAST}").json["tasks"][0]["value"]
     down = run(f"{ONE} {FAST} --lower-better good").json["tasks"][0]["value"]
