@@ -98,9 +98,7 @@ class WorstSegments(Result):
         """Return one record for each translation."""
         return [row.record() for row in self.rows]
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Return one record for each translation."""
-        return self.records()
+    lines = records
 
     def counts(self) -> dict[str, int]:
         """Count the translations of each reason."""

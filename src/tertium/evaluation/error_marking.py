@@ -156,8 +156,7 @@ class MarkedErrors(Result, list[MarkedTranslations]):
             for entry in own.translations
         ]
 
-    def lines(self) -> list[dict[str, Any]]:
-        return self.records()
+    lines = records
 
     def warn_about_missing_spans(self) -> None:
         """Warn about each metric that marked nothing, if it says why."""
