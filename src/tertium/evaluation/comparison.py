@@ -45,10 +45,8 @@ from tertium.evaluation.paired_tests import (
 from tertium.evaluation.scoring import (
     References,
     Translations,
-    add_intervals,
     as_testset,
     bootstrap_systems,
-    find_intervals,
     score,
 )
 from tertium.evaluation.system_scores import (
@@ -450,7 +448,7 @@ def compare_evaluation(
     check_test_options(test, alpha, resamples)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
-    samples = bootstrap_systems(evaluation, bootstrap_resamples, seed)
+    samples, intervals = bootstrap_systems(evaluation, bootstrap_resamples, seed)
     p_values, clusters = MetricDict[FloatArray](), MetricDict[Sequence[int]]()
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
@@ -466,7 +464,7 @@ def compare_evaluation(
         )
     return Comparison(
         **field_values(evaluation, "intervals"),
-        intervals=find_intervals(evaluation, samples),
+        intervals=intervals,
         test=test,
         resamples=count,
         seed=seed,
@@ -479,7 +477,8 @@ def compare_evaluation(
 def add_significance(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> Evaluation:
     """Compare two or more systems; for a single system, add confidence intervals."""
     if len(evaluation.systems) < 2:
-        return add_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+        _, intervals = bootstrap_systems(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+        return replace(evaluation, intervals=intervals)
     return compare_evaluation(evaluation, seed=seed, **choices)
 
 
