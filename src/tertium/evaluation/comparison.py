@@ -557,8 +557,12 @@ def find_direction(texts: Sequence[str]) -> str:
     'into English'
     """
     if are_english(texts):
-        direction, others, count = INTO_ENGLISH, sum(map(is_clearly_not_english, texts)), len(texts)
+        direction, other_count, count = (
+            INTO_ENGLISH,
+            sum(map(is_clearly_not_english, texts)),
+            len(texts),
+        )
     else:
         languages = [identify_language(text) for text in texts if not is_too_short(text)]
-        direction, others, count = NOT_INTO_ENGLISH, languages.count("en"), len(languages)
-    return direction if others <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS
+        direction, other_count, count = NOT_INTO_ENGLISH, languages.count("en"), len(languages)
+    return direction if other_count <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS
