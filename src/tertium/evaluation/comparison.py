@@ -557,12 +557,10 @@ def find_direction(texts: Sequence[str]) -> str:
     'into English'
     """
     if are_english(texts):
-        direction, other_count, count = (
-            INTO_ENGLISH,
-            sum(map(is_clearly_not_english, texts)),
-            len(texts),
-        )
+        direction, count = INTO_ENGLISH, len(texts)
+        other_count = sum(map(is_clearly_not_english, texts))
     else:
         languages = [identify_language(text) for text in texts if not is_too_short(text)]
-        direction, other_count, count = NOT_INTO_ENGLISH, languages.count("en"), len(languages)
+        direction, count = NOT_INTO_ENGLISH, len(languages)
+        other_count = languages.count("en")
     return direction if other_count <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS
