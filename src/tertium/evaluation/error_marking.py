@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tertium.core.errors import UsageError, short_repr
 from tertium.core.result import (
@@ -297,7 +294,6 @@ def _annotate_scores(
     evaluation: Evaluation, marked: Sequence[MarkedTranslations]
 ) -> dict[str, list[Annotation]]:
     rows: dict[str, list[Annotation]] = {}
-    confidence_metric = _find_confidence(evaluation)
     for system in evaluation.systems:
         scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
         spans = [
@@ -307,20 +303,7 @@ def _annotate_scores(
             Annotation(
                 {name: float(values[n]) for name, values in scores.items()},
                 tuple(span for own in spans for span in own[n]),
-                float(scores[confidence_metric][n]) if confidence_metric else math.nan,
             )
             for n in range(len(evaluation.testset))
         ]
     return rows
-
-
-def _find_confidence(evaluation: Evaluation) -> str:
-    """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
-    for name in evaluation.metrics:
-        scores = [evaluation.scores[system][name] for system in evaluation.systems]
-        values = np.concatenate([own.segments for own in scores])
-        finite = values[~np.isnan(values)]
-        is_share = finite.size > 0 and finite.min() >= 0.0 and finite.max() <= 1.0
-        if is_share and all(own.higher_is_better for own in scores):
-            return name
-    return ""

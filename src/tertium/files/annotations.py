@@ -6,7 +6,6 @@ earlier run inserted, with the blanks before it. Writing twice therefore changes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -24,11 +23,10 @@ DEFAULT_PRIORITY = 5
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What to write about one unit: scores by metric, findings, and a confidence from 0 to 1."""
+    """What to write about one unit: scores by metric, and findings."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Span] = ()
-    confidence: float = math.nan
 
     def format_scores(self) -> str:
         """Return the scores with six digits; missing ones are omitted.

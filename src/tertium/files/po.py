@@ -134,7 +134,6 @@ def _read_units(message: Message, singular_form: int) -> Units:
     source, plural, context = map(message.get, ("msgid", "msgid_plural", "msgctxt"))
     state = "fuzzy" if "fuzzy" in message.flags else "translated"
     place = Place(message.start, f"{OWN_COMMENT}{{text}}{message.line_end}", (*message.own,))
-    places = (place,)
     for name, text in message.fields.items():
         if not name.startswith("msgstr"):
             continue
@@ -150,5 +149,5 @@ def _read_units(message: Message, singular_form: int) -> Units:
             plural=form,
             max_length=min(map(int, _LIMIT.findall(message.flags)), default=0),
             line=message.line,
-            places=places,
+            place=place,
         )

@@ -73,7 +73,7 @@ def _read_unit(
             target=reader.read(target),
             notes=tuple(note.text().strip() for note in element.elements("note")),
             line=element.line,
-            places=(_find_place(element),),
+            place=_find_place(element),
         )
 
 
