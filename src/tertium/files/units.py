@@ -22,7 +22,7 @@ Range = tuple[int, int]  # first byte in a file, byte after the last
 class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
-    Inline markup is replaced by placeholders such as `{1}` and `<g2>`. `plural` is a plural category
+    Inline markup is replaced by placeholders, `{1}` and `<g2>`. `plural` is a plural category
     (`one`, `other`, ...) or its number, and `max_length` is a limit in characters (0: none).
     `place` is where `write_back` adds notes, if the format has them; several units may share it.
     """
