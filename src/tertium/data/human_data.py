@@ -32,7 +32,8 @@ NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
 
 Translation = tuple[str, str, Segment]  # system, item, segment
-Texts = dict[tuple[str, str], Segment]  # by system and item
+Cell = tuple[str, str]  # system and item
+Texts = dict[Cell, Segment]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -132,7 +133,7 @@ class HumanData:
             )
         return matrix
 
-    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
+    def error_annotations(self) -> Mapping[Cell, ErrorAnnotations]:
         """Return the errors marked by human raters, by system and item."""
         return {}
 
