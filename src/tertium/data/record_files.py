@@ -70,23 +70,12 @@ def _parse_jsonl(text: str, name: str) -> LocatedRecords:
 
 def parse_json_object(line: str, where: str) -> dict[str, Any]:
     """Parse one line of JSONL and check its texts."""
-    is_other_layout = is_json_list_line(line) or line.strip() == "{"
-    record = parse_json(line, where, _JSONL_HINT if is_other_layout else "")
+    record = parse_json(line, where, _JSONL_HINT)
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object, got {line[:40]!r}{_JSONL_HINT}")
     if "\\u" in line or "\0" in line:  # the only ways to write a forbidden character
         check_record(record, where)
     return record
-
-
-def is_json_list_line(line: str) -> bool:
-    """Return whether a line starts a JSON list of objects, or is an object with a comma.
-
-    >>> [is_json_list_line(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
-    [True, True, True, False]
-    """
-    text = line.strip()
-    return text == "[" or text.startswith("[{") or (text[:1] == "{" and text.endswith("},"))
 
 
 def to_json(value: Any) -> str:
