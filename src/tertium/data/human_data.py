@@ -155,7 +155,8 @@ def read_system_scores(path: PathLike) -> list[HumanData]:
     pairs: dict[str, dict[str, float]] = {}
     for where, record in read_records(path):
         row = lowercase_columns(record)
-        system, score = get_text(row, SYSTEM_NAMES), read_score(row.get("score"), where)
+        system = get_text(row, SYSTEM_NAMES)
+        score = read_score(row.get("score"), where)
         if not system:
             raise DataError(f"{where}: expected a system and its score, got {row}")
         scores = pairs.setdefault(read_language_pair(row) or language_pair_in_path(path), {})

@@ -27,7 +27,8 @@ def disambiguate_names(names: Sequence[str]) -> tuple[str, ...]:
     >>> disambiguate_names(["a", "b", "c", "", "c", "d"])
     ('a', 'b', 'c#1', '#4', 'c#2', 'd')
     """
-    totals, counts = Counter(names), Counter[str]()
+    totals = Counter(names)
+    counts = Counter[str]()
     if 2 * sum(totals[name] == 1 for name in names if name) < len(names):
         return ()
     unique = []

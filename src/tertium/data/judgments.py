@@ -521,7 +521,8 @@ def _read_error(entry: Record, where: str) -> spans.Span | spans.UnlocatedError:
     name = entry.get("category") or entry.get("error_type") or ""
     category = "/".join(map(str, name)) if isinstance(name, list) else str(name)
     rater, message = (get_text(entry, (key,)) for key in ("rater", "message"))
-    start, end = entry.get("start", entry.get("start_i")), entry.get("end")
+    start = entry.get("start", entry.get("start_i"))
+    end = entry.get("end")
     if start is None and not category and entry.get("severity") is None:
         raise DataError(f"{where}: an error without start, severity and category: {entry}")
     if start in (None, "missing", end):

@@ -156,7 +156,8 @@ def _rename_columns(rows: LocatedRecords, fields: Mapping[str, str]) -> LocatedR
 
 
 def _read_piped_records(fields: Sequence[str] | None) -> LocatedRecords:
-    text, name = read_text(STDIN), display_name(STDIN)
+    text = read_text(STDIN)
+    name = display_name(STDIN)
     if not fields and text.lstrip().startswith("{"):
         return _parse_jsonl(text, name)
     return parse_table(text, name, fields, "\t")

@@ -103,7 +103,8 @@ def read_unicode(path: str, fallback: str = "") -> str:
 
     Line ends become `\\n`.
     """
-    data, name = read_data(path), display_name(path)
+    data = read_data(path)
+    name = display_name(path)
     try:
         text = decode(data, name)
     except DataError as error:

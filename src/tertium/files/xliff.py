@@ -23,7 +23,8 @@ _Segment = tuple[str, Element | None, Element | None, str, int]
 
 def read_xliff(catalog: Catalog) -> Units:
     """Read the segments of all units."""
-    file, languages = XmlFile(catalog.path, ("trans-unit", "unit")), catalog.languages
+    file = XmlFile(catalog.path, ("trans-unit", "unit"))
+    languages = catalog.languages
     elements = file.elements()
     root = next(elements)
     if root.local != "xliff":
@@ -96,11 +97,13 @@ def _find_segments(element: Element) -> Iterator[_Segment]:
 
 def _find_marks(element: Element) -> Iterator[_Segment]:
     """Yield the marked segments of a unit of XLIFF 1, or all of it as one."""
-    source, target = element.first("source"), element.first("target")
+    source = element.first("source")
+    target = element.first("target")
     state = target.get("state") if target else ""
     if not state and element.get("approved") == "yes":
         state = "final"
-    sources, targets = _read_marks(element.first("seg-source")), _read_marks(target)
+    sources = _read_marks(element.first("seg-source"))
+    targets = _read_marks(target)
     is_undivided = target and not targets and (target.elements() or target.text().strip())
     if not sources or is_undivided:
         yield "", source, target, state, element.line
@@ -134,14 +137,16 @@ def _find_place(element: Element) -> Place | None:
     content = element.elements("originalData", "segment", "ignorable")
     if not content:
         return None
-    containers, template = element.elements("notes"), _NOTE_2.format(prefix)
+    containers = element.elements("notes")
+    template = _NOTE_2.format(prefix)
     members = [note for container in containers for note in container.elements()]
     removed = blanks_and_element(filter(_is_own, members))
     if len(removed) < len(members):  # after the notes of other tools
         last = members[-1]
         return Place(last.end, template, removed, last.blanks)
     first = content[0]
-    inner, outer = (*first.elements(), first)[0].blanks, first.blanks
+    inner = (*first.elements(), first)[0].blanks
+    outer = first.blanks
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
     removed = blanks_and_element(containers)
     return Place(outer[0], template, removed, inner, tags, outer)
