@@ -20,7 +20,7 @@ from tertium.core.fields import reject_duplicate_keys
 from tertium.core.findings import FileLocation, Locate
 from tertium.core.result import frame_to_records, is_frame, is_missing
 from tertium.core.spans import Side
-from tertium.data import record_files, records
+from tertium.data import records
 from tertium.data.records import (
     HYPOTHESIS_NAMES,
     REFERENCE_NAMES,
@@ -241,7 +241,7 @@ def locate_records(
     path: str,
     systems: Mapping[str, Sequence[str]],
     sources: Sequence[str] = (),
-    fields: record_files.Fields | None = None,
+    fields: Fields | None = None,
 ) -> Locate:
     """Locate the texts of a file of records by their lines; standard input has no locations.
 
@@ -254,8 +254,8 @@ def locate_records(
         lines: dict[str, list[int]] = {}
         if is_stdin(path) or {".parquet", ".xlsx"} & {*Path(path).suffixes}:
             return lines, []
-        default = record_files.default_name(path) or "system"
-        for where, record in record_files.read_records(path, fields):
+        default = default_name(path) or "system"
+        for where, record in read_records(path, fields):
             names = records.lowercase_known_columns(record)
             system = records.read_name(names, records.SYSTEM_NAMES, where) or default
             match = LINE_NUMBER.search(where)
