@@ -261,12 +261,8 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path: Path, run: Run
     assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)
 
 
-@pytest.mark.parametrize(
-    ("score", "message"), [("1e308", "too large"), ("-1e101", "too large"), ("inf", "not finite")]
-)
-def test_huge_scores_are_one_line_errors(
-    score: str, message: str, tmp_path: Path, run: Run
-) -> None:
+@pytest.mark.parametrize("score", ["1e308", "-1e101", "inf"])
+def test_huge_scores_are_one_line_errors(score: str, tmp_path: Path, run: Run) -> None:
     rows = [(s, n) for s in "ab" for n in range(1, 5)]
     human = write_tsv(
         tmp_path / "human.tsv",
@@ -276,7 +272,6 @@ def test_huge_scores_are_one_line_errors(
     scored = [(s, n, score if n == 3 else n) for s, n in rows]
     scores = write_tsv(tmp_path / "scores.tsv", "system segment score", scored)
     error = run(f"meta --human {human} --scores {scores} -o {tmp_path}/page.html", code=2).err
-    assert f"scores.tsv, line 4: the score '{score}' is" in error
-    assert message in error
+    assert f"scores.tsv, line 4: the score '{score}' is too large" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "page.html").exists()
