@@ -55,11 +55,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
         limit = element.get("maxwidth")
     else:  # `25` or `10,25`; `*` is no limit
         limit = element.get_local("sizeRestriction").rpartition(",")[2].strip()
-    notes = []
-    for parent in (element, *element.elements("notes")):
-        for note in parent.elements("note"):
-            if not _is_own(note):
-                notes.append(note.text().strip())
+    notes = [note.text().strip() for note in _find_notes(element) if not _is_own(note)]
     segments = [*(_find_segments if element.local == "unit" else _find_marks)(element)]
     is_one = len(segments) == 1
     name = element.get("id") or element.get("resname")
@@ -79,6 +75,11 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
             line=line,
             place=place,
         )
+
+
+def _find_notes(element: Element) -> Iterator[Element]:
+    for parent in (element, *element.elements("notes")):
+        yield from parent.elements("note")
 
 
 def _is_own(element: Element) -> bool:
