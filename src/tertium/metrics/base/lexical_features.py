@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,8 +134,6 @@ class LexicalFeatures:
     (36, np.float64(1.0))
     """
 
-    can_fork: ClassVar[bool] = True
-
     parts: tuple[Part, ...] = ("bleu", "nist", "ter")
     information: NgramInformation = field(default_factory=NgramInformation.empty)
 
@@ -231,12 +229,10 @@ def _cost_name(costs: Costs) -> str:
     return "/".join(f"{cost:g}" for cost in astuple(costs))
 
 
+BLEU_KINDS = ("bleu", "precision", "smooth-bleu", "smooth-precision")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "bleu": (
-        *(f"bleu.bleu-{n}" for n in range(1, 5)),
-        *(f"bleu.precision-{n}" for n in range(1, 5)),
-        *(f"bleu.smooth-bleu-{n}" for n in range(1, 5)),
-        *(f"bleu.smooth-precision-{n}" for n in range(1, 5)),
+        *(f"bleu.{kind}-{n}" for kind in BLEU_KINDS for n in range(1, 5)),
         "bleu.penalty",
         "bleu.unpenalised",
     ),
@@ -256,10 +252,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 class FeatureExtractor(Protocol):
     """A callable from segments to rows of numbers; equal extractors give equal rows."""
-
-    @property
-    def can_fork(self) -> bool:
-        """Whether rows may be computed in forked processes (pure Python, no neural network)."""
 
     @property
     def names(self) -> tuple[str, ...]:
