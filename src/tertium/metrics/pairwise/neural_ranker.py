@@ -259,9 +259,8 @@ def _pair_parts(
     owner: IntArray, count: int, left: IntArray, right: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Expand pairs of segments to pairs per reference; also return the pair index of each."""
-    sizes = np.bincount(owner, minlength=count)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    repeats = sizes[left]
-    pair = np.repeat(np.arange(len(left)), repeats)
-    within = np.arange(len(pair)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    starts = np.searchsorted(owner, np.arange(count + 1))
+    sizes = np.diff(starts)[left]
+    pair = np.repeat(np.arange(len(left)), sizes)
+    within = np.arange(len(pair)) - np.searchsorted(pair, pair)
     return starts[left][pair] + within, starts[right][pair] + within, pair
