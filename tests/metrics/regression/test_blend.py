@@ -22,7 +22,6 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.blend.blend_metric import Blend, read_constants
 from tertium.models.blend_model import fit_blend
-from tertium.models.checkpoint import write_checkpoint
 from tertium.models.ridge import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.segment_browser import render_explanation
@@ -241,15 +240,6 @@ def test_part_without_a_score_falls_back(partial: str) -> None:  # noqa: F811
     part = (chrf - blend.fitted.mean[0]) / blend.fitted.scale[0] * blend.fitted.weights[0]
     lowest = min(row.score for row in DATA)
     assert scores.segments[1] == pytest.approx(max(blend.fitted.bias + factor * part[0], lowest))
-
-
-def test_blends_with_weights_for_each_subset_are_refused(tmp_path: Path) -> None:
-    checkpoint = train("blend:metrics=chrf+ter", DATA).checkpoint
-    arrays = {name: np.zeros((3, 2)) for name in ("mean", "scale", "weights")}
-    old = replace(checkpoint, arrays={**arrays, "numbers": np.zeros((3, 3))})
-    write_checkpoint(tmp_path / "old", old)
-    with pytest.raises(ModelError, match="older versions of tertium: train it again"):
-        load_metric(str(tmp_path / "old")).score([DATA[0].segment])
 
 
 def test_a_missing_score_is_explained_by_its_bias(partial: str) -> None:  # noqa: F811
