@@ -76,7 +76,7 @@ def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[M
 SENSES = {"a": frozenset("12"), "b": frozenset("2"), "c": frozenset("3"), "as": frozenset("3")}
 
 
-def senses(word: str) -> frozenset[int]:
+def senses(word: str) -> frozenset[str]:
     return SENSES.get(word, frozenset())
 
 
