@@ -283,7 +283,7 @@ def test_training_english_models_on_another_language_is_a_warning(
         ("svr", {"against": "source"}, True),
         ("esim", {"encoder": "toy"}, False),
         ("pairwise", {"features": ("bleu",)}, False),
-        ("pairwise", {"features": ("4metrics",)}, True),
+        ("pairwise", {"features": ("bleu", "nist", "ter", "meteor")}, True),
         ("pairwise", {"features": ("bleu",), "vectors": ("minilm",)}, True),
         ("pairwise", {"features": ("bleu",), "vectors": ("syntax25",)}, True),
     ],

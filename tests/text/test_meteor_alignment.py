@@ -79,7 +79,7 @@ SENSES = {
 }
 
 
-def senses(word: str) -> frozenset[int]:
+def senses(word: str) -> frozenset[str]:
     return SENSES.get(word, frozenset())
 
 
