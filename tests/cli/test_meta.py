@@ -18,7 +18,6 @@ from tests.cli.conftest import Run
 import tertium
 from tertium.data.testset import TestSet
 from tertium.evaluation.paired_tests import SignificanceTests
-from tertium.meta.tasks import STATISTICS
 
 SYSTEMS = ("A", "B", "C")
 COLUMNS = "item system score"
@@ -310,9 +309,3 @@ def test_huge_scores_are_one_line_errors(
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "page.html").exists()
-
-
-def test_help_names_all_statistics(capsys: pytest.CaptureFixture[str], run: Run) -> None:
-    with pytest.raises(SystemExit):
-        run("meta --help")
-    assert ", ".join(STATISTICS) in " ".join(capsys.readouterr().out.split())

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -247,27 +246,6 @@ def test_annotations_are_matched_by_document(tmp_path):
     assert find_judged_labels(NUMBERED_PER_DOCUMENT, file) == {"y:1"}
 
 
-def test_annotations_of_one_document_are_not_matched_to_another(tmp_path):
-    testset = tertium.TestSet(
-        systems={"A": ("a cat", "a dog", "a cow"), "B": ("the hat", "the log", "the bow")},
-        references=(("the cat",), ("the dog",), ("the cow",)),
-        documents=("x", "y", "y"),
-    )
-    rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
-    file = write_file(tmp_path / "rated.csv", "doc,item,system,score\n" + "".join(rows))
-    assert find_judged_labels(testset, file) == {"2"}
-
-
-def test_item_numbers_are_not_matched_if_items_have_names(tmp_path):
-    columns = {"segment": ("one", "two")}
-    testset = tertium.TestSet(systems={"A": ("a cat", "a dog")}, columns=columns)
-    row = {"system": "A", "mt": "a cat", "score": 1}
-    spans = [{"start": 0, "end": 1, "severity": "minor"}]
-    rows = [{**row, "segment": "one"}, {**row, "segment": 2, "spans": spans}]
-    human_data = read_human_data(write_file(tmp_path / "mqm.jsonl", rows))[0]
-    assert human_marked_errors(testset, human_data) == []
-
-
 def test_explanations_show_error_spans():
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
     assert explained.marked_text == MarkedText(
@@ -342,24 +320,6 @@ def test_marks_name_segments_as_their_file_does():
         )
         [marked] = human_marked_errors(testset, JudgmentSet(name="x", judgments=(judgment,)))
         assert [entry.segment.hypothesis for entry in marked.translations] == ["a cat"]
-
-
-def test_marked_errors_are_the_same_in_every_table(tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)
-    TESTSET.write(tmp_path / "texts.jsonl")
-    call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
-    read_tsv = partial(pandas.read_csv, sep="\t")
-    readers = {"parquet": pandas.read_parquet, "csv": pandas.read_csv, "tsv": read_tsv}
-    frames = []
-    for ending, read in readers.items():
-        file = tmp_path / f"errors.{ending}"
-        assert main([*call, "-o", f"spans:{file}"]) == 0
-        frames.append(read(file).astype(object).fillna("").astype(str))
-    assert len(frames[0])
-    assert frames[0].equals(frames[1])
-    assert frames[0].equals(frames[2])
 
 
 @pytest.mark.parametrize(
