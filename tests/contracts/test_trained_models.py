@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import gc
 import json
 import pickle
 import shutil
 import subprocess
 import sys
-import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -144,23 +141,6 @@ def test_the_spec_of_a_model_that_was_not_saved_is_an_error(name: str) -> None:
     model = trained(name)
     with pytest.raises(UsageError, match=r"was not saved: save it with `metric.save\(FOLDER\)`"):
         score_unseen(load(type(model))(model.spec))
-
-
-def test_unsaved_models_are_freed(name: str) -> None:
-    """Every training of a process was kept until its end."""
-    original = trained(name)
-    checkpoint = dataclasses.replace(original.checkpoint, training={"copy": 1})
-    model = type(original).from_checkpoint(checkpoint)
-    score_unseen(model)
-    dead = weakref.ref(checkpoint)
-    copies = [copy.copy(model), dataclasses.replace(model)]
-    assert all(other.checkpoint is checkpoint for other in copies)
-    del checkpoint, model
-    gc.collect()
-    assert dead() is not None  # the copies still need the weights
-    copies.clear()
-    gc.collect()
-    assert dead() is None
 
 
 SCORE_PICKLES = """
