@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -248,11 +249,9 @@ class RowScorer(RowNetwork):
             overhead=overhead,
             limit=settings.batch_size,
         )
-        results: dict[int, R] = {}
         apply = map if is_padded else map_on_threads
-        for batch, values in zip(batches, apply(run, batches), strict=True):
-            results.update(zip(batch.tolist(), values, strict=True))
-        return [results[n] for n in range(len(items))]
+        results = list(chain.from_iterable(apply(run, batches)))
+        return [results[place] for place in np.argsort(np.concatenate(batches))]
 
 
 def _average(values: Sequence[Float32Array], sizes: Sequence[int]) -> Float32Array:
