@@ -1,7 +1,7 @@
 """Run the network of tertium-multi on rows of texts.
 
 A row is a hypothesis with a source, a reference or both. Texts longer than the network's positions
-are split into windows . Each distinct text passes the lower layers once, each row
+are split into windows. Each distinct text passes the lower layers once, each row
 the upper ones. Batches hold many texts or rows, each on one thread. Neither the order, the rest of
 a batch nor the number of threads changes a bit of the result.
 
