@@ -79,7 +79,7 @@ SENSES = {
 }
 
 
-def senses(word: str) -> frozenset[str]:
+def senses(word: str) -> frozenset[int]:
     return SENSES.get(word, frozenset())
 
 
