@@ -12,6 +12,7 @@ from tests.builders import make_preferences
 from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.registry import METRICS, resolve
 from tertium.core.segment import Judgment, Segment
+from tertium.encoders import toy_encoder
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics.base.lexical_features import split_references
@@ -140,9 +141,9 @@ def test_rows_of_an_encoder_are_kept_by_its_weights(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = PairwiseFeatures((part,))(SEGMENTS)
-    matrix = ToyEncoder._word_matrix
+    vector = toy_encoder._random_vector
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda _: "0" * 64))
-    monkeypatch.setattr(ToyEncoder, "_word_matrix", lambda self, words: abs(matrix(self, words)))
+    monkeypatch.setattr(toy_encoder, "_random_vector", lambda word, dim: abs(vector(word, dim)))
     assert not np.allclose(PairwiseFeatures((part,))(SEGMENTS), old, atol=1e-3)
 
 
