@@ -20,8 +20,6 @@ from tertium.encoders.int8_linear import (  # noqa: E402
     check_int8_widths,
     multiply_fp32_slices,
     multiply_int8,
-    quantize_rows,
-    quantize_weights,
 )
 
 WIDTHS = [(64, 96), (384, 1536), (1536, 384), (3072, 768), (2951, 32)]
@@ -71,20 +69,6 @@ def test_values_are_close_to_fp32(fine: bool, error: float) -> None:
         back, plain = make_layer(1536, 384)
         difference = back.contract_inner(inner.clone()) - plain(inner)
         assert difference.std() < 0.012 * plain(inner).std()
-
-
-def test_stored_integers_are_used_as_they_are() -> None:
-    integers, scales = quantize_weights(torch.randn(8, 32))
-    again, same_scales = quantize_weights(integers.float() * scales[:, None])
-    assert torch.equal(integers, again)
-    torch.testing.assert_close(scales, same_scales)
-    assert int(integers.abs().max()) == 127
-
-
-def test_rows_of_zeros_stay_zeros() -> None:
-    integers, scales = quantize_rows(torch.zeros(2, 32))
-    assert not integers.any()
-    assert scales.isfinite().all()
 
 
 def test_unsupported_width_is_refused() -> None:

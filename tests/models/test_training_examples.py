@@ -15,7 +15,6 @@ from tertium.data.rankings import PairwiseJudgment, RankingSet, build_ranking_se
 from tertium.models.training_data import sort_training_sets
 from tertium.models.training_examples import (
     has_decided_comparisons,
-    longest_per_item,
     number_compared_pairs,
     number_scored_pairs,
     select_comparisons,
@@ -79,14 +78,6 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
     only = both.select(np.array([0]))
     with pytest.raises(DataError, match="compares a text with itself"):
         number_compared_pairs([only], "reference", {})
-
-
-def test_sizes_are_those_of_the_longest_text() -> None:
-    table: dict[str, int] = {}
-    data = number_compared_pairs([rankings()], "both", table)
-    lengths = np.array([len(text) + 10 * (text == "s2") for text in list(table)])
-    assert longest_per_item(data, lengths).tolist() == [5, 12]
-    assert has_decided_comparisons(data).all()
 
 
 def test_ties_only_are_refused() -> None:

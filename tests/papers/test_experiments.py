@@ -17,7 +17,6 @@ from tests.papers.length_metric import Length
 from tests.papers.small_sets import write_assessments, write_rankings
 
 from tertium.core.arrays import FloatArray
-from tertium.core.errors import DataError
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 
@@ -104,10 +103,3 @@ def test_systems_are_scored_on_a_sample_of_segments(datasets: DatasetFolder) -> 
     expected = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
     assert sample.measure(datasets, Length(), "cs-en").value == pytest.approx(expected)
     assert every.measure(datasets, Length(), "cs-en").value != pytest.approx(expected)
-
-
-def test_a_single_judged_system_is_an_error(datasets: DatasetFolder) -> None:
-    file = datasets.root / "rankings" / "mine" / "cs-en.systems.tsv"
-    file.write_text("system\tscore\nA\t3\n")
-    with pytest.raises(DataError, match="1 judged system with outputs"):
-        Systems(set="rankings/mine", columns=("cs-en",)).measure(datasets, Length(), "cs-en")

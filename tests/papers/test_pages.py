@@ -17,7 +17,6 @@ from papers.table import Figure, PaperTable, Row, TableResult, measure
 from tests.builders import write_jsonl
 
 from papers import find_table, tables_of
-from tertium.core.errors import DataError
 from tertium.data.dataset_folder import DatasetFolder
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
@@ -138,13 +137,6 @@ def test_a_figure_of_another_method_is_not_used(tmp_path: Path, table: PaperTabl
         lambda t, r, c, _: ledger.get_figure(t, r, c, lambda: second),
     )
     assert result.rows[0].measured_values == (1.0,) * 7
-
-
-def test_a_damaged_file_is_an_error(tmp_path: Path, table: PaperTable) -> None:
-    ledger = Ledger(tmp_path)
-    ledger.path(table).write_text("{")
-    with pytest.raises(DataError, match="delete it"):
-        ledger.load_table(table)
 
 
 def test_metrics_are_not_evaluated_on_their_training_data() -> None:

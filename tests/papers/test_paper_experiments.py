@@ -13,8 +13,8 @@ import pytest
 from papers.guzman2015_rankers import Decision, SeededRankings
 from papers.ledger import Ledger
 from papers.pado2009 import EarlyMETEOR
-from papers.pado2009_experiments import RandomOrder, TieAwareSystems
-from papers.printed_examples import Example, ExamplePercentiles, ExampleRanks, ExampleScores
+from papers.pado2009_experiments import TieAwareSystems
+from papers.printed_examples import Example, ExamplePercentiles, ExampleScores
 from papers.significance import find_best_rows, mark_best_rows
 from papers.table import Figure, PaperTable, Row, measure
 from papers.table_rendering import make_table
@@ -28,7 +28,6 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError
 from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.meta.pairwise import consistency
 from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows
 
@@ -59,14 +58,6 @@ def test_scores_and_percentiles_of_examples(datasets: DatasetFolder) -> None:
     assert percentiles.measure(datasets, Length(), "long").value == 1.0
 
 
-def test_rank_of_an_example_among_compared_translations(datasets: DatasetFolder) -> None:
-    examples = (("best", "7", "A"), ("worst", "7", "B"))
-    ranks = ExampleRanks(set="rankings/mine", lp="cs-en", examples=examples)
-    figures = [ranks.measure(datasets, Length(), column) for column in ranks.columns]
-    assert [figure.value for figure in figures] == [1.0, 3.0]
-    assert [figure.count for figure in figures] == [3, 3]
-
-
 def test_tie_aware_and_plain_system_scores(datasets: DatasetFolder) -> None:
     """Human scores: A 1, B .5, C 0. The best is A alone, or A and C if they may tie."""
     plain = TieAwareSystems(columns=("cs-en",), tie_rate=0.0, set="rankings/mine")
@@ -74,15 +65,6 @@ def test_tie_aware_and_plain_system_scores(datasets: DatasetFolder) -> None:
     values = [e.measure(datasets, Length(), "cs-en").value for e in (plain, tied)]
     # Spearman of (3, 2, 1) with ranks (3, 1.5, 1.5), then with (2.5, 1, 2.5).
     np.testing.assert_allclose(values, [86.6025, 0.0], atol=1e-3)
-
-
-def test_a_random_order_agrees_with_half_of_the_comparisons(
-    datasets: DatasetFolder,
-) -> None:
-    experiment = RandomOrder(
-        set="rankings/mine", columns=("cs-en",), compare=lambda v, a, b: consistency(v, a, b)
-    )
-    assert experiment.measure(datasets, None, "cs-en").value == pytest.approx(50, abs=5)
 
 
 def test_best_rows_are_stored_and_bold(tmp_path: Path) -> None:

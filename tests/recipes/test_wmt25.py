@@ -60,10 +60,6 @@ def test_a_weight_counts_a_document_as_often() -> None:
     assert figures[0, 0] == pytest.approx(expected)
 
 
-def test_numbers_have_no_leading_zero() -> None:
-    assert wmt25.format_figure([-0.1, -0.25, 1.0]) == "-.100 [-.250, 1.000]"
-
-
 def test_pages_show_the_stored_figures() -> None:
     result = wmt25.load_result()
     pages = list(wmt25.pages())

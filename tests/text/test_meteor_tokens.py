@@ -94,8 +94,3 @@ def test_every_listed_language_has_its_stemmer(language: str) -> None:
     assert has_stemmer(language)
     assert stemmer(language)("x1") == "x1"
     assert stemmer(language)("") == ""
-
-
-def test_unsupported_languages_are_not_stemmed() -> None:
-    assert not has_stemmer("zh")
-    assert stemmer("zh")("words") == "words"

@@ -138,13 +138,14 @@ def embed_texts(
     """Return the vectors of all texts at once; `stream_embeddings` needs less memory."""
     numbers: dict[str, int] = {}
     rows = [numbers.setdefault(text, len(numbers)) for text in texts]
+    if not texts:
+        return encoder.encode(texts, tokens=tokens, sentences=sentences)
     parts = list(stream_embeddings(encoder, list(numbers), tokens=tokens, sentences=sentences))
-    empty = np.zeros((0, encoder.sentence_dim * sentences), dtype=np.float32)
     return make_embeddings(
         [matrix for part in parts for matrix in part],
         [text_tokens for part in parts for text_tokens in part.tokens],
-        np.concatenate([part.sentences for part in parts] or [empty]),
-        [bool(flag) for part in parts for flag in part.truncated],
+        np.concatenate([part.sentences for part in parts]),
+        np.concatenate([part.truncated for part in parts]),
         encoder.dim,
     ).take(rows)
 

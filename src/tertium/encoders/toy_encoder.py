@@ -14,9 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.arrays import FloatArray
 from tertium.core.errors import UsageError
-from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings
+from tertium.encoders.encoder import Embeddings, EncoderName
+from tertium.encoders.word_vectors import embed_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +41,10 @@ class ToyEncoder:
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
         words = self.tokenize(texts)
-        matrices = [self._word_matrix(text_words) for text_words in words]
-        means = np.zeros((len(texts), self.dim * sentences), dtype=np.float32)
-        for row, matrix in enumerate(matrices):
-            if sentences and len(matrix):
-                means[row] = matrix.mean(axis=0)
-        if not tokens:
-            words, matrices = [()] * len(texts), [np.zeros((0, self.dim), np.float32)] * len(texts)
-        return make_embeddings(matrices, words, means, [False] * len(texts), self.dim)
+        rows = [_random_vector(word, self.dim) for text_words in words for word in text_words]
+        vectors = np.array(rows, dtype=np.float32).reshape(-1, self.dim)
+        truncated = np.zeros(len(texts), dtype=np.bool_)
+        return embed_words(words, vectors, truncated, tokens=tokens, sentences=sentences)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(text.lower().split()) for text in texts]
@@ -63,12 +60,6 @@ class ToyEncoder:
 
     def fingerprint(self, part: str) -> str:
         return ""
-
-    def _word_matrix(self, words: Sequence[str]) -> Float32Array:
-        matrix = np.zeros((len(words), self.dim), dtype=np.float32)
-        for row, word in enumerate(words):
-            matrix[row] = _random_vector(word, self.dim)
-        return matrix
 
 
 @lru_cache(maxsize=1 << 14)

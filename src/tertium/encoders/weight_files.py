@@ -25,7 +25,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -235,13 +235,26 @@ def list_weight_files(folder: Path, card: Resource | None = None) -> list[Path]:
 
 def read_tensor_file(file: Path) -> dict[str, Any]:
     """Map the tensors of a safetensors file into memory, by name."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
+
+    with explain_damage(file), safe_open(file, framework="pt") as opened:
+        return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def explain_damage(file: Path) -> Iterator[None]:
+    """Turn the errors of reading a safetensors file into a `ModelError`."""
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(file, framework="pt") as opened:
-            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+        yield
+    except (FileNotFoundError, PermissionError):  # safetensors raises the first for both
+        reason = "no permission to read it" if file.exists() else "no such file"
+        raise ModelError(f"{file}: {reason}") from None
+    except (SafetensorError, OSError, MemoryError, RuntimeError) as error:
         raise ModelError(f"{file} is damaged or incomplete: {error}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
 
 
 def read_tensors(folder: Path) -> dict[str, Any]:

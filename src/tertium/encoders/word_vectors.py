@@ -25,7 +25,7 @@ from typing import ClassVar, TextIO
 
 import numpy as np
 
-from tertium.core.arrays import Float32Array, IntArray
+from tertium.core.arrays import BoolArray, Float32Array
 from tertium.core.errors import DataError, MissingResourceError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.store import WORD_VECTORS, cached_file_hash, write_cache_file
@@ -71,14 +71,8 @@ class WordVectorEncoder:
         rows, words, long = self._rows, self.tokenize(texts), self.find_truncated(texts)
         indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
         vectors = np.asarray(self._table[0][indices], dtype=np.float32)  # (words, dim)
-        offsets = offsets_from_lengths([len(text_words) for text_words in words])
-        return Embeddings(
-            vectors=vectors[: len(vectors) * tokens],
-            offsets=offsets * tokens,
-            tokens=tuple(text_words if tokens else () for text_words in words),
-            sentences=_mean_vectors(vectors, offsets)[:, : self.dim * sentences],
-            truncated=np.array([text in long for text in texts], dtype=np.bool_),
-        )
+        truncated = np.array([text in long for text in texts], dtype=np.bool_)
+        return embed_words(words, vectors, truncated, tokens=tokens, sentences=sentences)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(islice(self._known_words(text), MAX_ENCODED_TOKENS)) for text in texts]
@@ -124,13 +118,28 @@ class WordVectorEncoder:
         return {word: row for row, word in enumerate(self._table[1])}
 
 
-def _mean_vectors(vectors: Float32Array, offsets: IntArray) -> Float32Array:
-    lengths = np.diff(offsets)
-    means = np.zeros((len(lengths), vectors.shape[1]), dtype=np.float32)
+def embed_words(
+    words: Sequence[tuple[str, ...]],
+    vectors: Float32Array,
+    truncated: BoolArray,
+    *,
+    tokens: bool,
+    sentences: bool,
+) -> Embeddings:
+    """Return the embeddings of texts, given the vectors of all their words (words, dim)."""
+    lengths = np.array([len(text_words) for text_words in words], dtype=np.int64)
+    offsets = offsets_from_lengths(lengths)
+    means = np.zeros((len(words), vectors.shape[1] * sentences), dtype=np.float32)
     nonempty = np.flatnonzero(lengths)
-    if len(nonempty):
+    if sentences and len(nonempty):
         means[nonempty] = np.add.reduceat(vectors, offsets[nonempty]) / lengths[nonempty, None]
-    return means
+    return Embeddings(
+        vectors=vectors[: len(vectors) * tokens],
+        offsets=offsets * tokens,
+        tokens=tuple(text_words if tokens else () for text_words in words),
+        sentences=means,
+        truncated=truncated,
+    )
 
 
 def load(name: EncoderName, *, precision: str, special: bool, device: str) -> WordVectorEncoder:

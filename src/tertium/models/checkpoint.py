@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.fields import Sha256, read_dataclass, read_json_object
 from tertium.core.store import hash_file
 from tertium.data.tables import missing_to_null
+from tertium.encoders.weight_files import explain_damage
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 NEXT_WEIGHTS = ".next.weights.safetensors"  # name of weights until their configuration is written
@@ -85,24 +86,9 @@ def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """Read the arrays and the header of a safetensors file."""
     from safetensors import safe_open
 
-    with _explain_damage(file), safe_open(file, framework="np") as opened:
+    with explain_damage(file), safe_open(file, framework="np") as opened:
         arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         return arrays, dict(opened.metadata() or {})
-
-
-@contextmanager
-def _explain_damage(file: Path) -> Iterator[None]:
-    from safetensors import SafetensorError
-
-    try:
-        yield
-    except (FileNotFoundError, PermissionError):  # safetensors raises the first for both
-        reason = "no permission to read it" if file.exists() else "no such file"
-        raise ModelError(f"{file}: {reason}") from None
-    except (SafetensorError, OSError, MemoryError) as error:
-        raise ModelError(f"{file} is damaged or incomplete: {error}") from None
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +205,7 @@ def _read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
     with suppress(OSError):  # an interrupted write: the new weights do not have their name yet
         if hash_file(folder / NEXT_WEIGHTS) == expected:
             file = folder / NEXT_WEIGHTS
-    with _explain_damage(file):
+    with explain_damage(file):
         content = file.read_bytes()
         arrays: dict[str, Array] = load(content)
     if expected is not None and (actual := hashlib.sha256(content).hexdigest()) != expected:

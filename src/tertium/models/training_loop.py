@@ -15,7 +15,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,14 +32,96 @@ logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
 
 
-@dataclass(kw_only=True)
 class Run:
-    """State of a training stage: its log, the best dev statistic, and epochs since the best."""
+    """A training stage: its network and optimizer, the log of epochs, and the best weights so far.
 
-    stage: str
-    epochs: list[Epoch] = field(default_factory=list)
-    best: float = -math.inf
-    since_best: int = 0
+    It is stored as safetensors with a JSON header.
+    """
+
+    def __init__(self, stage: str, network: nn.Module, options: TrainingOptions) -> None:
+        self.stage, self.network, self.options = stage, network, options
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), lr=options.rate, weight_decay=options.weight_decay
+        )
+        self.rng = np.random.default_rng(options.seed)
+        self.epochs: list[Epoch] = []
+        self.best_weights = _copy_weights(network)
+
+    @property
+    def best(self) -> float:
+        """The best dev statistic so far."""
+        values = [epoch.dev for epoch in self.epochs if not math.isnan(epoch.dev)]
+        return max(values, default=-math.inf)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there were enough epochs, or enough without a better dev statistic."""
+        patience = self.options.patience
+        recent = [epoch.best for epoch in self.epochs[-patience:]]
+        return len(self.epochs) >= self.options.epochs or (
+            0 < patience <= len(recent) and not any(recent)
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    def record_epoch(self, loss: float, value: float, seconds: float) -> None:
+        """Append a row to the log, and copy the weights if they are the best."""
+        number = len(self.epochs) + 1
+        is_best = math.isnan(value) or value > self.best
+        if is_best:
+            self.best_weights = _copy_weights(self.network)
+        self.epochs.append(
+            Epoch(
+                stage=self.stage, number=number, loss=loss, dev=value, seconds=seconds, best=is_best
+            )
+        )
+        logger.info("%s, epoch %d: loss %.4f, dev %.4f", self.stage, number, loss, value)
+
+    def save(self, file: Path, identity: str) -> None:
+        """Write the state; only a run with the same `identity` can resume from it."""
+        random_state = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            random_state["cuda"] = torch.cuda.get_rng_state(self.device)
+        groups = {
+            "network": self.network.state_dict(),
+            "best": self.best_weights,
+            "random": random_state,
+        }
+        for number, moments in self.optimizer.state_dict()["state"].items():
+            groups[f"optimizer{number}"] = moments
+        arrays = {}
+        for group, tensors in groups.items():
+            for name, tensor in tensors.items():
+                arrays[f"{group}.{name}"] = tensor.detach().cpu().numpy()
+        progress = {
+            "stage": self.stage,
+            "epochs": [vars(epoch) for epoch in self.epochs],
+            "order": self.rng.bit_generator.state,
+        }
+        write_arrays(file, arrays, {"identity": identity, "progress": json.dumps(progress)})
+
+    def load(self, file: Path) -> None:
+        """Continue from a file of the same network and optimizer."""
+        arrays, header = read_arrays(file)
+        groups: dict[str, dict[str, Tensor]] = {}
+        for full_name, array in arrays.items():
+            group, _, name = full_name.partition(".")
+            groups.setdefault(group, {})[name] = torch.from_numpy(array)
+        self.network.load_state_dict(groups.pop("network"))
+        best = groups.pop("best")
+        self.best_weights = {name: tensor.to(self.device) for name, tensor in best.items()}
+        random_state = groups.pop("random")
+        moments = {int(group.removeprefix("optimizer")): m for group, m in groups.items()}
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        torch.set_rng_state(random_state["cpu"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(random_state["cuda"], self.device)
+        progress = json.loads(header["progress"])
+        self.rng.bit_generator.state = progress["order"]
+        self.epochs = [Epoch(**row) for row in progress["epochs"]]
+        logger.info("%s: resuming after epoch %d", self.stage, len(self.epochs))
 
 
 def fit(
@@ -61,45 +142,37 @@ def fit(
     resumes; `identity` identifies its data and settings. `on_epoch` is called after each epoch.
     """
     torch.manual_seed(options.seed)
-    optimizer = torch.optim.AdamW(
-        network.parameters(), lr=options.rate, weight_decay=options.weight_decay
-    )
-    rng = np.random.default_rng(options.seed)
-    state = _State(Run(stage=stage), network, optimizer, rng, _copy_weights(network))
+    run = Run(stage, network, options)
     if snapshot is not None and read_stage(snapshot, identity) == stage:
-        state.load(snapshot)
-    run = state.run
+        run.load(snapshot)
     try:
-        while len(run.epochs) < options.epochs and not 0 < options.patience <= run.since_best:
+        while not run.is_over:
             started = time.perf_counter()
-            loss = _train_epoch(network, make_batches(rng), compute_loss, optimizer, options, run)
+            loss = _train_epoch(run, make_batches(run.rng), compute_loss)
             network.eval()
             with torch.inference_mode():
                 value = math.nan if evaluate is None else evaluate()
-            state.record_epoch(loss, value, time.perf_counter() - started)
+            run.record_epoch(loss, value, time.perf_counter() - started)
             if snapshot is not None:
-                state.save(snapshot, identity)
+                run.save(snapshot, identity)
             if on_epoch is not None:
                 on_epoch(run.epochs[-1])
     finally:
-        network.load_state_dict(state.best)
+        network.load_state_dict(run.best_weights)
         network.eval()
     return run
 
 
 def _train_epoch(
-    network: nn.Module,
-    batches: Iterable[Batch],
-    compute_loss: Callable[[Batch], Tensor],
-    optimizer: torch.optim.Optimizer,
-    options: TrainingOptions,
-    run: Run,
+    run: Run, batches: Iterable[Batch], compute_loss: Callable[[Batch], Tensor]
 ) -> float:
+    """Train for an epoch and return the mean loss."""
+    network, optimizer, options = run.network, run.optimizer, run.options
     network.train()
     losses: list[Tensor] = []
     number = len(run.epochs) + 1
     epoch_batches = list(batches)
-    uses_bf16 = options.mixed and next(network.parameters()).device.type == "cuda"
+    uses_bf16 = options.mixed and run.device.type == "cuda"
     with progress_task(f"{run.stage}, epoch {number}", total=len(epoch_batches)) as advance:
         for step, batch in enumerate(epoch_batches):
             progress = (number - 1 + step / len(epoch_batches)) / options.epochs
@@ -126,76 +199,6 @@ def _train_epoch(
 
 def _copy_weights(network: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
-
-
-@dataclass
-class _State:
-    """Complete state of a run after an epoch, with the `best` weights so far.
-
-    It is stored as safetensors with a JSON header.
-    """
-
-    run: Run
-    network: nn.Module
-    optimizer: torch.optim.Optimizer
-    rng: np.random.Generator
-    best: dict[str, Tensor]
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.network.parameters()).device
-
-    def record_epoch(self, loss: float, value: float, seconds: float) -> None:
-        """Append a row to the log, and copy the weights if they are the best."""
-        run, number = self.run, len(self.run.epochs) + 1
-        is_best = math.isnan(value) or value > run.best
-        run.since_best = 0 if is_best else run.since_best + 1
-        if is_best:
-            self.best = _copy_weights(self.network)
-            run.best = run.best if math.isnan(value) else value
-        run.epochs.append(
-            Epoch(
-                stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=is_best
-            )
-        )
-        logger.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
-
-    def save(self, file: Path, identity: str) -> None:
-        """Write the state; only a run with the same `identity` can resume from it."""
-        random_state = {"cpu": torch.get_rng_state()}
-        if self.device.type == "cuda":
-            random_state["cuda"] = torch.cuda.get_rng_state(self.device)
-        groups = {"network": self.network.state_dict(), "best": self.best, "random": random_state}
-        for number, moments in self.optimizer.state_dict()["state"].items():
-            groups[f"optimizer{number}"] = moments
-        arrays = {}
-        for group, tensors in groups.items():
-            for name, tensor in tensors.items():
-                arrays[f"{group}.{name}"] = tensor.detach().cpu().numpy()
-        epochs = [vars(epoch) for epoch in self.run.epochs]
-        progress = {**vars(self.run), "epochs": epochs, "order": self.rng.bit_generator.state}
-        header = {"identity": identity, "progress": json.dumps(progress)}
-        write_arrays(file, arrays, header)
-
-    def load(self, file: Path) -> None:
-        """Continue from a file of the same network and optimizer."""
-        arrays, header = read_arrays(file)
-        groups: dict[str, dict[str, Tensor]] = {}
-        for full_name, array in arrays.items():
-            group, _, name = full_name.partition(".")
-            groups.setdefault(group, {})[name] = torch.from_numpy(array)
-        self.network.load_state_dict(groups.pop("network"))
-        self.best = {name: tensor.to(self.device) for name, tensor in groups.pop("best").items()}
-        random_state = groups.pop("random")
-        moments = {int(group.removeprefix("optimizer")): m for group, m in groups.items()}
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        torch.set_rng_state(random_state["cpu"])
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(random_state["cuda"], self.device)
-        progress = json.loads(header["progress"])
-        self.rng.bit_generator.state = progress.pop("order")
-        self.run = Run(**{**progress, "epochs": [Epoch(**row) for row in progress["epochs"]]})
-        logger.info("%s: resuming after epoch %d", self.run.stage, len(self.run.epochs))
 
 
 def read_stage(file: Path, identity: str) -> str | None:

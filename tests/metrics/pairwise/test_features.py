@@ -12,6 +12,7 @@ from tests.builders import make_preferences
 from tertium.core.errors import MissingResourceError, UsageError
 from tertium.core.registry import METRICS, resolve
 from tertium.core.segment import Judgment, Segment
+from tertium.encoders import toy_encoder
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics.base.lexical_features import split_references
@@ -135,13 +136,15 @@ def test_the_rankers_that_ship_find_what_they_learned_to_read(
     assert not caplog.text
 
 
-def test_rows_of_an_encoder_are_kept_by_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = PairwiseFeatures(("layers/toy",))
-    old = columns(SEGMENTS)
-    matrix = ToyEncoder._word_matrix
+@pytest.mark.parametrize("part", ["layers/toy", "source/toy"])
+def test_rows_of_an_encoder_are_kept_by_its_weights(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = PairwiseFeatures((part,))(SEGMENTS)
+    vector = toy_encoder._random_vector
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda _: "0" * 64))
-    monkeypatch.setattr(ToyEncoder, "_word_matrix", lambda self, words: abs(matrix(self, words)))
-    assert not np.allclose(columns(SEGMENTS), old, atol=1e-3)
+    monkeypatch.setattr(toy_encoder, "_random_vector", lambda word, dim: abs(vector(word, dim)))
+    assert not np.allclose(PairwiseFeatures((part,))(SEGMENTS), old, atol=1e-3)
 
 
 def test_a_metric_that_reads_the_source_is_kept_by_it(tmp_path: Path) -> None:
