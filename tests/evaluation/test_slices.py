@@ -254,7 +254,6 @@ def test_labels_from_a_file(tmp_path, capsys):
     (tmp_path / "short.txt").write_text("a\n")
     assert main(["score", *argv, "-m", "chrf", "--by", f"text={tmp_path / 'short.txt'}"]) == 2
     assert "column 'text' has 1 segments" in capsys.readouterr().err
-    assert main(["score", *argv, "-m", "chrf", "--by", "length", "-sl"]) == 2
 
 
 def test_comparisons_are_sliced_with_their_items(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, product
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tertium.core.errors import UsageError, short_repr
 from tertium.core.result import (
