@@ -299,7 +299,7 @@ def test_human_margins_need_a_scale_for_the_inputs():
             (SOURCES, None, "source"), (None, REFERENCES, "reference"),
         ):  # fmt: skip
             testset = tertium.TestSet.from_lists(systems, sources, references)
-            with pytest.raises(UsageError, match=f"into English, {inputs}"):
+            with pytest.raises(UsageError, match=f"it reads the {inputs} only"):
                 resolve_margins(rules, [metric], testset)
 
 

@@ -87,6 +87,11 @@ def test_a_route_is_saved_and_validated(route, tmp_path):
     route.write(file)
     assert Route.load(file) == route
     content = json.loads(file.read_text())
+    content["criteria"]["protocol"] = "ESA"  # as earlier versions wrote it
+    file.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"unknown key 'protocol'.*; fit the route again"):
+        Route.load(file)
+    del content["criteria"]["protocol"]
     content["stages"][0]["pairs"]["en-de"]["publish"]["precision"] = 1.2
     file.write_text(json.dumps(content))
     with pytest.raises(ModelError, match=r"publish\.precision is the number 1\.2, expected"):

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import write_file
 
 import tertium
+from tertium.decide.gate_rules import suggest_margins
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, load_bundled_scales
 from tertium.evaluation.judged import read_judged
@@ -137,12 +138,28 @@ def test_scales_hold_only_for_the_inputs_they_were_fitted_with(spec):
     references = lines_in(ENGLISH + "really")
     both = as_multi(references, lines_in(GERMAN), spec)
     assert both.human_agreement(spec, "ours")
-    for own_references, sources in ((None, lines_in(GERMAN)), (references, None)):
+    assert "cautions" not in both.records()[1]
+    for own_references, sources, inputs in (
+        (None, lines_in(GERMAN), "the source only"),
+        (references, None, "the reference only"),
+    ):
         part = as_multi(own_references, sources, spec)
         assert not part.human_agreement(spec, "ours")
+        caution = (
+            f"tertium-multi read {inputs}, and human agreement with its differences was measured "
+            "only with source and reference"
+        )
         for style in ("text", "md"):
-            assert "humans agree" not in render_table(part.comparison_table(), style)
+            output = render_table(part.comparison_table(), style)
+            assert "humans agree" not in output
+            assert output.count(caution) == 1
+        assert render_page(report_results(part)).count(caution) == 1
+        (text,) = part.records()[1]["cautions"]
+        assert text.startswith(caution)
         assert part.records()[1]["people_agree"] is None
+        suggested = suggest_margins({"": part})
+        assert suggested.margins[0]["caution"] == text
+        assert render_table(suggested.tables()[0]).count(text) == 1
 
 
 def test_retrained_metric_has_no_scale(monkeypatch):

@@ -34,6 +34,7 @@ from tertium.core.result import Column, Result, Table, field_values, percent_col
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_toml
 from tertium.evaluation.comparison import (
+    describe_scale_inputs,
     find_direction,
     find_scale,
     find_scales,
@@ -184,8 +185,10 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     inputs = find_inputs(metric, testset.segments(next(iter(testset.systems))))
     scale = find_scale(metric, direction, inputs)
     if scale is None:
+        reason = describe_scale_inputs(metric, inputs)
+        reads = f": it reads {reason}" if reason else ""
         raise UsageError(
-            f"{metric.spec}: no scale for a margin in human terms ({direction}, {inputs}); give a "
+            f"{metric.spec}: no scale for a margin in human terms ({direction}){reads}; give a "
             f"margin in the units of the metric (--margin {metric.name}=VALUE)"
         )
     differences = [0.0, *((part.low + part.high) / 2 for part in scale.bins)]
@@ -342,7 +345,8 @@ class SuggestedMargins(Result):
             "the same way",
             f"use: --margin {' '.join(options)}",
         ]
-        return Table(columns, margins, pair, notes)
+        cautions = [margin["caution"] for margin in margins if margin["caution"]]
+        return Table(columns, margins, pair, notes, cautions)
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per language pair and metric."""
@@ -363,7 +367,7 @@ def suggest_margins(
         if len(evaluation.systems) != 2:
             raise UsageError("margins are suggested from two runs of one system: give two systems")
         first, second = evaluation.systems
-        scales = find_scales(evaluation)
+        scales, unmeasured = find_scales(evaluation)
         for metric in evaluation.metrics:
             scores = evaluation.scores[second][metric]
             difference = measure_difference(scores, evaluation.scores[first][metric])
@@ -381,6 +385,7 @@ def suggest_margins(
                 "margin": margin,
                 "human_agreement": scale.find(margin).agree if scale and margin else None,
                 "decimals": scores.decimals,
+                "caution": unmeasured.get(metric, ""),
                 "pair": pair,
             }
             margins.append(record)

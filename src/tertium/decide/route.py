@@ -236,7 +236,10 @@ class Route(Result):
             content = read_json_object(Path(path))
         except FileNotFoundError:
             raise UsageError(f"{path}: no such file") from None
-        return read_dataclass(cls, content, str(path))
+        try:
+            return read_dataclass(cls, content, str(path))
+        except ModelError as error:
+            raise ModelError(f"{error}; fit the route again with this version") from None
 
     def records(self) -> dict[str, Any]:
         """Return plain values, as `load` reads them."""

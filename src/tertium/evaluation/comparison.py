@@ -51,6 +51,7 @@ from tertium.evaluation.scoring import (
 )
 from tertium.evaluation.system_scores import (
     MIN_SEGMENTS,
+    NOTE,
     Evaluation,
     MetricDict,
     find_reference_copies,
@@ -138,9 +139,18 @@ class Comparison(Evaluation):
         return warning + replace(self, p_values=tested)._conclude()
 
     @cached_property
+    def _scales(self) -> tuple[dict[str, DifferenceScale], dict[str, str]]:
+        return find_scales(self)
+
+    @property
     def scales(self) -> Mapping[str, DifferenceScale]:
         """Difference scales by metric, if there are any."""
-        return MetricDict(find_scales(self))
+        return MetricDict(self._scales[0])
+
+    def warning_lines(self) -> list[str]:
+        """Return the lines of an evaluation, and notes on metrics without a scale."""
+        notes = [f"{NOTE} {sentence}" for sentence in self._scales[1].values()]
+        return [*notes, *super().warning_lines()]
 
     def human_agreement(self, metric: str, system: str, other: str = "") -> dict[str, Any]:
         """Return how often humans agree with a system's difference to another (by default the
@@ -318,7 +328,7 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
-        copies = find_reference_copies(self.testset)
+        copies, unmeasured = find_reference_copies(self.testset), self._scales[1]
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)
@@ -333,8 +343,9 @@ class Comparison(Evaluation):
             if place:
                 record["p_value"] = row[0]
                 record["people_agree"] = self.human_agreement(metric, system) or None
-            if system in copies:
-                record["cautions"] = [copies[system]]
+            cautions = [unmeasured.get(metric, ""), copies.get(system, "")]
+            if any(cautions):
+                record["cautions"] = [*filter(None, cautions)]
         return records
 
     def _conclude(self) -> str:
@@ -509,6 +520,11 @@ def _list(texts: Iterable[str]) -> str:
 
 
 SCALES_FILE = "differences.json"
+INPUT_NAMES = {
+    "source": "the source only",
+    "reference": "the reference only",
+    "source+reference": "source and reference",
+}
 
 
 @cache
@@ -525,36 +541,56 @@ def scale_name(metric: Metric) -> str:
     return scale_spec(metric)
 
 
-def find_scale(spec: str | Metric, direction: str, inputs: str) -> DifferenceScale | None:
-    """Return the scale of a metric that was fitted with the same inputs and models, or None."""
+def find_metric_scales(spec: str | Metric) -> list[DifferenceScale]:
+    """Return the scales of a metric for all inputs and directions; none if its model changed."""
     metric = load_metric(spec)
     name, models = scale_name(metric), tuple(metric.model_ids)
-    scales = {
-        scale.direction: scale
-        for scale in load_bundled_scales()
-        if (scale.metric, scale.inputs, scale.learned) == (name, inputs, models)
-    }
+    return [own for own in load_bundled_scales() if (own.metric, own.learned) == (name, models)]
+
+
+def find_scale(spec: str | Metric, direction: str, inputs: str) -> DifferenceScale | None:
+    """Return the scale of a metric that was fitted with the same inputs and models, or None."""
+    scales = {own.direction: own for own in find_metric_scales(spec) if own.inputs == inputs}
     return scales.get(direction) or scales.get(ALL_DIRECTIONS)
 
 
-def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
+def describe_scale_inputs(spec: str | Metric, inputs: str) -> str:
+    """Return with which inputs human agreement was measured; empty if also with these, or never.
+
+    >>> describe_scale_inputs("tertium-multi", "source+reference")
+    ''
+    """
+    measured = {scale.inputs: INPUT_NAMES[scale.inputs] for scale in find_metric_scales(spec)}
+    if not measured or inputs in measured:
+        return ""
+    return (
+        f"{INPUT_NAMES[inputs]}, and human agreement with its differences was measured only with "
+        f"{' or '.join(measured.values())}"
+    )
+
+
+def find_scales(evaluation: Evaluation) -> tuple[dict[str, DifferenceScale], dict[str, str]]:
     """Return the scale of each metric for its inputs and the language direction of the systems.
 
     A metric has none if it was fitted with another tokenizer or other inputs, or if words cannot be
-    split.
+    split. The second dictionary has a sentence for each metric that read other inputs.
     """
     testset = evaluation.testset
     segments = testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
     unfit = find_unfit_metrics(evaluation)
-    scales = {}
+    scales, unmeasured = {}, {}
     for spec in evaluation.metrics:
         with suppress(TertiumError):  # scores of a metric that is not installed
             metric = load_metric(spec)
-            scale = find_scale(metric, direction, find_inputs(metric, segments))
+            inputs = find_inputs(metric, segments)
+            if reason := describe_scale_inputs(metric, inputs):
+                name = evaluation.names[spec]
+                unmeasured[spec] = f"{name} read {reason}: human agreement is not shown"
+            scale = find_scale(metric, direction, inputs)
             if scale and spec not in unfit and not describe_tokenizers(testset, [spec]):
                 scales[spec] = scale
-    return scales
+    return scales, unmeasured
 
 
 def find_direction(texts: Sequence[str]) -> str:
