@@ -274,6 +274,7 @@ REMOVED_OPTIONS = {
     "plan --budget": "use --time",
     "plan --checks": "use --attention-checks",
     "plan --from": "use `tertium plan convert FILE`",
+    "plan convert --protocol": "run campaigns of Pearmut in Pearmut; `agree` reads its answers",
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
     "--adapt layers": "use --adapt head (the default), which fits the last layer",

@@ -32,7 +32,7 @@ from tertium.data.text_files import read_text
 from tertium.text.language_codes import normalize_language_pair
 
 Protocol = Literal["da", "esa", "mqm", "ranking", "contrastive-esa", "post-edit"]
-ItemKind = Literal["item", "check", "tutorial"]
+ItemKind = Literal["item", "check"]
 
 FORMAT, VERSION = "tertium-campaign", 1
 PROTOCOLS: tuple[Protocol, ...] = choices(Protocol)
@@ -96,11 +96,9 @@ class CampaignItem:
     """A source segment with the outputs to judge, by system; an output may be empty.
 
     An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
-    `original` the item with the undamaged outputs, whose score should be higher. A `tutorial`
-    explains the task in its `notes` and does not count. `before` and `after` are its document
-    context, and `suspected` are spans that are marked in advance, by system. `labels` are other
-    properties, such as the domain. `expected` is the range of scores that a check or tutorial
-    expects by system, [low, high]. `extras` is read from files of earlier versions only.
+    `original` the item with the undamaged outputs, whose score should be higher. `before` and
+    `after` are its document context, and `suspected` are spans that are marked in advance, by
+    system. `labels` are other properties, such as the domain.
     """
 
     id: str
@@ -109,7 +107,6 @@ class CampaignItem:
     source: str | None = None
     reference: str | None = None
     outputs: Mapping[str, str]
-    notes: str = ""
     kind: ItemKind = "item"
     damage: Mapping[str, str] = field(default_factory=dict)
     original: str = ""
@@ -117,8 +114,6 @@ class CampaignItem:
     after: tuple[Neighbor, ...] = ()
     suspected: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    expected: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    extras: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"item {self.id!r}"
@@ -130,9 +125,9 @@ class CampaignItem:
                 f"{where}: the source or the reference is empty, so translations cannot be judged: "
                 "leave this segment out of all files"
             )
-        if self.kind == "check" and not (self.expected or (self.damage and self.original)):
-            raise DataError(f"{where} is a check without expected scores, or damage and original")
-        for system in [*self.damage, *self.suspected, *self.expected]:
+        if self.kind == "check" and not (self.damage and self.original):
+            raise DataError(f"{where} is a check without damage and original")
+        for system in [*self.damage, *self.suspected]:
             if system not in self.outputs:
                 raise DataError(f"{where}: no output of the system {system!r}")
         for system, spans in self.suspected.items():
@@ -154,10 +149,7 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign(Result):
-    """A human evaluation: what is judged, how, and by whom.
-
-    `extras` is the content of a campaign of another annotation tool, as JSON by tool.
-    """
+    """A human evaluation: what is judged, how, and by whom."""
 
     format: str = FORMAT
     version: Annotated[int, READABLE] = VERSION
@@ -175,7 +167,6 @@ class Campaign(Result):
     items: tuple[CampaignItem, ...]
     raters: tuple[str, ...]
     assignments: Mapping[str, tuple[Assignment, ...]]
-    extras: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_unique(self.systems, "system")
@@ -232,7 +223,6 @@ class Campaign(Result):
             count_column("segments", lambda rater: count_items(rater, "item")),
             count_column("translations", lambda rater: len(turns(rater, "item"))),
             count_column("checks", lambda rater: count_items(rater, "check")),
-            count_column("tutorials", lambda rater: count_items(rater, "tutorial")),
         ]
         items = sum(item.kind == "item" for item in self.items)
         title = (

@@ -14,8 +14,14 @@ from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.base.judge_run import JudgeConnection
-from tertium.people.campaign import Campaign, GlossaryTerm, Protocol
-from tertium.people.pearmut import read_any_campaign, write_any_campaign
+from tertium.people.campaign import (
+    Campaign,
+    GlossaryTerm,
+    Protocol,
+    read_campaign,
+    write_campaign,
+)
+from tertium.people.pearmut import write_pearmut
 from tertium.people.planning import Method, plan_campaign
 from tertium.people.power import PowerPlan, plan_power
 
@@ -25,6 +31,8 @@ FILES = {
     "results": FileKind.of(PowerPlan, ".json", ".jsonl"),
 }
 Tool = Annotated[Literal["tertium", "pearmut"], Option("--as", group="Output")]
+OtherTool = Annotated[Literal["pearmut"], Option("--as", group="Output")]
+WRITERS = {"tertium": write_campaign, "pearmut": write_pearmut}
 
 
 def parse_duration(text: str) -> float:
@@ -218,7 +226,7 @@ def plan_evaluation(
         if not segments:
             raise UsageError("how many segments? give --difference, --time or --segments")
         new_campaign = campaign.make(texts, segments, design, path)
-        write_any_campaign(new_campaign, path, campaign.tool)
+        WRITERS[campaign.tool](new_campaign, path)
         results.append(new_campaign)
         record |= {"campaign": new_campaign.id, "file": path}
         size = len(texts.testset)
@@ -242,27 +250,23 @@ def convert_campaign(
     /,
     *,
     output: Annotated[OutFile, Option("-o", "--output", group="Output")],
-    tool: Tool = "tertium",
-    protocol: Annotated[Protocol | None, Option(group="Statistics")] = None,
+    tool: OtherTool = "pearmut",
 ) -> View:
-    """Convert a campaign between the formats of tertium and Pearmut.
+    """Convert a campaign to the format of Pearmut.
 
     Parameters
     ----------
     campaign
-        Campaign of tertium or Pearmut.
+        Campaign of `tertium plan`.
     output
         File of the converted campaign (.json).
     tool
         Format of the converted campaign.
-    protocol
-        What raters do (default: that of the campaign).
 
     Examples
     --------
     tertium plan convert campaign.json --as pearmut -o pearmut.json
-    tertium plan convert pearmut.json -o campaign.json
     """
-    result = read_any_campaign(campaign, protocol=protocol)
-    write_any_campaign(result, output, tool)
+    result = read_campaign(campaign)
+    WRITERS[tool](result, output)
     return View(result=result, json={"campaign": result.id, "file": output})
