@@ -122,7 +122,7 @@ score -t systems.jsonl --fields hypothesis=mt hypothesis=ref => --fields hypothe
 score -t systems.jsonl --fields hypothesis= => --fields hypothesis=: expected NAME=COLUMN
 score -t systems.jsonl --fields =mt => --fields =mt: expected NAME=COLUMN
 corpus systems.jsonl -m chrf -o x --fields src,mt => --fields is only for .tsv or .csv
-corpus systems.jsonl -m chrf -o x --shards tsv => invalid choice: 'tsv' (choose from
+corpus systems.jsonl -m chrf -o x --shards jsonl => output files are Parquet
 corpus systems.jsonl -m chrf -o x --worker-gpus 1 => add --ray HOST:PORT
 score -t a.txt -r r1.txt --device cpu --gpus 1 => given twice, 'cpu' and 'cuda'
 score -t a.txt -r r1.txt --device tpu => unknown device 'tpu'

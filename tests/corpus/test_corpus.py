@@ -97,18 +97,14 @@ def test_unsaved_metric_is_refused_before_anything_is_written(file: Path, out: P
     assert not out.exists()
 
 
-@pytest.mark.parametrize("shards", ["parquet", "jsonl"])
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.tsv", "rows.parquet"])
 @pytest.mark.parametrize("reference", ["Ref", "Ref1"])
-def test_column_names_are_case_insensitive(
-    name: str, shards: Any, reference: str, tmp_path: Path
-) -> None:
+def test_column_names_are_case_insensitive(name: str, reference: str, tmp_path: Path) -> None:
     names = {"mt": "MT", "src": "Source", "ref": reference}
     rows = [{names.get(key, key): value for key, value in row.items()} for row in ROWS[:5]]
     WRITERS[name](tmp_path / name, rows)
-    tertium.score_corpus(tmp_path / name, "chrf", tmp_path / "out", shards=shards)
-    lines = [f.read_text(encoding="utf-8") for f in (tmp_path / "out").rglob("rows*.jsonl")]
-    written = read_shards(tmp_path / "out") or [*map(json.loads, "".join(lines).splitlines())]
+    tertium.score_corpus(tmp_path / name, "chrf", tmp_path / "out")
+    written = read_shards(tmp_path / "out")
     assert [row["chrf"] for row in written] == scores_from_totals(ROWS[:5], "chrf")
     assert set(rows[0]) <= set(written[0])  # names are unchanged
 
@@ -144,28 +140,6 @@ def test_parquet_columns_and_types_are_preserved(tmp_path: Path, out: Path) -> N
     ]
 
 
-def test_jsonl_rows_are_unchanged(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"mt": "a cat", "ref": ["a cat", "the cat"], "meta": {"x": [1, {"y": None}]}, "n": None},
-        {"mt": "a dog", "ref": ["the dog"], "meta": 5, "n": 2**40, "tags": ["a", "b"]},
-        {"mt": "a", "ref": ["a"], "more": True, "mixed": ["a", 1], "x": 0.5},
-    ]
-    file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    for step, name in enumerate(("parquet", "jsonl")):  # each reads the output of the step before
-        out = tmp_path / name
-        metric = ("chrf", "bleu")[step]
-        tertium.score_corpus(file, metric, out, shards=name)  # type: ignore[arg-type]
-        file = out / f"rows.{name}"
-    written = [json.loads(line) for line in file.read_text().splitlines()]
-    assert written[0]["chrf"] == 100.0
-    for before, after in zip(rows, written, strict=True):
-        present = {name: value for name, value in after.items() if value is not None}
-        scores = {name for name in after if name.startswith(("chrf", "bleu"))}
-        assert {n: v for n, v in present.items() if n not in scores} == {
-            name: value for name, value in before.items() if value is not None
-        }
-
-
 def test_json_values_have_a_column_type_in_parquet(tmp_path: Path, out: Path) -> None:
     values: list[tuple[str, list[Any], list[Any]]] = [
         ("object", [{"x": 1}, {"y": [2]}], ['{"x": 1}', '{"y": [2]}']),
@@ -188,21 +162,17 @@ def test_json_values_have_a_column_type_in_parquet(tmp_path: Path, out: Path) ->
         assert [row[name] for row in written] == expected
 
 
-@pytest.mark.parametrize("shards", ["parquet", "jsonl"])
-def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path, out: Path) -> None:
+def test_marked_errors_are_written_on_request(tmp_path: Path, out: Path) -> None:
     rows = [{"src": "Hi {name}!", "mt": "Hallo {n}!"}, {"src": "Hi!", "mt": "Hallo!"}]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    summary = tertium.score_corpus(
-        file, "checks", out, shards=shards, spans=True, keep="checks < 100"
-    )
+    summary = tertium.score_corpus(file, "checks", out, spans=True, keep="checks < 100")
     assert summary.records()["metrics"]["checks"]["errors"] == {"placeholders": 1}  # rows
-    [shard] = out.glob(f"rows*.{shards}")
-    [row] = [record for _, record in read_records(shard)]
+    [row] = [record for _, record in read_records(out / "rows.parquet")]
     [lost, added] = json.loads(row["checks.spans"])
     assert (lost["side"], lost["start"], lost["end"]) == ("source", 3, 9)
     assert added["message"] == "placeholder {n} is not in the source"
     with pytest.raises(UsageError, match="other settings"):
-        tertium.score_corpus(file, "checks", out, shards=shards, resume=True)
+        tertium.score_corpus(file, "checks", out, resume=True)
 
 
 def test_quoted_csv_and_fields_without_a_header(tmp_path: Path, out: Path) -> None:
@@ -468,8 +438,6 @@ def test_the_summary_agrees_with_the_scores(file: Path, out: Path) -> None:
         ({"workers": "2"}, "workers='2': expected a whole number"),
         ({"workers": 2.5}, "workers=2.5: expected a whole number"),
         ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
-        ({"shards": None}, "unknown shard format None"),
-        ({"shards": "tsv"}, r"unknown shard format 'tsv' \(known: jsonl, parquet\)"),
         ({"inputs": b"rows.tsv"}, "expected files, folders or globs, got b'rows.tsv'"),
         ({"inputs": ["rows.tsv", None]}, "expected files, folders or globs"),
     ],
@@ -498,14 +466,11 @@ def test_wrong_calls_write_nothing(
     assert not out.exists()
 
 
-def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
-    rows = [{**row, "chrf": 1.0} for row in ROWS]
-    for shards in ("parquet", "jsonl"):
-        file = write_jsonl(tmp_path / "rows.jsonl", rows)
-        with pytest.raises(TertiumError, match="already has a column 'chrf'"):
-            tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)
-        write_jsonl(file, ROWS)
-        tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)  # not blocked
+def test_a_score_of_the_input_is_not_replaced(tmp_path: Path, out: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", [{**row, "chrf": 1.0} for row in ROWS])
+    with pytest.raises(TertiumError, match="already has a column 'chrf'"):
+        tertium.score_corpus(file, "chrf", out)
+    tertium.score_corpus(write_jsonl(file, ROWS), "chrf", out)  # not blocked
 
 
 def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Path) -> None:
@@ -577,7 +542,6 @@ def test_finished_parts_stay_and_others_are_done_once(
         ({"metrics": "bleu"}, "metrics was ['chrf'] and is now ['bleu']"),
         ({"metrics": ["chrf", "bleu"]}, "metrics was ['chrf'] and is now ['chrf', 'bleu']"),
         ({"keep": "chrf > 3"}, "keep was [] and is now ['chrf > 3']"),
-        ({"shards": "jsonl"}, "shards was 'parquet' and is now 'jsonl'"),
         ({"part_rows": 50}, "part_rows was 100000 and is now 50"),
     ],
 )
@@ -714,17 +678,16 @@ def test_shards_in_the_input_folder_are_not_input(
     assert (again.rows, again.scored) == (first.rows, 0)
 
 
-@pytest.mark.parametrize("shards", ["parquet", "jsonl"])
-def test_a_missing_or_damaged_shard_is_written_again(file: Path, out: Path, shards: Any) -> None:
-    tertium.score_corpus(file, "chrf", out, part_rows=30, shards=shards)
+def test_a_missing_or_damaged_shard_is_written_again(file: Path, out: Path) -> None:
+    tertium.score_corpus(file, "chrf", out, part_rows=30)
     before = shard_bytes(out)
-    _, missing, short, flipped, _ = sorted(out.glob(f"*.{shards}"))
+    _, missing, short, flipped, _ = sorted(out.glob("*.parquet"))
     missing.unlink()
     short.write_bytes(short.read_bytes()[:100])
     content = bytearray(flipped.read_bytes())
     content[len(content) // 2] ^= 1
     flipped.write_bytes(content)
-    summary = tertium.score_corpus(file, "chrf", out, part_rows=30, shards=shards, resume=True)
+    summary = tertium.score_corpus(file, "chrf", out, part_rows=30, resume=True)
     assert shard_bytes(out) == before
     assert (summary.kept, summary.scored) == (len(ROWS), 90)
 

@@ -238,6 +238,7 @@ REMOVED_OPTIONS = {
     "meta disagreement --vocabulary": "use vocabulary= in Python",
     "meta challenge --phenomena": "use --select",
     "meta challenge --at-least": "read the mean accuracy from -f json",
+    "corpus --shards": "output files are Parquet; pandas.read_parquet(FOLDER) reads them",
     "corpus --longest": "use --max-length",
     "corpus --engine": "use --ray HOST:PORT, --ray auto or --ray local",
     "corpus --address": "use --ray HOST:PORT, --ray auto or --ray local",

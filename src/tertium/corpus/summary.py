@@ -39,6 +39,7 @@ from tertium.version import __version__
 
 ALL_DONE = "all done before"  # in place of the speed
 BAD = "_bad"  # the folder of bad rows
+SHARD_SUFFIX = ".parquet"
 
 
 @dataclass(kw_only=True)
@@ -320,18 +321,18 @@ class RunState:
                 "use the same settings, or give another folder"
             )
 
-    def find_done(self, suffix: str) -> dict[str, Tally]:
+    def find_done(self) -> dict[str, Tally]:
         """Return the counts of finished parts; one whose shard or record has changed is not."""
         names, finished = set(self._list_outputs()), {}
         for name in sorted(names):
             part = name.removeprefix(f"{DONE_FOLDER}/").removesuffix(".json")
-            if part == name or part + suffix not in names:
+            if part == name or part + SHARD_SUFFIX not in names:
                 continue
             try:
                 record = read_dataclass(DonePart, self._read(name), name)
             except ModelError:
                 continue
-            if (self.folder / (part + suffix)).fingerprint() == record.shard:
+            if (self.folder / (part + SHARD_SUFFIX)).fingerprint() == record.shard:
                 finished[part] = record.tally
         return finished
 

@@ -33,16 +33,15 @@ from tertium.core.spans import Span
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.readers import (
     BATCH_ROWS,
-    WRITERS,
     Batch,
     Columns,
     CorpusPart,
-    ShardFormat,
     read_batches,
     read_segments,
     reject_incomplete,
+    write_parquet,
 )
-from tertium.corpus.summary import BAD, MetricTally, RunState, Tally, reason_kind
+from tertium.corpus.summary import BAD, SHARD_SUFFIX, MetricTally, RunState, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
@@ -119,7 +118,6 @@ class CorpusJob:
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Columns = field(default_factory=dict)
-    shards: ShardFormat = "parquet"
     longest: int = 100_000
     strict: bool = False
     spans: bool = False
@@ -186,11 +184,10 @@ class PartWorker:
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
         job, tally = self.job, Tally()
-        shard = job.output / f"{part.name}.{job.shards}"
+        shard = job.output / (part.name + SHARD_SUFFIX)
         with ExitStack() as stack:
             stream = stack.enter_context(shard.write())
-            tables = self._score_part(part, tally, stack, advance)
-            WRITERS[job.shards](stream, tables)
+            write_parquet(stream, self._score_part(part, tally, stack, advance))
             part.file.check_unchanged()
         RunState(job.output).finish(part.name, tally, shard)
         return tally
