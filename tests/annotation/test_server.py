@@ -102,16 +102,13 @@ def test_answers_are_exported_as_judgments(connect: Callable[[Campaign], Client]
     event = new_event("submit", outputs=[{"score": 61, "marks": marks}], comment="hm", ms=4500)
     assert client.post(event) == {"saved": [event["id"]], "rejected": [], "is_stopped": False}
     [row] = client.export()
-    assert row["system"].startswith("system-")  # blinded
     expected = {"segment": "i0", "hypothesis": EMOJI, "score": 61, "rater": "anna"}
-    assert expected.items() <= row.items()
+    assert (expected | {"system": "alpha"}).items() <= row.items()
     assert row["comment"] == "hm"
     assert row["seconds"] == 4.5
     assert [EMOJI[span["start"] : span["end"]] for span in row["spans"]] == ["🐶", "barks"]
     assert row["spans"][0]["message"] == "prefilled by tertium-multi"
     assert row["missing"] == [{"severity": "major", "rater": "anna"}]
-    client.manage("unblind")
-    assert [row["system"] for row in client.export()] == ["alpha"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +156,7 @@ def test_state_is_a_fold_over_events(connect: Callable[[Campaign], Client], tmp_
     again = AnnotationSession(client.session.campaign, client.session.store.path)
     assert again.state.answers() == client.session.state.answers()
     answer, skipped = again.state.answers()
-    assert (answer.score, answer.seconds, answer.revision) == (30, 1.75, 2)
+    assert (answer.score, answer.seconds) == (30, 1.75)
     assert skipped.skipped == "broken"
     again.close()
 
@@ -185,7 +182,7 @@ def test_a_resent_event_is_no_duplicate(connect: Callable[[Campaign], Client]) -
     event = submit_score(0, 20, ms=1000)
     assert client.post(event) == client.post(event)
     [answer] = client.session.state.answers()
-    assert (answer.seconds, answer.revision) == (1.0, 1)
+    assert answer.seconds == 1.0
     other = {**submit_score(0, 99), "id": event["id"]}
     assert client.post(other)["rejected"][0]["message"].startswith("the id of an event was used")
     assert client.session.state.answers() == [answer]
@@ -379,8 +376,5 @@ def test_the_manager_sees_progress_checks_and_suspicious_raters(
         "almost always the same score",
     ]
     assert progress.pop("alpha") == 0.357  # of the irr package's formula, 24 ratings
-    assert progress["systems"] is None
     assert "alpha" not in json.dumps(progress)  # a system
     assert [row["segment"] for row in client.export()].count("check") == 0
-    systems = client.manage("unblind").json()["systems"]
-    assert systems[0] == {"system": "alpha", "count": 24, "mean": 63.33}

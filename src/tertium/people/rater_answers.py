@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any
 
 from tertium.core.atomic import PathLike, write_text
@@ -116,16 +117,6 @@ def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
     return item
 
 
-def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
-    """Keep the highest revision of each (rater, item, system), in order of first appearance."""
-    latest: dict[Key, RaterAnswer] = {}
-    for answer in answers:
-        earlier = latest.get(answer.key)
-        if earlier is None or answer.revision >= earlier.revision:
-            latest[answer.key] = answer
-    return list(latest.values())
-
-
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
@@ -133,9 +124,9 @@ class ScoredAnswers:
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
-        latest = latest_answers(answers)
-        kinds = {answer.key: check_answer(answer, campaign).kind for answer in latest}
-        complete = [answer for answer in latest if answer.is_complete(campaign.protocol)]
+        latest = {answer.key: answer for answer in sorted(answers, key=attrgetter("revision"))}
+        kinds = {key: check_answer(answer, campaign).kind for key, answer in latest.items()}
+        complete = [a for a in latest.values() if a.is_complete(campaign.protocol)]
         self.campaign = campaign
         self.answers = [answer for answer in complete if kinds[answer.key] == "item"]
         self.scores = _score_answers(complete, campaign)
@@ -188,11 +179,16 @@ class ScoredAnswers:
 
         A new file can only be read by its owner.
         """
-        rows = [row for row in self.rows() if row["rater"] not in exclude]
-        if not rows:
+        lines = [*self.lines(exclude)]
+        if not lines:
             raise DataError(f"the campaign {self.campaign.name!r} has no complete answers yet")
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_text(path, lines, private=True)
+
+    def lines(self, exclude: Sequence[str] = ()) -> Iterator[str]:
+        """Yield the rows as lines of JSONL."""
+        for row in self.rows():
+            if row["rater"] not in exclude:
+                yield json.dumps(row, ensure_ascii=False) + "\n"
 
     def count_checks(self) -> dict[str, tuple[int, int]]:
         """Return passed and answered attention checks by rater.
