@@ -89,7 +89,7 @@ def test_a_budget_gives_segments_and_the_detectable_difference() -> None:
 def test_bad_designs_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown protocol 'stars'"):
         Design(protocol="stars")
-    with pytest.raises(UsageError, match="needs two systems"):
+    with pytest.raises(UsageError, match="systems must be at least 2"):
         Design(protocol="da", systems=1)
     with pytest.raises(UsageError, match="other than 0"):
         plan_difference(0, TRUE, Design(protocol="da"))

@@ -34,15 +34,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import FloatArray, IntArray, in_open_unit_interval, is_integer_at_least
+from tertium.core.arrays import FloatArray, IntArray, in_open_unit_interval
 from tertium.core.atomic import PathLike
 from tertium.core.charts import Axis, LineChart
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.fields import POSITIVE, Range, check_ranges
 from tertium.core.result import Column, Result, Table, count_column, percent_column
 from tertium.core.segment import Judgment
 from tertium.data.human_data_files import read_rater_judgments
@@ -65,27 +66,22 @@ class Design:
     """
 
     protocol: Protocol = "esa"
-    systems: int = 2
-    raters: int = 1
+    systems: Annotated[int, Range(2)] = 2
+    raters: Annotated[int, Range(1)] = 1
     segments_per_document: float = 1.0
     effective_document_size: float = 1.0
     alpha: float = 0.05
     power: float = 0.8
-    seconds: float | None = None
+    seconds: Annotated[float | None, POSITIVE] = None
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise UnknownNameError("protocol", self.protocol, PROTOCOLS)
-        if not is_integer_at_least(self.systems, 2):
-            raise UsageError(f"{self.systems} system: a difference needs two systems or more")
-        if not is_integer_at_least(self.raters, 1):
-            raise UsageError(f"{self.raters} raters per segment: expected 1 or more")
+        check_ranges(Design, vars(self))
         for name in ("alpha", "power"):
             value = getattr(self, name)
             if not in_open_unit_interval(value):
                 raise UsageError(f"{name}={value!r}: expected a number between 0 and 1")
-        if self.seconds is not None and not self.seconds > 0:
-            raise UsageError(f"{self.seconds} seconds per judgment: expected more than 0")
 
     @property
     def seconds_per_judgment(self) -> float:

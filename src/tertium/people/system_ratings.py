@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +22,7 @@ from tertium.core.resampling import (
     iterate_blocks,
     percentile_interval,
 )
-from tertium.core.spans import MQM_WEIGHTS, error_weight
-from tertium.meta.pairwise import kendall_b
+from tertium.core.spans import MQM_WEIGHTS, score_spans
 from tertium.people.reliability import Ratings
 from tertium.text.perturbations import units
 
@@ -147,7 +146,7 @@ def make_scorecards(
         if entry.error_annotations is None or not text:
             continue
         marked = entry.error_annotations.errors
-        points[n] = sum(error_weight(e.severity, e.category, ERROR_WEIGHTS) for e in marked)
+        points[n] = -score_spans(marked, weights=ERROR_WEIGHTS)
         words[n] = len(units(text))
         errors.setdefault(entry.system, Counter()).update(e.severity for e in marked)
     if not errors:
@@ -170,10 +169,3 @@ def make_scorecards(
         )
         cards.append(card)
     return sorted(cards, key=lambda card: card.points)
-
-
-def rank_agreement(first: Sequence[SystemScore], second: Sequence[SystemScore]) -> float:
-    """Return Kendall's tau of two orders of the same systems, NaN for fewer than two."""
-    places = {score.system: n for n, score in enumerate(second)}
-    order = [places[score.system] for score in first if score.system in places]
-    return float(kendall_b(range(len(order)), order))
