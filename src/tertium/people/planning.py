@@ -22,7 +22,7 @@ from a random start. The sample has the requested size, and means of its segment
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -189,50 +189,38 @@ def _make_item(
     document = testset.documents[row] if testset.documents else ""
     rows = [n for n, name in enumerate(testset.documents) if document and name == document]
     position = rows.index(row) if rows else row
-    neighbors = [
-        Neighbor(source=testset.sources[n] if testset.sources else "", outputs=_outputs(testset, n))
-        for n in rows[max(0, position - context_size) : position + 1 + context_size]
-    ]
-    place = min(position, context_size)
-    columns = testset.columns.items()
+    references = testset.references[row] if testset.references else ()
     return CampaignItem(
         id=testset.items[row],
         document=document,
         position=position,
         source=testset.sources[row] if testset.sources else None,
-        reference=_reference(testset, row),
+        reference=references[0] if references else None,
         outputs=_outputs(testset, row),
-        before=tuple(neighbors[:place]),
-        after=tuple(neighbors[place + 1 :]),
+        before=_neighbors(testset, rows[max(0, position - context_size) : position]),
+        after=_neighbors(testset, rows[position + 1 : position + 1 + context_size]),
         suspected={name: tuple(spans[row]) for name, spans in marks.items() if spans[row]},
-        labels={name: labels[row] for name, labels in columns if name not in ITEM_NAMES},
+        labels={k: labels[row] for k, labels in testset.columns.items() if k not in ITEM_NAMES},
     )
+
+
+def _neighbors(testset: TestSet, rows: Sequence[int]) -> tuple[Neighbor, ...]:
+    sources = testset.sources or [""] * len(testset)
+    return tuple(Neighbor(source=sources[n], outputs=_outputs(testset, n)) for n in rows)
 
 
 def _outputs(testset: TestSet, row: int) -> dict[str, str]:
     return {system: texts[row] for system, texts in testset.systems.items()}
 
 
-def _reference(testset: TestSet, row: int) -> str | None:
-    return next(iter(testset.references[row]), None) if testset.references else None
-
-
 def _make_checks(
     items: Sequence[CampaignItem], settings: CampaignSettings, rng: np.random.Generator
 ) -> list[CampaignItem]:
     """Return copies of random items with one damaged output each."""
-    copies = islice(_damage_items(items, settings.target_language, rng), settings.checks)
+    damaged = _damage_items(items, settings.target_language, rng)
     checks = [
-        CampaignItem(
-            id=f"check-{number}",
-            source=item.source,
-            reference=item.reference,
-            outputs={system: text},
-            kind="check",
-            damage={system: kind},
-            original=item.id,
-        )
-        for number, (item, system, kind, text) in enumerate(copies, 1)
+        replace(check, id=f"check-{number}")
+        for number, check in enumerate(islice(damaged, settings.checks), 1)
     ]
     if len(checks) < settings.checks:
         raise DataError(
@@ -244,16 +232,15 @@ def _make_checks(
 
 def _damage_items(
     items: Sequence[CampaignItem], language: str, rng: np.random.Generator
-) -> Iterator[tuple[CampaignItem, str, str, str]]:
-    """Yield random items with a system, a kind of damage, and the system's damaged output.
+) -> Iterator[CampaignItem]:
+    """Yield copies of random items with one damaged output.
 
     Kinds take turns, and one that does not apply is passed over.
     """
     turn = 0
     for number in rng.permutation(len(items)):
         item, other = items[number], items[(number + 1) % len(items)]
-        systems = [*item.outputs]
-        system = systems[int(rng.integers(len(systems)))]
+        system = [*item.outputs][int(rng.integers(len(item.outputs)))]
         original = PerturbationInput(
             text=item.outputs[system],
             language=language,
@@ -267,7 +254,15 @@ def _damage_items(
                 continue
             text = perturb(original, kind, rng)
             if text and text.strip():
-                yield item, system, kind, text
+                yield CampaignItem(
+                    id=item.id,
+                    source=item.source,
+                    reference=item.reference,
+                    outputs={system: text},
+                    kind="check",
+                    damage={system: kind},
+                    original=item.id,
+                )
                 turn += 1
                 break
 
@@ -288,10 +283,10 @@ def assign_items(
     by_document: dict[str, list[CampaignItem]] = {}
     checks: dict[str, list[CampaignItem]] = {}  # by original
     for item in items:
-        if item.kind == "item":
-            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
-        elif item.kind == "check":
+        if item.kind == "check":
             checks.setdefault(item.original, []).append(item)
+        else:
+            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
     documents = [sorted(group, key=lambda item: item.position) for group in by_document.values()]
     documents_of: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
     loads = dict.fromkeys(raters, 0)
@@ -328,13 +323,12 @@ def _show(
             Assignment(item=item.id, systems=tuple(map(str, rng.permutation([*item.outputs]))))
             for item in document
         ]
-    systems = [*dict.fromkeys(system for item in document for system in item.outputs)]
-    return [
-        Assignment(item=item.id, systems=(str(system),))
-        for system in rng.permutation(systems)
-        for item in document
-        if system in item.outputs
-    ]
+    systems = dict.fromkeys(system for item in document for system in item.outputs)
+    turns = []
+    for system in map(str, rng.permutation([*systems])):
+        shown = [item for item in document if system in item.outputs]
+        turns += [Assignment(item=item.id, systems=(system,)) for item in shown]
+    return turns
 
 
 Method = Literal["random", "stratified", "documents"]
