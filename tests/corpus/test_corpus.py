@@ -351,14 +351,12 @@ def test_rows_that_do_not_fit_are_bad_rows(tmp_path: Path) -> None:
     assert "column 'n': expected integer, got 'one'" in bad[0]["reason"]
 
 
-def test_bad_utf8_in_parquet_is_a_bad_row(tmp_path: Path, out: Path) -> None:
-    import pyarrow as pa
-
+def test_bad_utf8_in_parquet_is_an_error(tmp_path: Path, out: Path) -> None:
     texts = pa.array([b"caf\xe9", b"a cat"], pa.binary()).view(pa.string())
     table = pa.table({"mt": texts, "ref": ["a cat", "a cat"]})
     pq.write_table(table, tmp_path / "rows.parquet")
-    summary = tertium.score_corpus(tmp_path / "rows.parquet", "chrf", out)
-    assert dict(summary.bad) == {"not UTF-8": 1}
+    with pytest.raises(DataError, match=r"rows\.parquet: not a Parquet file, or .*UTF8"):
+        tertium.score_corpus(tmp_path / "rows.parquet", "chrf", out)
 
 
 def test_keep_filters_and_counts(file: Path, out: Path) -> None:
@@ -926,7 +924,7 @@ def test_a_worker_that_cannot_start_gives_the_reason(
 def test_actors_fit_on_single_nodes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: four one-CPU nodes cannot host a four-CPU actor, and the run waited forever."""
+    """Regression: nodes without a GPU cannot host an actor with one, and the run waited forever."""
     ray = pytest.importorskip("ray", reason="needs tertium[ray]")
     nodes = [{"Alive": True, "Resources": {"CPU": 1.0}}] * 4
     nodes += [
@@ -934,12 +932,11 @@ def test_actors_fit_on_single_nodes(
         {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
     ]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
-    counts = {(1, 0): 8, (2, 0): 2, (1, 0.25): 4}
-    for (cpus, gpus), count in counts.items():
-        assert WorkerPool(engine="ray", cpus=cpus, gpus=gpus).count_actors() == count
-    assert WorkerPool(engine="ray", cpus=8, workers=3).count_actors() == 3
-    assert "no node of the cluster has 8 CPUs and 0 GPUs for a worker" in caplog.text
-    with pytest.raises(UsageError, match="no node of the cluster has 1 CPUs and 2 GPUs"):
+    for gpus, count in {0: 8, 0.25: 4}.items():
+        assert WorkerPool(engine="ray", gpus=gpus).count_actors() == count
+    assert WorkerPool(engine="ray", gpus=2, workers=3).count_actors() == 3
+    assert "no node of the cluster has a CPU and 2 GPUs for a worker" in caplog.text
+    with pytest.raises(UsageError, match="no node of the cluster has a CPU and 2 GPUs"):
         WorkerPool(engine="ray", gpus=2).count_actors()
 
 

@@ -242,7 +242,7 @@ REMOVED_OPTIONS = {
     "corpus --longest": "use --max-length",
     "corpus --engine": "use --ray HOST:PORT, --ray auto or --ray local",
     "corpus --address": "use --ray HOST:PORT, --ray auto or --ray local",
-    "corpus --worker-cpus": "use WorkerPool(cpus=...) in Python",
+    "corpus --worker-cpus": "leave it out: an actor has one CPU",
     "train --preferences": "use --train",
     "train --dev-preferences": "use --dev",
     "plan --name": "use --title",

@@ -37,22 +37,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class WorkerPool:
-    """Local processes, or Ray actors at an address: their number, and CPUs and GPUs of each."""
+    """Local processes, or Ray actors of one CPU at an address: their number, and GPUs of each."""
 
     engine: str = "local"
     workers: int | None = None
     address: str | None = None
-    cpus: float = 1
     gpus: float = 0
     size: int = 0  # number of workers started; set by `run`
 
     def __post_init__(self) -> None:
         if self.workers is not None and not is_integer_at_least(self.workers, 1):
             raise UsageError(f"workers={short_repr(self.workers)}: {AT_LEAST_ONE}")
-        if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
+        if self.engine != "ray" and (self.address or self.gpus):
             raise UsageError(
-                "--worker-gpus (address=, cpus=, gpus=) needs Ray: add --ray HOST:PORT, auto or "
-                "local"
+                "--worker-gpus (address=, gpus=) needs Ray: add --ray HOST:PORT, auto or local"
             )
         require_modules("pyarrow", purpose="a corpus")
         if self.engine == "ray":
@@ -79,18 +77,19 @@ class WorkerPool:
         """Return the requested number of actors, else the number that fits on the cluster."""
         import ray
 
-        demand = {key: need for key, need in (("CPU", self.cpus), ("GPU", self.gpus)) if need}
         slots = 0
         for node in ray.nodes():
             if node["Alive"]:
-                shares = [node["Resources"].get(key, 0) / need for key, need in demand.items()]
-                slots += int(min(shares))
+                count = node["Resources"].get("CPU", 0)
+                if self.gpus:
+                    count = min(count, node["Resources"].get("GPU", 0) / self.gpus)
+                slots += int(count)
         if not slots:
-            shortage = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
+            shortage = f"no node of the cluster has a CPU and {self.gpus:g} GPUs for a worker"
             if self.workers is None:
-                raise UsageError(f"{shortage} for a worker")
+                raise UsageError(shortage)
             # an autoscaling cluster may add such a node
-            _log.warning("%s for a worker: waiting until such a node joins", shortage)
+            _log.warning("%s: waiting until such a node joins", shortage)
         return self.workers or slots
 
 
@@ -191,7 +190,7 @@ def run_ray(
             batch_size=1,
             # Parts take long: with a queue per actor, one could wait while another actor is idle.
             compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
-            num_cpus=pool.cpus,
+            num_cpus=1,
             num_gpus=pool.gpus or None,
         )
         for row in outcomes.iter_rows():

@@ -189,6 +189,7 @@ def _parquet_batches(part: CorpusPart, size: int) -> Iterator[Batch]:
         schema = reader.schema_arrow.remove_metadata()
         for batch in reader.iter_batches(size, row_groups=part.groups):
             table = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+            table.validate(full=True)  # texts are UTF-8
             yield Batch(table, range(start, start + len(table)), {})
             start += len(table)
     if start == part.first:
@@ -375,14 +376,10 @@ def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
     names = sorted(filter(is_text_name, table.column_names), key=_side_number)
     if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
         names = table.column_names  # which are part of the reason
-    try:
-        columns, is_utf8 = [table[name].to_pylist() for name in names], True
-    except UnicodeDecodeError:
-        columns, is_utf8 = [_decode_leniently(table[name]) for name in names], False
-    has_one_text_per_side = (
-        is_utf8
-        and [_side_number(name) for name in names] in ([0, 2], [0, 1, 2])
-        and all({*map(type, column)} == {str} for column in columns)
+    columns = [table[name].to_pylist() for name in names]
+    sides = [_side_number(name) for name in names]
+    has_one_text_per_side = sides in ([0, 2], [0, 1, 2]) and all(
+        {*map(type, column)} == {str} for column in columns
     )
     segments: dict[int, Segment] = {}
     for number, values in zip(batch.numbers, zip(*columns, strict=True), strict=True):
@@ -392,7 +389,7 @@ def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
                 segment = checked_segment(values[0], source, values[-1:])
             else:
                 record = lowercase_known_columns(dict(zip(names, values, strict=True)))
-                segment = segment_from_record(record, THIS_ROW, is_checked=is_utf8)
+                segment = segment_from_record(record, THIS_ROW, is_checked=True)
             texts = (segment.hypothesis, segment.source or "", *segment.references)
             length = max(map(len, texts))
             if length > longest:
@@ -407,17 +404,6 @@ def _side_number(name: str) -> int:
     """Return the position of a column's side in `SIDES`; numbered references come last."""
     lowered = name.lower()
     return next((n for n, side in enumerate(SIDES) if lowered in side), len(SIDES))
-
-
-def _decode_leniently(column: Any) -> list[Any]:
-    """Return column values; bytes that are not UTF-8 become surrogates, which no text may have."""
-    import pyarrow as pa
-
-    if column.type not in (pa.string(), pa.large_string()):
-        values: list[Any] = column.to_pylist()
-        return values
-    raw = column.cast(pa.large_binary()).to_pylist()
-    return [None if value is None else value.decode("utf-8", "surrogateescape") for value in raw]
 
 
 def missing_input(metrics: Sequence[Metric], segments: Sequence[Segment]) -> str:
