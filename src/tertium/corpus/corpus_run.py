@@ -33,7 +33,12 @@ from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
 from tertium.evaluation.metric_choice import MetricOptions, load_metrics_for
 from tertium.evaluation.rows import Row, score_rows
 from tertium.files.text_inputs import LanguageOptions
-from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors, min_coverage
+from tertium.metrics.base.capabilities import (
+    CountsUsage,
+    ReadsEmbeddings,
+    can_mark_errors,
+    min_coverage,
+)
 from tertium.metrics.base.judge_run import (
     BudgetError,
     JudgeConnection,
@@ -124,6 +129,13 @@ def score_corpus(
         raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
     loaded = load_metrics(metrics)
     _check_metrics(loaded, spans=spans)
+    if any(map(_asks_judge, loaded)):
+        if pool.engine == "ray" or (pool.workers or 1) > 1:
+            raise UsageError(
+                "an LLM judge is asked by one process: leave out --ray and --workers, and send "
+                "more requests at the same time with --concurrency"
+            )
+        pool.workers = 1
     specs = [metric.spec for metric in loaded]
     conditions = [parse_condition(text, specs) for text in keep]
     state = RunState(folder)
@@ -143,7 +155,6 @@ def score_corpus(
             metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
             example=example,
             runtime=settings,
-            judge=current_run().server,
             keep=tuple(conditions),
             fields=fields,
             columns=columns,
@@ -230,6 +241,11 @@ def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
         raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
 
 
+def _asks_judge(metric: Metric) -> bool:
+    members = getattr(metric, "parts", (metric,))  # of a blend
+    return any(isinstance(member, CountsUsage) for member in members)
+
+
 def _score_parts(
     pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart]
 ) -> Iterator[tuple[str, Tally]]:
@@ -243,8 +259,6 @@ def _score_parts(
     total = None if None in rows else sum(count or 0 for count in rows)
     with progress_task("rows", total=total) as advance:
         for outcome in pool.run(worker, parts, advance):
-            if outcome.usage is not None:
-                current_run().usage.add(outcome.usage)
             if outcome.tally is not None:
                 yield outcome.part, outcome.tally
             elif isinstance(outcome.error, BudgetError):

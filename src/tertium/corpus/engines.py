@@ -28,7 +28,6 @@ from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
-from tertium.metrics.base.judge_run import current_run, share_budget
 
 AT_LEAST_ONE = "expected a whole number of at least 1"
 
@@ -93,18 +92,6 @@ class WorkerPool:
         return self.workers or slots
 
 
-@contextmanager
-def shared_requests(job: CorpusJob, workers: int, host: str) -> Iterator[CorpusJob]:
-    """Divide the concurrent requests of a judge among workers, and lend them its budget."""
-    concurrency = max(1, job.judge.concurrency // workers)
-    job = replace(job, judge=replace(job.judge, concurrency=concurrency))
-    if job.judge.price is None:
-        yield job
-    else:
-        with share_budget(current_run().budget, host) as address:
-            yield replace(job, budget=address)
-
-
 def run_processes(
     job: CorpusJob, parts: Sequence[CorpusPart], workers: int, advance: Advance
 ) -> Iterator[Outcome]:
@@ -113,12 +100,9 @@ def run_processes(
     job = replace(job, runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     earlier = {*multiprocessing.active_children()}
-    with (
-        shared_requests(job, workers, "127.0.0.1") as shared,
-        ProcessPoolExecutor(
-            workers, mp_context=spawn, initializer=_start, initargs=(shared,)
-        ) as pool,
-    ):
+    with ProcessPoolExecutor(
+        workers, mp_context=spawn, initializer=_start, initargs=(job,)
+    ) as pool:
         try:
             for future in as_completed([pool.submit(_attempt, part) for part in parts]):
                 outcome = future.result()
@@ -155,7 +139,7 @@ def _exit_with_parent() -> None:
 
 
 def _attempt(part: CorpusPart) -> Outcome:
-    return _worker.attempt_remotely(part)
+    return _worker.attempt(part)
 
 
 class PartActor:
@@ -168,7 +152,7 @@ class PartActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
         parts = [pickle.loads(data) for data in batch["part"]]
-        outcomes = [self.worker.attempt_remotely(part) for part in parts]
+        outcomes = [self.worker.attempt(part) for part in parts]
         return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 
@@ -183,20 +167,19 @@ def run_ray(
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     rows = [{"part": pickle.dumps(part)} for part in parts]
     dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
-    with shared_requests(job, pool.size, ray.util.get_node_ip_address()) as shared:
-        outcomes = dataset.map_batches(
-            PartActor,
-            fn_constructor_args=(shared, str(Path.cwd())),
-            batch_size=1,
-            # Parts take long: with a queue per actor, one could wait while another actor is idle.
-            compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
-            num_cpus=1,
-            num_gpus=pool.gpus or None,
-        )
-        for row in outcomes.iter_rows():
-            outcome: Outcome = pickle.loads(row["outcome"])
-            advance(outcome.tally.rows if outcome.tally else 0)
-            yield outcome
+    outcomes = dataset.map_batches(
+        PartActor,
+        fn_constructor_args=(job, str(Path.cwd())),
+        batch_size=1,
+        # Parts take long: with a queue per actor, one could wait while another actor is idle.
+        compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
+        num_cpus=1,
+        num_gpus=pool.gpus or None,
+    )
+    for row in outcomes.iter_rows():
+        outcome: Outcome = pickle.loads(row["outcome"])
+        advance(outcome.tally.rows if outcome.tally else 0)
+        yield outcome
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -45,14 +45,7 @@ from tertium.corpus.summary import BAD, SHARD_SUFFIX, MetricTally, RunState, Tal
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
-from tertium.metrics.base.judge_run import (
-    BudgetAddress,
-    BudgetError,
-    JudgeConnection,
-    RemoteBudget,
-    Usage,
-    judge_server,
-)
+from tertium.metrics.base.judge_run import BudgetError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
@@ -106,15 +99,13 @@ class CorpusJob:
 
     `metrics` has the models of each metric by its spec, as loaded by the parent process. `example`
     is a row that every metric can score: other rows need the same inputs. `columns` are those of
-    JSONL files. `judge` is the server of LLM judges, and `budget` the address of the shared budget.
+    JSONL files.
     """
 
     output: CorpusPath
     metrics: Mapping[str, tuple[str, ...]]
     example: Segment
     runtime: Runtime
-    judge: JudgeConnection
-    budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Columns = field(default_factory=dict)
@@ -133,16 +124,11 @@ class CorpusJob:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a part: its counts, or an error.
-
-    `usage` are the requests of judges in another process; those of this process are counted as
-    they are sent.
-    """
+    """The result of a part: its counts, or an error."""
 
     part: str
     tally: Tally | None = None
     error: TertiumError | None = None
-    usage: Usage | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +146,7 @@ class PartWorker:
                 raise ModelError(f"{metric.spec}: install the same weights on all machines")
         return metrics
 
-    def attempt(self, part: CorpusPart, advance: Advance) -> Outcome:
+    def attempt(self, part: CorpusPart, advance: Advance = lambda _: None) -> Outcome:
         """Process a part; return user errors in a form that every engine can transport."""
         try:
             with runtime(**vars(self.job.runtime), progress=None):
@@ -169,17 +155,6 @@ class PartWorker:
             return Outcome(part.name, error=BudgetError(f"{error} (with --resume)"))
         except TertiumError as error:
             return Outcome(part.name, error=TertiumError(str(error)))
-
-    def attempt_remotely(self, part: CorpusPart) -> Outcome:
-        """Process a part in a process of its own, which reports the requests it sent."""
-        with judge_server(self.job.judge, self.budget) as run:
-            outcome = self.attempt(part, lambda rows: None)
-        return replace(outcome, usage=run.usage)
-
-    @cached_property
-    def budget(self) -> RemoteBudget | None:
-        """The budget of the run, if it has one."""
-        return RemoteBudget(self.job.budget) if self.job.budget else None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
