@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
@@ -40,7 +40,6 @@ from tertium.metrics.base.capabilities import (
     min_coverage,
 )
 from tertium.metrics.base.judge_run import (
-    BudgetError,
     JudgeConnection,
     current_run,
     has_enough_answers,
@@ -173,7 +172,10 @@ def score_corpus(
                 "allow: fix them and use another folder, or remove --strict"
             )
         pending = [part for part in parts if part.name not in done]
-        tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending))}
+        counts = [part.rows for part in pending]
+        row_count = None if None in counts else sum(count or 0 for count in counts)
+        with progress_task("rows", total=row_count) as advance:
+            tallies = {**done, **dict(pool.run(PartWorker(job), pending, advance))}
         total = Tally()
         for part in parts:
             total.add(tallies[part.name])
@@ -244,29 +246,6 @@ def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
 def _asks_judge(metric: Metric) -> bool:
     members = getattr(metric, "parts", (metric,))  # of a blend
     return any(isinstance(member, CountsUsage) for member in members)
-
-
-def _score_parts(
-    pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart]
-) -> Iterator[tuple[str, Tally]]:
-    """Score parts; yield the counts of each as it completes; raise the first error.
-
-    If the budget of a judge is reached, other parts are tried nevertheless: requests in progress
-    are paid, and their answers must not be lost.
-    """
-    budget_error = None
-    rows = [part.rows for part in parts]
-    total = None if None in rows else sum(count or 0 for count in rows)
-    with progress_task("rows", total=total) as advance:
-        for outcome in pool.run(worker, parts, advance):
-            if outcome.tally is not None:
-                yield outcome.part, outcome.tally
-            elif isinstance(outcome.error, BudgetError):
-                budget_error = outcome.error
-            elif outcome.error is not None:
-                raise outcome.error
-    if budget_error is not None:
-        raise budget_error
 
 
 def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:

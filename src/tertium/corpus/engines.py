@@ -105,9 +105,9 @@ def run_processes(
     ) as pool:
         try:
             for future in as_completed([pool.submit(_attempt, part) for part in parts]):
-                outcome = future.result()
-                advance(outcome.tally.rows if outcome.tally else 0)
-                yield outcome
+                name, tally = future.result()
+                advance(tally.rows)
+                yield name, tally
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (perhaps out of memory) or could not start (a script needs "
@@ -151,9 +151,14 @@ class PartActor:
         self.worker = PartWorker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
-        parts = [pickle.loads(data) for data in batch["part"]]
-        outcomes = [self.worker.attempt(part) for part in parts]
-        return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
+        return {"outcome": [pickle.dumps(self.attempt(data)) for data in batch["part"]]}
+
+    def attempt(self, part: bytes) -> Outcome | TertiumError:
+        """Process a part; return an error as a value, so that Ray does not repeat the part."""
+        try:
+            return self.worker.attempt(pickle.loads(part))
+        except TertiumError as error:
+            return error
 
 
 def run_ray(
@@ -177,8 +182,10 @@ def run_ray(
         num_gpus=pool.gpus or None,
     )
     for row in outcomes.iter_rows():
-        outcome: Outcome = pickle.loads(row["outcome"])
-        advance(outcome.tally.rows if outcome.tally else 0)
+        outcome: Outcome | TertiumError = pickle.loads(row["outcome"])
+        if isinstance(outcome, TertiumError):
+            raise outcome
+        advance(outcome[1].rows)
         yield outcome
 
 

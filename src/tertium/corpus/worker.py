@@ -51,6 +51,7 @@ from tertium.metrics.base.metric import Metric
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "
+Outcome = tuple[str, Tally]  # the name of a part and its counts
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CONDITION = re.compile(r"\s*(.+?)\s*([<>](?!=)|[<>]=)\s*(.+?)\s*")
 
@@ -123,15 +124,6 @@ class CorpusJob:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of a part: its counts, or an error."""
-
-    part: str
-    tally: Tally | None = None
-    error: TertiumError | None = None
-
-
-@dataclass(frozen=True)
 class PartWorker:
     """Turns parts into shards."""
 
@@ -147,14 +139,14 @@ class PartWorker:
         return metrics
 
     def attempt(self, part: CorpusPart, advance: Advance = lambda _: None) -> Outcome:
-        """Process a part; return user errors in a form that every engine can transport."""
+        """Process a part; raise errors in a form that can be sent between processes."""
         try:
             with runtime(**vars(self.job.runtime), progress=None):
-                return Outcome(part.name, self.process(part, advance))
+                return part.name, self.process(part, advance)
         except BudgetError as error:
-            return Outcome(part.name, error=BudgetError(f"{error} (with --resume)"))
+            raise BudgetError(f"{error} (with --resume)") from None
         except TertiumError as error:
-            return Outcome(part.name, error=TertiumError(str(error)))
+            raise TertiumError(str(error)) from None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
