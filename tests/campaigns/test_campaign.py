@@ -90,10 +90,5 @@ def test_bad_items_and_assignments_are_refused() -> None:
         make_campaign(items=(item, item), assignments={})
     with pytest.raises(DataError, match="item '1': the source or the reference is empty"):
         CampaignItem(id="1", source=" ", outputs={"a": "y"})
-    with pytest.raises(DataError, match="a span ends at 9"):
-        CampaignItem(id="1", source="x", outputs={"a": "y"}, suspected={"a": (Span(0, 9),)})
     with pytest.raises(DataError, match="'a' of '7' does not exist"):
         make_campaign(assignments={"anna": (Assignment(item="7", systems=("a",)),)})
-    twice = (Assignment(item="1", systems=("a", "a")),)
-    with pytest.raises(DataError, match="judges a system twice"):
-        make_campaign(assignments={"anna": twice})

@@ -50,6 +50,8 @@ IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
 SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
 MAX_CHECK_SCORE = 60.0  # of a check without an original answer
 Key = tuple[str, str, str]  # rater, item and system
+# columns of judgments that are left out if they are blank
+OPTIONAL_COLUMNS = frozenset("lp document source reference seconds time edited comment".split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,10 +161,12 @@ class ScoredAnswers:
         for answer in self.answers:
             item = campaign.items_by_id[answer.item]
             row: dict[str, Any] = {
-                **_without_blanks(lp=campaign.lp, document=item.document),
+                "lp": campaign.lp,
+                "document": item.document,
                 "segment": item.id,
                 "system": answer.system,
-                **_without_blanks(source=item.source, reference=item.reference),
+                "source": item.source,
+                "reference": item.reference,
                 "hypothesis": item.outputs[answer.system],
                 "score": self.scores[answer.key],
             }
@@ -170,9 +174,15 @@ class ScoredAnswers:
                 row["spans"] = _mark_rater(answer.spans, answer.rater)
                 row["missing"] = _mark_rater(answer.missing, answer.rater)
             row["rater"] = answer.rater
-            row |= {name: label for name, label in item.labels.items() if name not in row}
-            row |= _without_blanks(seconds=answer.seconds, time=answer.time)
-            yield row | _without_blanks(edited=answer.edited, comment=answer.comment)
+            row |= {name: label for name, label in item.labels.items() if not row.get(name)}
+            row |= {
+                name: getattr(answer, name) for name in ("seconds", "time", "edited", "comment")
+            }
+            yield {
+                name: value
+                for name, value in row.items()
+                if name not in OPTIONAL_COLUMNS or value not in (None, "")
+            }
 
     def write(self, path: PathLike, exclude: Sequence[str] = ()) -> None:
         """Write the rows as JSONL, without those of some raters.
@@ -233,9 +243,8 @@ def _score_ranks(answers: Sequence[RaterAnswer]) -> dict[Key, float]:
     scores = {}
     for answer in answers:
         together, rank = ranks[answer.rater, answer.item], answer.rank or 0
-        lower = sum(other > rank for other in together)
-        points = lower + 0.5 * (together.count(rank) - 1)
-        scores[answer.key] = points / (len(together) - 1) if len(together) > 1 else 0.5
+        points = sum((other > rank) + (other >= rank) for other in together) - 1  # without itself
+        scores[answer.key] = points / 2 / (len(together) - 1) if len(together) > 1 else 0.5
     return scores
 
 
@@ -254,7 +263,3 @@ def edit_rate(translation: str, edited: str) -> float:
 def _mark_rater(errors: Sequence[Any], rater: str) -> list[dict[str, Any]]:
     """Convert spans or unlocated errors to JSON with the name of the rater."""
     return [{**to_json(error), "severity": error.severity, "rater": rater} for error in errors]
-
-
-def _without_blanks(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, "")}

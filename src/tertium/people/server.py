@@ -235,8 +235,6 @@ class AnnotationServer:
         action = read_dataclass(ManagerEvent, fields, "event")
         body: dict[str, Any] = {"kind": action.kind}
         with self._manage_lock:
-            if self.store.has(name):  # sent twice
-                return
             if action.kind == "extend":
                 with self.state.lock:
                     tasks = self.state.choose_tasks(action.rater, action.count)
