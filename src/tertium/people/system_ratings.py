@@ -23,6 +23,7 @@ from tertium.core.resampling import (
     percentile_interval,
 )
 from tertium.core.spans import MQM_WEIGHTS, score_spans
+from tertium.meta.replicates import bootstrap_p_values
 from tertium.people.reliability import Ratings
 from tertium.text.perturbations import units
 
@@ -67,7 +68,9 @@ def score_systems(
     samples[:, np.bincount(documents, minlength=len(means)) < 2] = np.nan  # no interval
     order = np.argsort(-means, kind="stable")  # systems without judgments go last
     order = order[~np.isnan(means[order])]
-    p_values = bootstrap_p_values(samples[:, order])
+    one_sided = bootstrap_p_values(samples[:, order])
+    p_values = np.minimum(1.0, 2 * np.minimum(one_sided, one_sided.T))
+    p_values = np.nan_to_num(p_values, nan=1.0)  # without samples
     clusters = assign_clusters(p_values, alpha)
     lows, highs = percentile_interval(samples)
     scores = [
@@ -114,17 +117,6 @@ def _resample_ratios(
             drawn = drawn * draw_group_counts(ratings.rater, count, rng)
         blocks.append(system_ratios(ratings, values, sizes, drawn))
     return np.concatenate(blocks)
-
-
-def bootstrap_p_values(samples: FloatArray) -> FloatArray:
-    """Return two-sided p-values of differences between the columns of samples."""
-    p_values = np.ones((samples.shape[1], samples.shape[1]))
-    for number, column in enumerate(samples.T):
-        differences = samples - column[:, None]
-        totals = 1 + (~np.isnan(differences)).sum(axis=0)  # p is 1 without samples
-        tails = 1 + np.minimum((differences <= 0).sum(axis=0), (differences >= 0).sum(axis=0))
-        p_values[number] = np.minimum(1.0, 2 * tails / totals)
-    return p_values
 
 
 def make_scorecards(
