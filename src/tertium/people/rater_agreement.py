@@ -119,8 +119,7 @@ class RaterStudy(Result):
             count_column("judged", "count"),
         ]
         notes = [
-            "judged: translations of two or more raters; pairs of ratings for Pearson, Kendall, "
-            "kappa"
+            "judged: translations of two or more raters; pairs of ratings for Pearson and kappa"
         ]
         if not self.statistics:
             notes = ["no translation was judged by two raters: agreement cannot be measured"]

@@ -1,4 +1,4 @@
-"""Reliability of raters: Krippendorff's alpha, ICC, correlations, kappa and span agreement.
+"""Reliability of raters: Krippendorff's alpha, ICC, correlation, kappa and span agreement.
 
 Each statistic is a function of weights: how often each translation counts, (samples, units). With
 weights of 1 it gives the value, with those of bootstrap samples the interval. Ratings are
@@ -7,10 +7,10 @@ weights of 1 it gives the value, with those of bootstrap samples the interval. R
     alpha     1 - observed / expected disagreement; squared differences (interval) or squared
               differences of mid-ranks (ordinal)
     ICC       (MSB - MSW) / (MSB + (k0 - 1) MSW): one rater, one-way random effects, ICC(1)
-    pairs     Pearson's r and Kendall's tau-b of two raters, averaged over pairs of raters with the
-              number of shared translations as weights
+    Pearson   Pearson's r of two raters, averaged over pairs of raters with the number of shared
+              translations as weights
     kappa     Cohen's kappa of two raters for the worst severity in a translation, averaged over
-              pairs of raters like the correlations
+              pairs of raters like the correlation
     spans     F1 of two raters, by characters and by spans with partial credit, micro-averaged
 
 How each rater judges: bias, spread, agreement with the others, checks.
@@ -41,8 +41,7 @@ from tertium.core.segment import Judgment
 from tertium.core.spans import ErrorAnnotations
 from tertium.data.judgments import JudgmentSet
 from tertium.meta.agreement import correlate, ranks
-from tertium.meta.pairwise import kendall_b
-from tertium.meta.replicates import kendall_b_replicate, pearson_replicate
+from tertium.meta.replicates import pearson_replicate
 from tertium.meta.span_scores import Count, count_characters, f1_from_totals, match_spans
 
 Measure = Callable[
@@ -50,8 +49,6 @@ Measure = Callable[
 ]  # weights (samples, units) -> (samples,) or (samples, 1)
 PairMeasure = Callable[[FloatArray, FloatArray], Measure]  # of two raters
 MIN_SHARED = 3  # translations for a correlation of two raters
-MAX_KENDALL_UNITS = 1500  # shared translations, whose pairs are resampled
-MAX_KENDALL_PAIRS = 15  # of raters, for an interval
 SEVERITY_LEVELS = {"neutral": 0, "bad": 1, "minor": 1, "major": 2, "critical": 3}
 CEILING = "ceiling of metrics"
 SPAN_STATISTICS: Mapping[str, Count] = {
@@ -196,20 +193,16 @@ class Resampler:
     resamples: int
     rng: np.random.Generator
 
-    def summarize(
-        self, name: str, measure: Measure, count: int, *, has_interval: bool = True
-    ) -> Statistic:
+    def summarize(self, name: str, measure: Measure, count: int) -> Statistic:
         """Return the value of a statistic, with its interval if there are several documents."""
         low = high = math.nan
         value = float(measure(np.ones((1, len(self.clusters))))[0])
-        if has_interval and not math.isnan(value) and len(np.unique(self.clusters)) > 1:
+        if not math.isnan(value) and len(np.unique(self.clusters)) > 1:
             weights = draw_group_counts(self.clusters, self.resamples, self.rng)
             low, high = np.squeeze(percentile_interval(measure(weights)[:, None]))
         return Statistic(name=name, value=value, low=float(low), high=float(high), count=count)
 
-    def average_pairs(
-        self, name: str, ratings: FloatArray, measure: PairMeasure, *, has_interval: bool = True
-    ) -> Statistic:
+    def average_pairs(self, name: str, ratings: FloatArray, measure: PairMeasure) -> Statistic:
         """Return the mean of a statistic over pairs of raters, by their shared translations."""
         pairs = [*rater_pairs(ratings)]
         if not pairs:
@@ -227,7 +220,7 @@ class Resampler:
             return divide(totals, counts)
 
         count = sum(len(units) for _, _, units in pairs)
-        return self.summarize(name, average, count, has_interval=has_interval)
+        return self.summarize(name, average, count)
 
 
 def measure_agreement(
@@ -246,7 +239,6 @@ def measure_agreement(
         resampler.summarize("alpha, ordinal", lambda w: alpha_from_sums(w @ rank_sums), shared),
         resampler.summarize("ICC(1)", lambda w: icc_from_sums(w @ sums), shared),
         resampler.average_pairs("Pearson", matrix, measure_pearson),
-        kendall_statistic(matrix, resampler),
         *error_statistics(ratings, resampler),
     ]
     icc = statistics[2]
@@ -332,19 +324,6 @@ def rater_pairs(
 
 def measure_pearson(left: FloatArray, right: FloatArray) -> Measure:
     return pearson_replicate(left[None], right[None, None])
-
-
-def _measure_kendall(left: FloatArray, right: FloatArray) -> Measure:
-    if len(left) > MAX_KENDALL_UNITS:
-        return lambda _: np.array([float(kendall_b(left, right))])
-    return kendall_b_replicate(left[None], right[None, None])
-
-
-def kendall_statistic(ratings: FloatArray, resampler: Resampler) -> Statistic:
-    """Compute Kendall's tau-b of two raters, averaged over pairs; large data get no interval."""
-    sizes = [len(shared) for _, _, shared in rater_pairs(ratings)]
-    is_small = len(sizes) <= MAX_KENDALL_PAIRS and max(sizes, default=0) <= MAX_KENDALL_UNITS
-    return resampler.average_pairs("Kendall", ratings, _measure_kendall, has_interval=is_small)
 
 
 def measure_kappa(left: FloatArray, right: FloatArray) -> Measure:
