@@ -111,11 +111,6 @@ class CampaignState:
         state.milliseconds += event.ms
         if event.kind == "skip":
             state.status, state.reason = "skipped", event.reason
-            fields: Any = {"rater": name, "item": task.item, "comment": state.comment}
-            state.answers = [
-                RaterAnswer(**fields, system=system, skipped=event.reason)
-                for system in task.systems
-            ]
         elif event.kind in ACTIONS_WITH_ANSWERS:
             should_count = event.kind == "submit" or state.status == "done"
             state.outputs, state.comment, state.reason = event.outputs, event.comment, ""
@@ -128,18 +123,15 @@ class CampaignState:
             state.status = "open"
 
     def answers(self) -> list[RaterAnswer]:
-        """Return the answers of all raters: done or skipped tasks, one answer per system."""
+        """Return the answers of all raters to tasks that are done, one answer per system."""
         answers = []
         for rater in self.raters.values():
             for _, state in sorted(rater.states.items()):
-                if state.status not in ("done", "skipped"):
+                if state.status != "done":
                     continue
-                when = datetime.fromtimestamp(state.received, UTC)
-                fields: Any = {
-                    "seconds": round(state.milliseconds / 1000 / len(state.answers), 3),
-                    "time": when.strftime("%Y-%m-%dT%H:%M:%SZ") if state.received else "",
-                }
-                answers += [replace(answer, **fields) for answer in state.answers]
+                seconds = round(state.milliseconds / 1000 / len(state.answers), 3)
+                when = datetime.fromtimestamp(state.received, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                answers += [replace(a, seconds=seconds, time=when) for a in state.answers]
         return answers
 
     def choose_tasks(self, rater: str, count: int) -> tuple[Assignment, ...]:
