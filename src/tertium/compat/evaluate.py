@@ -55,9 +55,9 @@ class EvaluationModule:
         self.name = MODULE_NAMES.get(path, path)
         self._compute = compute
         parameters = inspect.signature(compute).parameters.values()
-        named = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
-        self._required = [p.name for p in named if p.default is p.empty]
-        self._names = [*(p.name for p in named), *options]
+        explicit = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+        self._required = [p.name for p in explicit if p.default is p.empty]
+        self._names = [*(p.name for p in explicit), *options]
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -72,8 +72,8 @@ class EvaluationModule:
         for key in self._required:
             if arguments.get(key) is None:
                 raise UsageError(f"{self.path}: no {key}; give {key}=[...]")
-        given = [key for key in self.inputs if arguments.get(key) is not None]
-        rows = {key: as_text_list(arguments[key], key) for key in given}
+        inputs = [key for key in self.inputs if arguments.get(key) is not None]
+        rows = {key: as_text_list(arguments[key], key) for key in inputs}
         count = len(rows["predictions"])
         if not count:
             raise DataError(f"{self.path}: nothing to score (no predictions)")

@@ -326,8 +326,8 @@ def _show(
     systems = dict.fromkeys(system for item in document for system in item.outputs)
     turns = []
     for system in map(str, rng.permutation([*systems])):
-        shown = [item for item in document if system in item.outputs]
-        turns += [Assignment(item=item.id, systems=(system,)) for item in shown]
+        translated = [item for item in document if system in item.outputs]
+        turns += [Assignment(item=item.id, systems=(system,)) for item in translated]
     return turns
 
 

@@ -358,8 +358,8 @@ def describe_states(state: CampaignState, rater: str) -> dict[str, Any]:
     states: list[dict[str, Any] | None] = [None] * len(state.raters[rater].tasks)
     for number, task in state.raters[rater].states.items():
         outputs = [{**NO_ANSWER, **output} for output in task.outputs]
-        shown = field_values(task, "answers", "milliseconds", "received")
-        states[number] = {**shown, "outputs": outputs}
+        values = field_values(task, "answers", "milliseconds", "received")
+        states[number] = {**values, "outputs": outputs}
     return {"states": states, "is_stopped": state.is_stopped}
 
 
