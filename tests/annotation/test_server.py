@@ -160,19 +160,18 @@ def test_state_is_a_fold_over_events(connect: Callable[[Campaign], Client], tmp_
     again.close()
 
 
-def test_an_incomplete_change_reopens_a_task(connect: Callable[[Campaign], Client]) -> None:
-    client = connect(make_campaign("esa"))
-    client.post(submit_score(0, 20), new_event("change", outputs=[{}]))
+@pytest.mark.parametrize(
+    ("protocol", "complete", "incomplete"),
+    [("esa", {"score": 20}, {}), ("post-edit", {"edited": "A dog."}, {"edited": " "})],
+)
+def test_an_incomplete_change_reopens_a_task(
+    connect: Callable[[Campaign], Client], protocol: str, complete: Any, incomplete: Any
+) -> None:
+    client = connect(make_campaign(protocol))
+    client.post(new_event("submit", outputs=[complete]), new_event("change", outputs=[incomplete]))
     assert client.states()[0]["status"] == "open"
     assert client.session.state.answers() == []
-
-
-def test_an_empty_correction_is_not_complete(connect: Callable[[Campaign], Client]) -> None:
-    client = connect(make_campaign("post-edit"))
-    client.post(new_event("submit", outputs=[{"edited": "A dog."}]))
-    client.post(new_event("change", outputs=[{"edited": " "}]))  # on the way to another text
-    assert client.states()[0]["status"] == "open"
-    rejected = client.post(new_event("submit", outputs=[{"edited": ""}]))["rejected"]
+    rejected = client.post(new_event("submit", outputs=[incomplete]))["rejected"]
     assert "not complete" in rejected[0]["message"]
 
 

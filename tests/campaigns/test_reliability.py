@@ -60,17 +60,6 @@ def test_icc_of_shrout_and_fleiss() -> None:
     assert spearman_brown(one, 4) == pytest.approx(0.44, abs=0.005)
 
 
-def test_kappa_of_two_raters_by_hand() -> None:
-    # 50 translations: 20 without an error for both, 15 with, 5 and 10 differ. Observed agreement
-    # is .7, expected (25 * 30 + 25 * 20) / 50^2 = .5, kappa .4. Scott's pi would be .394.
-    first = [0] * 25 + [2] * 25
-    second = [0] * 20 + [2] * 5 + [0] * 10 + [2] * 15
-    result = kappa_statistic(np.array([first, second], dtype=float))
-    assert result.value == pytest.approx(0.4)
-    assert result.low < 0.4 < result.high
-    assert result.count == 50
-
-
 def test_kappa_is_that_of_pairs_of_raters_with_their_own_marginals() -> None:
     strict = [2, 2, 2, 3, 2, 2, 1, 3, 3, 2, X, 2, 2, X, 2, 3]
     levels = np.array(
