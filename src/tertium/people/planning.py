@@ -35,6 +35,7 @@ from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES
+from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet, check_testset
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -54,7 +55,6 @@ from tertium.people.campaign import (
 from tertium.text.language_codes import LANGUAGE_NAMES
 from tertium.text.perturbations import PerturbationInput, perturb
 
-DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 # damage that an attentive rater cannot overlook, the most specific first
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
 ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
@@ -99,7 +99,7 @@ def plan_campaign(
     choose
         "random", "stratified" or "documents" (whole documents).
     strata
-        Columns of the test set, "document" or "length", for stratified choice.
+        Columns of the test set, "document", "length" or "language", for stratified choice.
     suspicions
         A metric that marks errors, which raters see marked in advance.
     **settings
@@ -164,15 +164,9 @@ def plan_campaign(
 
 def _read_strata(testset: TestSet, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the labels of each segment in the named columns."""
-    columns: dict[str, Sequence[str]] = {**testset.columns}
-    if testset.documents:
-        columns[DOCUMENT] = testset.documents
-    columns[LENGTH] = length_labels(testset.sources or next(iter(testset.systems.values())))
-    chosen = names or [DOCUMENT if testset.documents else LENGTH]
-    for name in chosen:
-        if name not in columns:
-            raise UnknownNameError("column to stratify by", name, columns)
-    return [*zip(*(columns[name] for name in chosen), strict=True)]
+    names = names or ["document" if testset.documents else "length"]
+    labels = [slice_testset(testset, name).labels for name in names]
+    return [*zip(*labels, strict=True)]
 
 
 def default_instructions(settings: CampaignSettings) -> str:
@@ -333,7 +327,6 @@ def _show(
 
 Method = Literal["random", "stratified", "documents"]
 METHODS: tuple[Method, ...] = choices(Method)
-LENGTH_BINS = 4
 
 
 def choose_segments(
@@ -372,10 +365,3 @@ def draw_systematic(population: int, count: int, rng: np.random.Generator) -> In
     """Return `count` positions at equal distances, from a random start."""
     positions = (rng.random() + np.arange(count)) * (population / count)
     return positions.astype(np.int64)
-
-
-def length_labels(texts: Sequence[str]) -> list[str]:
-    """Return the quartile of each text's length, as labels of strata."""
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    edges = np.quantile(lengths, np.linspace(0, 1, LENGTH_BINS + 1)[1:-1])
-    return [str(number) for number in np.searchsorted(edges, lengths)]
