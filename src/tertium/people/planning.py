@@ -33,7 +33,6 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.fields import choices
 from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
-from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet, check_testset
@@ -240,7 +239,7 @@ def _damage_items(
             language=language,
             source=item.source or "",
             other=next(iter(other.outputs.values())) if other is not item else "",
-            foreign=wrong_language_sentence(turn, (language,)),
+            foreign="",  # for no kind of CHECK_KINDS
         )
         for n in range(len(CHECK_KINDS)):
             kind = CHECK_KINDS[(turn + n) % len(CHECK_KINDS)]
