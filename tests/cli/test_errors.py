@@ -263,7 +263,7 @@ meta --human a --thresholds => removed: use `tertium meta thresholds`
 meta --human a --threshold 9 => was removed: use threshold= in Python
 report -t a --ranker chrf => --ranker was removed: use `tertium rank`
 report -t a --curves x.json => --curves was removed: reports show no learning curves
-corpus a -m chrf -o x --worker-cpus 2 => was removed: use WorkerPool(cpus=...) in Python
+corpus a -m chrf -o x --worker-cpus 2 => was removed: leave it out: an actor has one CPU
 setup install glove --agree => --agree was removed: leave it out
 models => `tertium models` was removed: use `tertium
 data => `tertium data` was removed: use `tertium
