@@ -85,12 +85,11 @@ class Estimator:
 
     def find_truncated(self, rows: Sequence[tuple[str, ...]]) -> set[tuple[str, ...]]:
         """Return the truncated inputs: rows of texts for a unified metric, else single texts."""
-        texts = [*dict.fromkeys(text for row in rows for text in row)]
-        sizes = dict(zip(texts, map(len, self.tokenizer(texts)), strict=True))
+        ids = self._tokenize(rows)
         separator = 2 * len(self.tokenizer.suffix_ids)
         truncated = set()
-        for row in {*rows} if self.hparams.is_unified else {(text,) for text in texts}:
-            lengths = [sizes[text] for text in row]
+        for row in {*rows} if self.hparams.is_unified else {(text,) for text in ids}:
+            lengths = [len(ids[text]) for text in row]
             joined = sum(lengths) + separator * (len(row) - 1) + self.tokenizer.special_count
             if max(lengths) > self._max_tokens or joined > self.positions:
                 truncated.add(row)
@@ -118,18 +117,20 @@ class Estimator:
             return [(n,) for n in range(count)]
         return [(0, 1), (0, 2), (0, 1, 2)] if count == 3 else [(0, 1)]
 
+    def _tokenize(self, rows: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
+        texts = [*dict.fromkeys(text for row in rows for text in row)]
+        return dict(zip(texts, self.tokenizer.encode_ids(texts), strict=True))
+
     def _encode(self, rows: Sequence[tuple[str, ...]]) -> list[list[TokenIds]]:
         """Return the token ids of the inputs of each row, truncated as COMET does."""
-        texts = [*dict.fromkeys(text for row in rows for text in row)]
-        pieces = dict(zip(texts, self.tokenizer(texts), strict=True))
-        ids = {text: pieces[text].ids[: self._max_tokens] for text in texts}
+        ids = {text: ids[: self._max_tokens] for text, ids in self._tokenize(rows).items()}
         encoded = []
         for row in rows:
             groups = [[ids[row[n]] for n in group] for group in self._input_groups]
             encoded.append([self._join(group) for group in groups])
         return encoded
 
-    def _join(self, texts: Sequence[TokenIds]) -> TokenIds:
+    def _join(self, texts: Sequence[list[int]]) -> TokenIds:
         """Concatenate texts with special tokens, separated by two end tokens."""
         end = self.tokenizer.suffix_ids
         joined = [*self.tokenizer.prefix_ids, *texts[0]]
