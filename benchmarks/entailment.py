@@ -14,8 +14,6 @@ from tertium.metrics.lexical.meteor_metric import METEOR
 from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
-    load_sentences,
-    sentence_cache,
 )
 from tertium.metrics.regression.regression_metrics import MetricColumns
 
@@ -54,14 +52,10 @@ def time_steps(segments: Sequence[Segment]) -> None:
         print_time(
             "entailment, nothing cached, one by one", lambda: [features([s]) for s in fresh], n
         )
-        sentence_cache.cache_clear()
         print_time("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
-        load_sentences(texts)
-        print_time("entailment, analyses cached", lambda: features(fresh), n)
         print_time("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
         print_time("METEOR column", lambda: meteor(fresh), n)
     with runtime(threads=1):
-        sentence_cache.cache_clear()
         load_parser().analyze(texts)
         print_time("entailment, analyses on disk", lambda: features(fresh), n)
 

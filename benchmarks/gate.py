@@ -31,7 +31,7 @@ from tertium.data.testset import TestSet
 from tertium.decide.gate import choose_verdict
 from tertium.decide.gate_rules import GateRules, resolve_margins
 from tertium.evaluation.metric_choice import load_metrics_for, target_texts
-from tertium.evaluation.noninferiority import measure_difference
+from tertium.evaluation.paired_tests import measure_difference
 from tertium.evaluation.scoring import score
 from tertium.evaluation.system_scores import Evaluation
 

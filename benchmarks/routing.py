@@ -23,8 +23,15 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import read_judgments
 from tertium.data.record_files import read_records
 from tertium.decide import route as route_module
-from tertium.decide.judged_rows import JudgedRows, read_judged_rows
-from tertium.decide.route import PUBLISH, Route, decide_by_score, fit_route, precision_bounds
+from tertium.decide.route import (
+    PUBLISH,
+    JudgedRows,
+    Route,
+    decide_by_score,
+    fit_route,
+    precision_bounds,
+    read_judged_rows,
+)
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.output.text import render_table

@@ -18,7 +18,7 @@ from benchmarks.measure import measure
 from tertium.core.runtime import runtime
 from tertium.metrics.regression.svr import (
     DEFAULT_VALUES,
-    match_vectors,
+    build_features,
     search_grid,
     squared_distances,
 )
@@ -34,7 +34,7 @@ def make_data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     right = rng.uniform(0.0, 2.0, size=(rows, 1)) * left + rng.normal(size=(rows, width))
     left, right = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right))
     scores = (left * right).sum(axis=1) + 0.2 * rng.normal(size=rows)
-    return match_vectors(left, right), (scores - scores.mean()) / scores.std()
+    return build_features(np.stack([left, right], axis=1)), (scores - scores.mean()) / scores.std()
 
 
 def estimate_grid_search_seconds(

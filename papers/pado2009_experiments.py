@@ -11,7 +11,7 @@ from papers.experiments import Comparisons
 from papers.table import Figure
 from papers.tie_aware import tie_aware_spearman
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.rankings import win_ratio
+from tertium.data.rankings import ComparisonIndex
 from tertium.metrics.regression.linear_metric import Regression
 
 RANDOM_DRAWS = 200
@@ -36,7 +36,9 @@ class TieAwareSystems:
         scores = model.score(rankings.segments)
         matrix = rankings.to_score_matrix(scores.oriented_segments, model.name, "system")
         order = [matrix.systems.index(system) for system in rankings.systems]
-        human = win_ratio(rankings, ties="won")
+        wins, ties = ComparisonIndex.of(rankings).counts(len(rankings.systems))
+        won = (wins + ties).sum(axis=1)  # (wins + ties) / all, official until WMT11
+        human = won / (won + wins.sum(axis=0))
         agreement = tie_aware_spearman(human, matrix.values[order], tie_rate=self.tie_rate)
         return Figure(
             value=100 * float(agreement), count=len(rankings.systems), signature=scores.signature

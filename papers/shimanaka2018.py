@@ -84,7 +84,8 @@ def describe_traits(segments: list[Segment], best: BoolArray) -> dict[str, BoolA
         [np.mean([float(w in s) for w in own] or [0.0]) for own, s in zip(words, seen, strict=True)]
     )
     glove: Any = load_encoder("glove")
-    unknown = np.array([glove.count_unknown_words(s.hypothesis) > 0 for s in segments])
+    with_unknown_words = glove.find_unknown_words([s.hypothesis for s in segments])
+    unknown = np.array([s.hypothesis in with_unknown_words for s in segments])
     short = np.array([len(own) <= MAX_SHORT_WORDS for own in words])
     return {
         "all": np.ones(len(segments), dtype=bool),

@@ -25,24 +25,28 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from papers.modern import HUMAN_PREFIXES, SAMPLE_SIZE, read_sample
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.atomic import write_text
+from tertium.core.errors import DataError
+from tertium.core.resampling import FOLDS, number_folds
 from tertium.core.runtime import runtime
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.evaluation.blending import cross_validate_blend
+from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
-from tertium.metrics.base.trainable import known_scores
+from tertium.metrics.base.trainable import collect_judgments, known_scores, number_documents
 from tertium.metrics.blend.blend_metric import CONSTANTS, Blend
-from tertium.models.blend_model import BlendModel, fit_blend
+from tertium.models.blend_model import BlendModel, fit_blend, normalize
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.output.text import render_table
 
@@ -50,6 +54,9 @@ DEV, SETS, JUDGED_SET = "modern/dev", ("da/wmt22", "esa/wmt24", "mqm/ted21"), "e
 JUDGES = {"strong": "gemba_gpt41", "weak": "gemba_commanda"}
 STATISTICS = ("pearson", "acc-eq*", "spa", "accuracy")
 MULTI = "tertium-multi:against=reference"
+BLEND = "blend"  # its row in tables
+MIN_SYSTEMS = 3  # fewer are not held out
+STUDY_STATISTICS = ("pearson", "acc-eq*", "spa")
 PARTS = ("chrf", MULTI)
 # Known to untrained blends. Not TER: it has no bound, and a few outputs determine its deviation.
 CONSTANT_METRICS = ("bleu", "chrf", "chrf:word_order=2", MULTI, "tertium-multi:against=both")
@@ -193,6 +200,91 @@ def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resampl
         study = cross_validate_blend(centered, metrics, resamples=resamples)
         for table in study.tables(intervals=True, p_values=True):
             print(render_table(table, "text"), flush=True)
+
+
+def cross_validate_blend(
+    sets: Sequence[JudgmentSet],
+    metrics: Sequence[str],
+    *,
+    resamples: int = 1000,
+    seed: int = 12345,
+    **options: Any,
+) -> Results:
+    """Compare a blend with each of its metrics on human scores.
+
+    Each translation is scored by a blend that was trained on other documents and, if there are at
+    least three systems, on other systems. `options` are those of `fit_blend`.
+    """
+    parts, data = [load_metric(metric) for metric in metrics], collect_judgments(sets)
+    values, targets = known_scores(parts, sets), np.array([one.score for one in data])
+    systems = np.unique([f"{one.lp} {one.system}" for one in data], return_inverse=True)[1]
+    names = [part.spec for part in parts]
+    predicted = cross_validate(names, values, targets, number_documents(data), systems, **options)
+    columns = dict(zip([*names, BLEND], [*values.T, predicted], strict=True))
+    aligned, start = [], 0
+    for judgment_set in sets:
+        rows = slice(start, start := start + len(judgment_set))
+        matrices = [judgment_set.to_score_matrix(v[rows], m) for m, v in columns.items()]
+        aligned.append(
+            AlignedScores.align(judgment_set.title, matrices, human=judgment_set.matrix())
+        )
+    has_systems = all(len(one.systems) > 1 for one in aligned)
+    tasks = [
+        task
+        for statistic in STUDY_STATISTICS
+        if statistic == "pearson" or has_systems
+        for task in tasks_for([one.name for one in aligned], statistic, resamples=resamples)
+    ]
+    return MetaEvaluation(aligned, seed=seed).run(tasks)
+
+
+def cross_validate(
+    names: Sequence[str],
+    values: FloatArray,
+    targets: FloatArray,
+    documents: IntArray,
+    systems: IntArray,
+    **options: Any,
+) -> FloatArray:
+    """Predict each row, up to a constant, by a blend that saw neither its document nor its system.
+
+    `documents` and `systems` (n,) are numbers. Fewer than three systems are not held out. `options`
+    are those of `fit_blend`.
+    """
+    if len(np.unique(documents)) < 2:
+        raise DataError("cross-validation needs at least two documents or segments")
+    document_folds = number_folds(documents, FOLDS)
+    system_folds = np.full(len(systems), -1)
+    if len(np.unique(systems)) >= MIN_SYSTEMS:
+        system_folds = number_folds(systems, FOLDS)
+    predicted = np.full(len(targets), np.nan)
+    for document, system in product(np.unique(document_folds), np.unique(system_folds)):
+        test = (document_folds == document) & (system_folds == system)
+        train = (document_folds != document) & ((system_folds != system) | (system < 0))
+        if not test.any():
+            continue
+        blend = fit_blend(names, values[train], targets[train], documents[train], **options)
+        predicted[test] = _keep_ratios(blend, values).predict(values[test])
+    return predicted
+
+
+def _keep_ratios(blend: BlendModel, values: FloatArray) -> BlendModel:
+    """Keep only the ratios of the weights, so that blends of different folds are comparable.
+
+    Means and deviations are those of all scores. Bias and size of the weights are dropped: with the
+    human scores of a fold, they would tell how good the systems are that it leaves out.
+    """
+    rows = normalize(values, blend.quantiles)
+    deviations = np.nanstd(rows, axis=0)
+    size = blend.weights.sum() or 1.0
+    return replace(
+        blend,
+        mean=np.nanmean(rows, axis=0),
+        scale=np.where(deviations > 0, deviations, 1.0),
+        weights=blend.weights / size,
+        bias=0.0,
+        missing_biases=blend.missing_biases / size,
+    )
 
 
 def main() -> None:

@@ -162,7 +162,7 @@ def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="recipes.calibrate_encoder")
-    parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
+    parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use")
     parser.add_argument("--side", choices=("reference", "source"), default="reference")
     parser.add_argument("--limit", type=int, help="number of segments per language pair")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="use every Nth segment")

@@ -14,15 +14,19 @@ from papers.number_cells import number_cell
 
 from tertium.core.arrays import BoolArray
 from tertium.core.result import Cell, Table
-from tertium.decide.judged_rows import DEFAULT_SCORES, read_judged_rows
-from tertium.decide.route import DEFAULT_CONDITIONS, precision_bounds
+from tertium.decide.route import (
+    DEFAULT_CONDITIONS,
+    ESA_SCORES,
+    precision_bounds,
+    read_judged_rows,
+)
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
 from tertium.evaluation.judged import HumanInputs
 from tertium.output.text import render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
-BAD_SCORE = DEFAULT_SCORES["ESA"][1]
+BAD_SCORE = ESA_SCORES[1]
 
 
 def main() -> None:

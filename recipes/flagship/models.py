@@ -20,7 +20,6 @@ from tertium.metrics.bundled.row_alignment import (
     CrossHead,
     LateInteraction,
     RowAlignment,
-    score_pooled,
 )
 
 IntArray = NDArray[np.int64]
@@ -121,6 +120,14 @@ class Encoder(nn.Module):
         extra = {} if types is None else {"token_type_ids": types}
         out = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra)
         return torch.stack([out.hidden_states[layer] for layer in self.layers])
+
+
+def score_pooled(head: CrossHead, states: Tensor, mask: Tensor) -> Tensor:
+    """Return scores, (pairs,), of states (pairs, tokens, dim), special tokens included."""
+    weights = mask.to(states.dtype)[..., None]
+    means = (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+    scores: Tensor = head(means)
+    return scores.squeeze(-1).float()
 
 
 class CrossEncoder(nn.Module):

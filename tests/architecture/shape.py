@@ -22,7 +22,7 @@ import tempfile
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from typing import Any
 from unittest import mock
 
 import tertium
+from tertium.cli import COMMANDS
 from tertium.cli import main as run_tertium
 from tertium.core import segment
 from tertium.data import records, testset
@@ -45,7 +46,7 @@ FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
 FSTRING_END = getattr(tokenize, "FSTRING_END", -1)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-MAX_PARAMETERS = 10
+MAX_PARAMETERS = 10  # calls of other tools (`compat`) and sizes of networks may have more
 HEAVY_MODULES = ("scipy", "pandas", "rich", "asyncio", "torch")
 # Functions that reject values that are not texts, in whichever module they are.
 TEXT_CHECKS = {"check_texts", "check_surrogates"}
@@ -73,22 +74,27 @@ def file_shapes() -> tuple[FileShape, ...]:
 def _measure_file(path: Path) -> FileShape:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    docstring_lines = set()
+    package = _package_of(path)
     long_comprehensions = long_signatures = 0
     for node in ast.walk(tree):
-        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
-            docstring_lines.add(node.body[0].lineno)
         if isinstance(node, COMPREHENSIONS):
             long_comprehensions += len(node.generators) > 2
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and package != "compat":
             long_signatures += _count_parameters(node.args) > MAX_PARAMETERS
-    return FileShape(
-        _package_of(path),
-        text.count("\n"),
-        count_tokens(text, docstring_lines),
-        long_comprehensions,
-        long_signatures,
-    )
+        if isinstance(node, ast.ClassDef) and "nn.Module" in map(ast.unparse, node.bases):
+            for own in node.body:
+                if isinstance(own, ast.FunctionDef) and own.name == "__init__":
+                    long_signatures -= _count_parameters(own.args) > MAX_PARAMETERS
+    tokens = count_tokens(text, _docstring_lines(tree))
+    return FileShape(package, text.count("\n"), tokens, long_comprehensions, long_signatures)
+
+
+def _docstring_lines(tree: ast.AST) -> set[int]:
+    return {
+        node.body[0].lineno
+        for node in ast.walk(tree)
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None
+    }
 
 
 def _package_of(path: Path) -> str:
@@ -141,6 +147,86 @@ def measure_code() -> dict[str, float]:
         "comprehensions with more than two for": sum(s.long_comprehensions for s in shapes),
         "functions with more than 10 parameters": sum(s.long_signatures for s in shapes),
     }
+
+
+def measure_commands() -> dict[str, int]:
+    """Return the tokens of `cli`, and of the other code of commands by file and name.
+
+    Besides the functions of `COMMANDS` these are
+
+    - dataclasses of options that only commands use: they have a `group` of the help, or derive
+      from one that has. Those that the Python API uses, too, are code of their package.
+    - private functions of the same file that only this code calls.
+    """
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+    functions = set()
+    for target, _ in COMMANDS.values():
+        module, _, function = target.partition(":")
+        functions.add((PACKAGE / f"{module.replace('.', '/')}.py", function))
+    files = {path for path, _ in functions}
+    options = _option_classes(trees)
+    private = set()
+    for path in files:
+        for node in trees[path].body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("_"):
+                private.add((path, node.name))
+    counted = functions | options | private
+    previous: set[tuple[Path, str]] = set()
+    while counted != previous:  # drop what other code uses, too
+        previous = counted
+        used = _used_names(trees, counted)
+        everywhere = {name for names in used.values() for name in names}
+        shared = {(path, name) for path, name in options if name in everywhere}
+        shared |= {(path, name) for path, name in private if name in used[path]}
+        counted = functions | (previous - shared)
+    tokens = {"cli": int(measure_tokens()["cli"])}
+    for path, tree in trees.items():
+        if path.parent.name == "cli":
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        for node in tree.body:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            if (path, node.name) in counted:
+                start = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+                docstrings = {line - start for line in _docstring_lines(node)}
+                code = "".join(lines[start : node.end_lineno])
+                tokens[f"{path.stem}.{node.name}"] = count_tokens(code, docstrings)
+    return tokens
+
+
+def _option_classes(trees: Mapping[Path, ast.Module]) -> set[tuple[Path, str]]:
+    """Return the dataclasses whose fields are options, by file and name."""
+    classes = {
+        (path, node.name): node
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    found: dict[tuple[Path, str], ast.ClassDef] = {}
+    for key, node in classes.items():
+        fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+        if any(ast.unparse(field).startswith("group: ClassVar[str] =") for field in fields):
+            found[key] = node
+    size = 0
+    while size != len(found):
+        size = len(found)
+        names = {name for _, name in found}
+        found |= {k: n for k, n in classes.items() if names & {*map(ast.unparse, n.bases)}}
+    return {*found}
+
+
+def _used_names(
+    trees: Mapping[Path, ast.Module], counted: Collection[tuple[Path, str]]
+) -> dict[Path, set[str]]:
+    """Return the names that code uses which is not of commands, by file; imports use nothing."""
+    used: dict[Path, set[str]] = {path: set() for path in trees}
+    for path, tree in trees.items():
+        for statement in tree.body:
+            is_counted = (path, getattr(statement, "name", "")) in counted
+            if not is_counted and path.parent.name != "cli":
+                used[path] |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+    return used
 
 
 def measure_imports() -> Measures:

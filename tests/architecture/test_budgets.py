@@ -11,6 +11,7 @@ from tests.architecture.shape import list_imports
 from tertium.core.registry import METRICS, RANKERS
 
 CLEARLY_BELOW = 0.97  # of a limit
+MAX_COMMAND_TOKENS = 15_000
 
 
 def check(measured: shape.Measures) -> None:
@@ -42,6 +43,14 @@ def test_imports_of_commands() -> None:
 
 def test_options_of_commands() -> None:
     check({"options": shape.measure_options()})
+
+
+def test_tokens_of_commands() -> None:
+    """The command line and all commands together, in whichever package they are."""
+    tokens = shape.measure_commands()
+    largest = sorted(tokens.items(), key=lambda item: -item[1])[:20]
+    listing = "\n".join(f"{count:6} {name}" for name, count in largest)
+    assert sum(tokens.values()) <= MAX_COMMAND_TOKENS, f"{sum(tokens.values())}:\n{listing}"
 
 
 def test_objects_per_translation() -> None:

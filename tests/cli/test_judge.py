@@ -380,17 +380,6 @@ def test_a_corpus_never_exceeds_the_budget_and_continues(
     assert "asked by one process" in run(f"{PRICED} --workers 2", code=2).err
 
 
-def test_progress_bars_show_the_cost_so_far(
-    server: FakeServer, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, a terminal
-    server.latency = 0.3  # longer than the interval of the bars
-    error = run(f"score {SYSTEMS} --price 2,8 --concurrency 2").err
-    shown = [float(amount) for amount in re.findall(r"cost (\d\.\d+)", error)]
-    assert COST_OF_ONE <= min(shown) <= max(shown) <= 5 * COST_OF_ONE
-
-
 ERRORS = """
 --price 2 => expected two numbers, such as 2,8
 --price 2,x => expected two numbers, such as 2,8

@@ -18,7 +18,6 @@ from tests.cli.conftest import Run
 import tertium
 from tertium.data.testset import TestSet
 from tertium.evaluation.paired_tests import SignificanceTests
-from tertium.meta.tasks import STATISTICS
 
 SYSTEMS = ("A", "B", "C")
 COLUMNS = "item system score"
@@ -64,24 +63,13 @@ def test_figures_equal_scipy(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_tables_mark_the_best_metric_and_have_averages(run: Run) -> None:
-    rows = [line.split() for line in run(ALL).out.splitlines() if line.strip()]
-    assert ["metric", "de-en", "fi-en", "average", "rank"] in rows
-    good = next(row for row in rows if row[0] == "good")
-    assert (good.count("**"), good[-1]) == (3, "1.00")
-    assert next(row for row in rows if row[0] == "bad")[-1] == "2.00"
+def test_p_values_and_intervals_in_files(run: Run) -> None:
     pairs = run(f"{ALL} --resamples 50 --pairs -f tsv").rows
     assert pairs[0] == ["metric", "other", "statistic", "set", "p"]
     assert pairs[1] == ["good", "bad", "pearson", "de-en", str(1 / 51)]
     header, one, _ = run(f"{ALL} --resamples 50 --confidence --lps de-en -f tsv").rows
     assert header == ["metric", "de-en", "de-en low", "de-en high", "rank"]
     assert 0.8 < float(one[2]) < float(one[1]) < float(one[3])
-
-
-@pytest.mark.usefixtures("files")
-def test_a_statistic_of_systems_pools_all_sets(run: Run) -> None:
-    record = run(f"{ALL} --statistic accuracy {FAST}").json["tasks"][0]
-    assert (record["sets"], record["judged"]) == (["de-en", "fi-en"], 6)
 
 
 @pytest.mark.usefixtures("files")
@@ -310,9 +298,3 @@ def test_huge_scores_are_one_line_errors(
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "page.html").exists()
-
-
-def test_help_names_all_statistics(capsys: pytest.CaptureFixture[str], run: Run) -> None:
-    with pytest.raises(SystemExit):
-        run("meta --help")
-    assert ", ".join(STATISTICS) in " ".join(capsys.readouterr().out.split())

@@ -71,6 +71,8 @@ def test_rows_are_shown_with_our_metrics_on_request(human: list[str], run: Run) 
     for name in (*METRICS, "chrf", "[", "SPA"):
         assert name in printed
     assert "gemba_gpt41" not in run(f"{command} --resamples 0").out
+    printed = run(f"meta --human {human[0]} --resamples 0").out
+    assert "judged system without a metric score" in printed
 
 
 def test_named_rows_and_lower_is_better(human: list[str], run: Run) -> None:
@@ -78,8 +80,3 @@ def test_named_rows_and_lower_is_better(human: list[str], run: Run) -> None:
     records = run(f"{command} --lower-better metricx24xl --resamples 50 -f json").json
     values = {record["metric"]: record["value"] for record in records["tasks"]}
     assert values == {"gemba_gpt41": pytest.approx(1), "metricx24xl": pytest.approx(1)}
-
-
-def test_systems_without_row_scores_are_counted(human: list[str], run: Run) -> None:
-    printed = run(f"meta --human {human[0]} --resamples 0").out
-    assert "judged system without a metric score" in printed

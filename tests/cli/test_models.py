@@ -141,16 +141,6 @@ def test_unknown_home_folder_is_a_one_line_error(
     assert error.count("\n") == 1
 
 
-def test_a_models_folder_that_is_not_utf8_is_a_one_line_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.setenv("TERTIUM_MODELS", f"{tmp_path}/\udcff")
-    error = run("list models", code=2).err
-    assert "TERTIUM_MODELS" in error
-    assert "not UTF-8, which tokenizers cannot open; give another folder" in error
-    assert error.count("\n") == 1
-
-
 def test_damaged_cache_is_reported_and_cleared(
     filled: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

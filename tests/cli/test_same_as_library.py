@@ -116,12 +116,11 @@ def test_report(systems: tertium.TestSet, tmp_path: Path, run: Run) -> None:
         human=RATINGS,
         explain=2,
         tests=SignificanceTests(resamples=50),
-        title="Mine",
     )
     assert isinstance(report, tertium.Report)
     assert {e.title for e in report.explained} == {"BERTScore"}
     report.write(tmp_path / "library.html")
     page = tmp_path / "command.html"
-    options = f"--human {RATINGS} --count 2 --resamples 50 --title Mine -o {page}"
+    options = f"--human {RATINGS} --count 2 --resamples 50 -o {page}"
     run(f"report {INPUTS} -m chrf bertscore:encoder=toy {options}")
     assert page.read_text() == (tmp_path / "library.html").read_text()

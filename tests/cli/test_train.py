@@ -90,16 +90,15 @@ def test_head_is_trained_logged_and_used(run: Run, caplog: pytest.LogCaptureFixt
     assert run(command).out == "ESIM: saved to model; use it with -m model\n"
     epochs = [line.partition(":")[0] for line in caplog.messages if ": loss" in line]
     assert epochs == ["comparisons, epoch 1", "scores, epoch 1", "scores, epoch 2"]
-    log = Path("model/log.tsv").read_text().splitlines()
-    assert log[0].startswith("stage\tnumber\tloss\tdev")
-    assert len(log) == 4
+    log = [json.loads(line) for line in Path("model/log.jsonl").read_text().splitlines()]
+    assert [entry["stage"] for entry in log] == ["comparisons", "scores", "scores"]
     record = run("score -t h.txt -r r.txt -f json -m model").json
     assert record["name"] == "ESIM"
     assert "against:reference" in record["signature"]
-    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean,long=window").json
-    assert changed["spec"].endswith("references=mean,long=window")
-    error = run("score -t h.txt -r r.txt -m model:lang=window", code=2).err
-    assert "unknown field of esim 'lang': did you mean 'long'" in error
+    changed = run("score -t h.txt -r r.txt -f json -m model:references=mean").json
+    assert changed["spec"].endswith("references=mean")
+    error = run("score -t h.txt -r r.txt -m model:precisions=bf16", code=2).err
+    assert "unknown field of esim 'precisions': did you mean 'precision'" in error
 
 
 def interrupt_in_epoch(number: int, patch: pytest.MonkeyPatch) -> None:
@@ -162,18 +161,14 @@ def test_leftovers_of_a_killed_training_are_replaced(leftover: str, run: Run) ->
 
 def test_svr_is_trained(run: Run) -> None:
     command = "train svr:encoders=toy --train train.tsv --folds 3 -o model"
-    header, _, *rows = run(command).out.strip().splitlines()
-    assert header.split() == ["C", "epsilon", "gamma", "R^2"]
-    assert rows.index("") == 10  # the ten best settings, then a blank line
+    assert run(command).out.startswith("SVR: saved to")
     config = read_config()
     assert (config["metric"], config["config"]["encoders"]) == ("svr", ["toy"])
     assert len(config["training"]["search"]) == 64
-    alone = run(f"{command} --c 1 --epsilon 0 --gamma .1 --overwrite").out
-    assert alone.startswith("SVR: saved to")
 
 
 ERRORS = """
-esim => no training data: give --train
+esim => arguments are required: --train/--human
 --train train.tsv bleu-r => no METRIC: give it first
 esmi --train train.tsv => did you mean 'esim'
 models/mine --train train.tsv => models/mine is a folder: give a metric to train
@@ -208,7 +203,6 @@ bilstm --train train.tsv --recipe mine => unknown recipe 'mine'
 esim:encoder=toy --train train.tsv --patience -1 => patience=-1
 esim:encoder=toy --train train.tsv --dev train.tsv => nothing is left
 bleu-r -m chrf bleu --train train.tsv => -m is for blend
-blend:metrics=chrf+bleu -m chrf ter --train train.tsv => give them once
 blend --train train.tsv => blend needs the metrics to combine: give them with -m
 blend -m chrf --train train.tsv => a blend has at least 2 metrics, not 1
 blend -m chrf bluu --train train.tsv => did you mean 'bleu'
@@ -318,12 +312,11 @@ def test_comparisons_and_named_options_reach_a_ranker(run: Run) -> None:
     assert (stored["batch_size"], stored["rate"]) == (100, 0.1)  # the recipe's
 
 
-def test_blend_is_trained_compared_and_used(run: Run) -> None:
+def test_blend_is_trained_and_used(run: Run) -> None:
     write_ratings("mine.jsonl")
     printed = run("train blend -m chrf ter --human mine.jsonl -o blend").out
-    parts = "Weights of normalized scores; Pearson r; acc_eq*; SPA; p-values; use it with -m blend"
-    for text in parts.split("; "):
-        assert text in printed
+    assert "Weights of normalized scores" in printed
+    assert "use it with -m blend" in printed
     assert run("score -t h.txt -r r.txt -m ./blend -f json").json["name"] == "Blend"
     explained = run("explain -t h.txt -r r.txt --segment 1 -m ./blend").out
     assert "an average translation scores" in explained
@@ -334,9 +327,3 @@ def test_blend_uses_the_scores_of_rows(run: Run) -> None:
     run("train blend:metrics=chrf+ter,normalization=rank --train mine.jsonl -o model -q")
     weights = read_config()["training"]["weights"]
     assert weights["chrf"] > 2 * weights["ter"]
-
-
-def test_blend_of_one_document_is_not_cross_validated(run: Run) -> None:
-    write_ratings("one.jsonl", document="one")
-    printed = run("train blend -m chrf ter --train one.jsonl -o model").out
-    assert "not cross-validated: cross-validation needs at least two" in printed

@@ -87,9 +87,3 @@ def test_encoder_without_max_length_uses_the_default_limit(spec: str) -> None:
     encoder = load_encoder(spec)
     assert [len(pieces) for pieces in encoder.tokenize([BOOK])] == [MAX_ENCODED_TOKENS]
     assert encoder.find_truncated([BOOK, "a cat"]) == {BOOK}
-
-
-def test_windows_stop_at_the_limit() -> None:
-    encoder = load_encoder("minilm", long="window")
-    assert [len(pieces) for pieces in encoder.tokenize([BOOK])] == [MAX_ENCODED_TOKENS]
-    assert encoder.find_truncated([BOOK, " ".join(WORDS * 100)]) == {BOOK}

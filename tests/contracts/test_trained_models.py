@@ -126,9 +126,9 @@ def test_fields_are_saved_with_the_model(tmp_path: Path) -> None:
     assert "- references: mean" in (tmp_path / "m" / CARD).read_text()
     trained("svr").save(tmp_path / "m")  # default fields
     assert load_metric(str(tmp_path / "m")) == trained("svr")
-    change_json(tmp_path / "m" / "config.json", fields={"long": 3})
+    change_json(tmp_path / "m" / "config.json", fields={"precision": 3})
     load_checkpoint.cache_clear()
-    with pytest.raises(ModelError, match=r"config.json: fields.long is the number 3, expected one"):
+    with pytest.raises(ModelError, match=r"fields.precision is the number 3, expected one"):
         load_metric(str(tmp_path / "m"))
 
 

@@ -25,7 +25,6 @@ def datasets(tmp_path: Path) -> DatasetFolder:
         "rankings/mine/cs-en.texts.jsonl": [texts],
         "rankings/mine/cs-en.judgements.tsv": comparisons,
         "rankings/mine/cs-en.systems.tsv": "system\tscore\nA\t0.5\nB\t-0.5\n",
-        "sts/part.train.jsonl": [{"a": "x", "b": "y", "score": 3, "label": "NEUTRAL"}],
         "README.md": "not a set\n",
     }
     return DatasetFolder.open(write_files(tmp_path, contents))
@@ -36,7 +35,6 @@ def test_sets_are_found_and_read_by_name(datasets):
         ("da/mine", "scores", ("cs-en",)),
         ("qe/mine", "scores", ("ro-en",)),
         ("rankings/mine", "rankings", ("cs-en",)),
-        ("sts", "sentence pairs", ()),
     ]
     assert datasets.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
     assert datasets.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
@@ -93,13 +91,11 @@ def test_duplicate_or_incomplete_texts_raise(datasets, records, message):
 
 
 def test_summaries_count_rows(datasets):
-    counts = {s.name: summarize_dataset(datasets, s) for s in datasets.sets}
+    counts = {s.name: summarize_dataset(s) for s in datasets.sets}
     summary = {name: s["rows"] for name, s in counts.items()}
-    assert summary == {"da/mine": 2, "qe/mine": 2, "rankings/mine": 2, "sts": 1}
-    (pairs,) = describe_dataset(datasets, datasets.find("sts"))
-    assert pairs == {"part": "part.train", "rows": 1}
+    assert summary == {"da/mine": 2, "qe/mine": 2, "rankings/mine": 2}
     (ranked,) = describe_dataset(datasets, datasets.find("rankings/mine"))
-    assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)
+    assert (ranked["rows"], ranked["ties"]) == (2, 1)
     assert [r["part"] for r in describe_dataset(datasets, datasets.find("qe/mine"))] == [
         "dev",
         "test",

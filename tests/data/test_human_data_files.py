@@ -61,17 +61,6 @@ def test_comparisons_with_texts_in_a_second_file(tmp_path, texts):
     assert entry.excluded_counts == {"unknown system": 1}
 
 
-def test_mqm_raters_are_averaged(tmp_path):
-    rows = ["system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"]
-    rows += [
-        f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
-        for rater, severity in (("r1", "Major"), ("r2", "Minor"))
-    ]
-    entry = read_one(write_file(tmp_path / "mqm.zh-en.tsv", "\n".join([*rows, ""])))
-    assert entry.lp == "zh-en"
-    assert entry.scores.tolist() == [-3.0]
-
-
 def test_tables_and_score_files(tmp_path):
     (entry,) = read_human_data(
         write_file(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n")
@@ -210,15 +199,6 @@ def test_missing_files_and_judgments_raise(tmp_path, monkeypatch):
         DataError, match="expected a folder of mt-metrics-eval, a WMT metrics task or"
     ):
         read_human_data(tmp_path)
-
-
-def test_sets_of_the_human_data(human_data):
-    (german,) = read_human_data("da/wmt17", lps=["de-en"], data=human_data)
-    assert len(german) == 560  # COUNTS.tsv
-    (czech,) = read_human_data("rankings/wmt12", lps=["cs-en"], data=human_data)
-    assert len(czech) == 12_775  # COUNTS.tsv
-    with pytest.raises(UsageError, match="sentence pairs"):
-        read_human_data("sts", data=human_data)
 
 
 def test_all_forms_share_the_same_interface(tmp_path):

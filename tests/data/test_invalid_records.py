@@ -9,10 +9,8 @@ import pytest
 from tests.builders import write_file
 
 from tertium.core.errors import DataError
-from tertium.data.formats.appraise import read_appraise
-from tertium.data.formats.esa import read_esa
-from tertium.data.human_data_files import read_human_data
-from tertium.data.records import read_integer, read_probability
+from tertium.data.human_data_files import read_human_data, read_rater_judgments
+from tertium.data.records import read_integer
 
 ESA = {
     "langs": "eng-deu",
@@ -58,7 +56,7 @@ INVALID = [
     (esa_span(start_i="--5"), "start is '--5'; expected a whole number"),
     (esa_span(end_i="9" * 5000), "end_i is '999"),
     (esa_span(chance="x"), "the score 'x' is not a number"),
-    (esa_span(chance=2), "chance is 2; expected a number from 0 to 1"),
+    (esa_span(chance=2), "the chance of a span is 2.0; expected 0 to 1"),
     ({**ESA, "esa_score": 5, "esa_spans": [5]}, "esa_spans is \\[5\\]; expected a list of objects"),
 ]
 
@@ -72,7 +70,7 @@ def test_invalid_rows_raise_and_a_few_are_left_out_and_counted(record, message, 
     if "doc_id" in record:
         rating = {"human1": 70.0, "errors1": [], "annotator1": "x"}
         good = [{**WMT25, "scores": {"A": rating}, "doc_id": f"d_#_{n}"} for n in (1, 2)]
-    ratings = read_esa(write_records(file, *good, record))
+    (ratings,) = read_rater_judgments(write_records(file, *good, record))
     assert len(ratings) == 2
     assert ratings.excluded_counts == {"unreadable row": 1}
     assert "unreadable rows left out: 1 of 3; first:" in caplog.text
@@ -93,7 +91,9 @@ def test_ratings_of_wmt25_are_read(tmp_path):
         "A": {"human1": 71.0, "errors1": errors, "annotator1": "x", "human2": 60.0, "errors2": []},
         "refA": {"human2": 90.0, "errors2": [], "annotator2": "y"},
     }
-    ratings = read_esa(write_records(tmp_path / "wmt25.jsonl", {**WMT25, "scores": scores}))
+    (ratings,) = read_rater_judgments(
+        write_records(tmp_path / "wmt25.jsonl", {**WMT25, "scores": scores})
+    )
     assert [(j.system, j.score, j.annotator) for j in ratings.judgments] == [
         ("A", 71.0, "x"), ("A", 60.0, ""), ("refA", 90.0, "y"),
     ]  # fmt: skip
@@ -116,12 +116,13 @@ def test_three_letter_codes_match_two_letter_codes(tmp_path):
 def test_appraise_without_documents_and_with_python_literals(tmp_path):
     file = tmp_path / "direct.csv"
     file.write_text("r,A,1,TGT,eng,deu,35\nr,B,1,TGT,eng,deu,40\nr,C,1\n", encoding="utf-8")
-    ratings = read_appraise(file)
+    (ratings,) = read_rater_judgments(file)
     assert ratings.scores.tolist() == [35.0, 40.0]
     assert ratings.excluded_counts == {"unreadable row": 1}
     spans = "\"{'start_i': 0, 'end_i': 3, 'severity': 'major'}\""
     file.write_text(f"r,A,1,TGT,eng,deu,35,news,False,{spans}\n", encoding="utf-8")
-    (judgment,) = read_appraise(file).judgments
+    (ratings,) = read_rater_judgments(file)
+    (judgment,) = ratings.judgments
     assert len(judgment.error_annotations.spans) == 1
 
 
@@ -142,5 +143,3 @@ def test_numbers_are_validated():
     for value in (True, 1.0, None, "", "1_0", "--1", "1" * 19):
         with pytest.raises(DataError, match=r"line 1: start is .*; expected a whole number"):
             read_integer(value, "start", "line 1")
-    assert read_probability(None, "chance", "line 1") is None
-    assert read_probability("0.5", "chance", "line 1") == 0.5

@@ -8,15 +8,17 @@ import pytest
 from tests.builders import write_file
 
 from tertium.core.errors import DataError
-from tertium.data.formats.mqm import read_mqm
+from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import average_ratings
 
 HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
 
 
-def read_rows(folder: Path, *rows: str, header: str = HEADER, **options: object) -> JudgmentSet:
-    return read_mqm(write_file(folder / "mqm.tsv", "\n".join([header, *rows, ""])), **options)
+def read_rows(folder: Path, *rows: str, header: str = HEADER) -> JudgmentSet:
+    file = write_file(folder / "mqm.tsv", "\n".join([header, *rows, ""]))
+    (ratings,) = read_rater_judgments(file)
+    return ratings
 
 
 def rated(system: str, rater: str, category: str, severity: str) -> str:
@@ -39,7 +41,6 @@ def test_errors_are_weighted_and_raters_averaged(tmp_path):
         rated("B", "r1", "Non-translation!", "Major"),
         rated("B", "r2", "No-error", "no-error"),
         rated("B", "r2", "Style/Awkward", "Neutral"),
-        lp="de-en",
     )
     assert [(j.system, j.annotator, j.score) for j in ratings.judgments] == [
         ("A", "r1", pytest.approx(-5.1)),
@@ -58,7 +59,6 @@ def test_texts_and_control_rows(tmp_path):
     assert (judgment.item, judgment.segment.references) == ("12", ())
     control = rated("A", "r1", "Found", "HOTW-test")
     assert read_rows(tmp_path, row, control).excluded_counts == {"quality-control row": 1}
-    assert read_rows(tmp_path, row, weights={"minor": 7.0}).scores.tolist() == [-7.0]
     header = f"{HEADER}\t# Documentation: ..."
     assert read_rows(tmp_path, marked("A", "a <v>b</v>"), header=header).scores.tolist() == [-5.0]
     rows = [marked("A", "a <v>b</v>"), marked("A", "c <v>d</v>").replace("\td\t", "\te\t")]
@@ -70,7 +70,7 @@ def test_unknown_severities_and_missing_columns_raise(tmp_path):
     with pytest.raises(DataError, match=r"mqm\.tsv, line 3: no weight for .*'Terrible'"):
         read_rows(tmp_path, rated("A", "r1", "x", "Minor"), rated("A", "r1", "x", "Terrible"))
     with pytest.raises(DataError, match="expected system, seg_id, rater and severity"):
-        read_rows(tmp_path, "A\t1\tMinor", header="system\tseg_id\tseverity")
+        read_rows(tmp_path, "A\t1\tx\tMinor", header="system\tseg_id\tcategory\tseverity")
 
 
 def test_rating_with_an_unclosed_mark_is_left_out(tmp_path, caplog):

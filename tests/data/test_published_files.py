@@ -42,27 +42,15 @@ LAYOUTS = [
     # MQM tables, one row for each error
     (f"{MQM}/ted/ende/mqm_ted_ende.tsv", {"en-de": 61}, 29, {UNREADABLE: 1}),
     (f"{MQM}/newstest2020/ende/mqm_newstest2020_ende.source-errors.tsv", {"en-de": 50}, 16, {}),
-    (
-        f"{MQM}/generalMT2023/ende/sxs_mqm_generalMT2023_ende.3ratingsPerSegment.tsv",
-        {"en-de": 14},
-        22,
-        {CONTROL: 3},
-    ),
+    (f"{MQM}/generalMT2023/ende/sxs_mqm_generalMT2023_ende.3ratingsPerSegment.tsv",
+     {"en-de": 14}, 22, {CONTROL: 3}),
     # averages of MQM, separated by blanks
     (f"{MQM}/newstest2020/ende/mqm_newstest2020_ende.avg_seg_scores.tsv", {"en-de": 60}, 0, {}),
-    (
-        f"{MQM}/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv",
-        {"en-de": 51},
-        0,
-        {"no score": 9},
-    ),
+    (f"{MQM}/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv",
+     {"en-de": 51}, 0, {"no score": 9}),
     # ESA and Appraise
-    (
-        f"{WMT24}/esa_generalMT2024_wave2.csv",
-        {"en-ja": 36, "en-zh": 13},
-        28,
-        {CONTROL: 26, "duplicate row": 1},
-    ),
+    (f"{WMT24}/esa_generalMT2024_wave2.csv",
+     {"en-ja": 36, "en-zh": 13}, 28, {CONTROL: 26, "duplicate row": 1}),
     (f"{WMT24}/old/wave2.csv", {"en-ja": 10, "en-zh": 12}, 9, {CONTROL: 18}),
     ("wmt-humeval/wmt25/SYNTHETIC.jsonl", {"en-cs_CZ": 4}, 2, {UNREADABLE: 1}),
     (f"{ESA_PAPER}/240520rc6ESA.scores.csv", {"en-de": 70}, 191, {CONTROL: 10}),
@@ -89,26 +77,18 @@ LAYOUTS = [
         4,
         {UNREADABLE: 1},  # tags of the third segment are cut
     ),
-    (
-        "qe/wmt-qe-2022-data/train-dev_data/task1_mqm/train/en-de/en-de-mqm.2021-ted.csv",
-        {"en-de": 50},
-        0,
-        {},
-    ),
+    ("qe/wmt-qe-2022-data/train-dev_data/task1_mqm/train/en-de/en-de-mqm.2021-ted.csv",
+     {"en-de": 50}, 0, {}),
     # annotation tools
     ("campaigns/pearmut/example_contrastive.CUT.jsonl", {"": 3}, 4, {}),
     ("campaigns/pearmut/data/outputs/annotation_demo_esa.jsonl", {"": 6}, 1, {}),
     ("campaigns/pearmut/data/outputs/annotation_demo_mqm.jsonl", {"": 4}, 2, {}),
     ("campaigns/pearmut/data/outputs/annotation_demo_da.jsonl", {"": 4}, 0, {}),
-    (
-        "campaigns/factgenie/llm-ollama-llama3-quintd1-gsmarena-test-1726055860.CUT.jsonl",
-        {"": 1},
-        2,
-        {},
-    ),
+    ("campaigns/factgenie/llm-ollama-llama3-quintd1-gsmarena-test-1726055860.CUT.jsonl",
+     {"": 1}, 2, {}),
     # score files of mt-metrics-eval
     (f"{ESA_PAPER}/en-de.ESA-1.seg.score", {"en-de": 557}, 0, {}),
-]
+]  # fmt: skip
 
 
 def count_judgments(entry: HumanData) -> int:
@@ -175,19 +155,11 @@ def test_challenge_sets_are_read(path, count, excluded):
     assert sum(challenge.excluded_counts.values()) == excluded
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "cesa_task",
-        "da",
-        "esa",
-        "mqm_custom",
-        "mqm_input",
-        "noprotocol",
-        "singlestream",
-        "sliders",
-    ],  # not the dynamic campaign: of several ratings of an item, Pearmut counts the last
-)
+# not the dynamic campaign: of several ratings of an item, Pearmut counts the last
+CAMPAIGNS = "cesa_task da esa mqm_custom mqm_input noprotocol singlestream sliders"
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS.split())
 def test_system_scores_are_those_of_pearmut(name):
     folder = SAMPLES / "today" / "humeval" / "pearmut-1.1.6"
     if not folder.is_dir():

@@ -23,8 +23,6 @@ from tertium.core.errors import (
     UsageError,
 )
 from tertium.core.segment import Segment
-from tertium.data.formats.preferences import read_preferences
-from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
@@ -35,26 +33,6 @@ ABC = TestSet(systems={"A": ("a", "b", "c")})
 
 def read_records(folder: Path, text: str, name: str = "set.jsonl") -> TestSet:
     return TestSet.from_records(write_file(folder / name, text))
-
-
-def read_rated(
-    folder: Path, testset: TestSet, rows: list[str], header: str = "item,system,score"
-) -> JudgmentSet:
-    """Read judgments of a test set from the rows of a CSV file."""
-    file = write_file(folder / "rated.csv", "\n".join([header, *rows, ""]))
-    return read_judgments(file, testset=testset)
-
-
-def hypotheses(judgments: JudgmentSet) -> list[str]:
-    return [segment.hypothesis for segment in judgments.segments]
-
-
-def read_compared(folder: Path, testset: TestSet, rows: list[str]) -> list[str]:
-    """Return both texts of each comparison of a CSV file."""
-    header = "doc,item,system_a,system_b,preference"
-    file = write_file(folder / "compared.csv", "\n".join([header, *rows, ""]))
-    result = read_preferences(file, texts=testset)
-    return [pair.left.hypothesis + pair.right.hypothesis for pair in result]
 
 
 def test_parallel_files_become_segments(tmp_path):
@@ -142,69 +120,13 @@ def test_item_names_come_from_the_file(columns, documents, items):
     assert testset.match_item_names(["none of these"]) == ("1", "2", "3")
 
 
-@pytest.mark.parametrize(
-    ("names", "called"),
-    [
-        (("0", "1", "2"), ("0", "1", "2")),  # a number is an item, not a line
-        (("x", "y", "z"), ("x", "y", "z")),
-        (("x", "y", "z"), ("1", "2", "3")),  # line numbers, because no item is a number
-        ((), ("1", "2", "3")),
-        ((), ("001", "002", "003")),
-    ],
-)
-def test_judgments_find_their_segment(tmp_path, names, called):
-    testset = replace(ABC, columns={"segment": names} if names else {})
-    assert hypotheses(read_rated(tmp_path, testset, [f"{n},A,1" for n in called])) == [*"abc"]
-    both = testset.with_systems(["A"])
-    both = replace(both, systems={**both.systems, "B": ("d", "e", "f")})
-    if called[0] != "001":
-        rows = [f",{n},A,B,a" for n in called]
-        assert read_compared(tmp_path, both, rows) == ["ad", "be", "cf"]
-    result = read_rated(tmp_path, testset, ["7,A,1", "2,A,1", "1,A,1"])
-    assert result.excluded_counts == {"no matching segment": 1}
-
-
-@pytest.mark.parametrize("names", [("1", "2", "1", "2"), ()])
-def test_judgments_find_their_segment_in_its_document(tmp_path, names):
-    testset = TestSet(
-        systems={"A": ("a", "b", "c", "d"), "B": ("e", "f", "g", "h")},
-        documents=("x", "x", "y", "y"),
-        columns={"segment": names} if names else {},
-    )
-    header = "doc,item,system,score"
-    places = [f"{home},{item}" for home, item in zip("xxyy", names or "1234", strict=True)]
-    result = read_rated(tmp_path, testset, [f"{place},A,1" for place in places], header)
-    assert hypotheses(result) == ["a", "b", "c", "d"]
-    for first in (0, 2):  # both documents, and only the second
-        rows = [f"{place},A,B,a" for place in places[first:]]
-        assert read_compared(tmp_path, testset, rows) == ["ae", "bf", "cg", "dh"][first:]
-    result = read_rated(tmp_path, testset, ["z,2,A,1", "x,4,A,1", "y,7,A,1"], header)
-    assert hypotheses(result) == ["b"]  # the document z is unknown
-    assert result.excluded_counts == {"no matching segment": 2}
-
-
-def test_shared_name_matches_no_segment(tmp_path):
-    columns = {"segment": ("0", "1", "1", "2", "3")}
-    testset = TestSet(systems={"A": tuple("abcde")}, columns=columns)
-    assert testset.items == ("0", "1#1", "1#2", "2", "3")
-    result = read_rated(tmp_path, testset, [f"{n},A,{n}" for n in range(4)])
-    matches = [(judgment.item, judgment.segment.hypothesis) for judgment in result.judgments]
-    assert matches == [("0", "a"), ("2", "d"), ("3", "e")]
-    assert result.excluded_counts == {"no matching segment": 1}
-
-
-def test_name_repeated_in_a_document_matches_no_segment(tmp_path):
-    """Item names repeat across documents here."""
+def test_repeated_names_are_numbered_within_their_document():
     testset = TestSet(
         systems={"A": tuple("abcdefg")},
         documents=("x",) * 5 + ("y",) * 2,
         columns={"segment": ("1", "2", "3", "3", "4", "1", "2")},
     )
     assert testset.items == ("x:1", "x:2", "x:3#1", "x:3#2", "x:4", "y:1", "y:2")
-    rows = ["x,4,A,1", "x,3,A,1", "y,2,A,1"]
-    result = read_rated(tmp_path, testset, rows, "doc,item,system,score")
-    assert hypotheses(result) == ["e", "g"]
-    assert result.excluded_counts == {"no matching segment": 1}
 
 
 def test_judgments_of_one_document_may_omit_its_name():
@@ -214,12 +136,11 @@ def test_judgments_of_one_document_may_omit_its_name():
     assert testset.match_item_names(["1", "2"], {"1": "z", "2": "z"}) == ("1", "2", "3", "4")
 
 
-def test_line_numbers_do_not_match_another_document(tmp_path):
+def test_line_numbers_do_not_match_another_document():
     systems = {"A": ("a", "b", "c"), "B": ("d", "e", "f")}
     testset = TestSet(systems=systems, documents=("x", "y", "y"))
     assert testset.match_item_names(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "2", "3")
     assert testset.match_item_names(["1", "2"], {"1": "z", "2": "y"}) == ("1", "2", "3")
-    assert read_compared(tmp_path, testset, ["y,1,A,B,a", "y,2,A,B,a"]) == ["be"]
 
 
 def test_integral_floats_are_names(tmp_path):
@@ -227,9 +148,6 @@ def test_integral_floats_are_names(tmp_path):
     text = '{"mt":"a","system":"A","id":0.0}\n{"mt":"b","system":"A","id":1.0}\n'
     testset = read_records(tmp_path, text)
     assert testset.items == ("0", "1")
-    rows = [{"id": 1, "system": "A", "score": 1}, {"id": 0.0, "system": "A", "score": 1}]
-    rated = write_file(tmp_path / "rated.jsonl", rows)
-    assert hypotheses(read_judgments(rated, testset=testset)) == ["b", "a"]
 
 
 def test_spaces_around_names_are_ignored(tmp_path):
@@ -237,8 +155,7 @@ def test_spaces_around_names_are_ignored(tmp_path):
     text = "mt, system, doc, segment\na, A, x, 0\nb, A, x, 1\n"
     testset = read_records(tmp_path, text, "set.csv")
     assert (list(testset.systems), testset.documents) == (["A"], ("x", "x"))
-    rows = ["A, x, 0, 1", "A, x, 1, 1"]
-    assert hypotheses(read_rated(tmp_path, testset, rows, "system, doc, segment, score")) == [*"ab"]
+    assert testset.items == ("0", "1")
 
 
 def test_columns_of_frames_and_arrow_are_read_in_their_order():
@@ -278,9 +195,9 @@ ZERO = replace(ABC, columns={"segment": ("0", "1", "2")})
         (ZERO, "123", r"segment 3 and none of 0, but .* numbered from 0 to 2"),
     ],
 )
-def test_judgments_with_another_first_number_raise(tmp_path, testset, items, message):
+def test_names_with_another_first_number_raise(testset, items, message):
     with pytest.raises(DataError, match=message):
-        read_rated(tmp_path, testset, [f"{item},A,1" for item in items])
+        testset.match_item_names(items)
 
 
 def test_numbers_of_a_longer_set_are_not_another_base():
@@ -291,22 +208,14 @@ def test_numbers_of_a_longer_set_are_not_another_base():
     assert ZERO.match_item_names(["1", "3", "7"]) == ("0", "1", "2")
 
 
-def test_context_includes_segments_without_judgment(tmp_path):
-    testset = replace(ABC, documents=("x", "x", "x"))
-    result = read_rated(tmp_path, testset, ["x,3,A,1", "x,1,A,1"], "doc,item,system,score")
-    last, first = result.segments
-    assert [s.hypothesis for s in last.context.before(2)] == ["a", "b"]
-    assert [s.hypothesis for s in first.context.after(2)] == ["b", "c"]
-
-
 @pytest.mark.parametrize(("rows", "message"), [
-    ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "other ref"),
+    ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "another list"),
     ('{"mt":"a","system":"x","src":"s","ref":"r"}\n{"mt":"r","system":"y","src":"s"}\n',
-     "segment 1 of system 'y' has no reference, unlike that of 'x'; give a segment the same"),
+     "segment 1 of system 'y' has another list of references than that of 'x'; sort"),
     ('{"mt":"a","system":"x"}\n{"mt":"a","system":"y"}\n{"mt":"b","system":"y"}\n', "2 .*; every"),
     ('{"mt":"a","src":"s"}\n{"mt":"b"}\n', "some have none"),
     ('{"mt":"a","doc":"d"}\n{"mt":"b"}\n', "segment 2 has no document"),
-    ('{"mt":"a","system":0,"doc":0}\n{"mt":"a","system":1,"doc":1}\n', "document '0' .*'1'"),
+    ('{"mt":"a","system":0,"doc":0}\n{"mt":"a","system":1,"doc":1}\n', "has another document"),
     ('{"mt":"a","system":["x"]}\n', r"line 1: system is \['x'\]; expected a name"),
     ('{"mt":"a","doc":{"x":1}}\n', "line 1: document is .*; expected a name"),
     ('{"mt":"a","system":"x","id":0}\n{"mt":"b","system":"x","id":1}\n'
@@ -323,14 +232,14 @@ def test_inconsistent_records_raise(tmp_path, rows, message):
     ({"systems": {}}, "at least one system"),
     ({"systems": {"a": ("x",)}, "references": (("r",), ("q",))},
      "references has 2 segments, but a has 1"),
-    ({"references": ("the cat", "hi")}, "segment 1 has the text 'the cat'.* wrap each in"),
+    ({"references": ("the cat", "hi")}, "segment 1: .* got the one text 'the cat'; wrap it in"),
     ({"references": (("a",), (None,))}, "references of segment 2: reference 1 is None"),
     ({"references": (("a",), 3)}, "references of segment 2: expected a list of texts, got int"),
     ({"references": iter([["a"], ["b"]])}, "for each segment, got a list_iterator"),
     ({"references": {("a",), ("b",)}}, "for each segment, got a set"),
-    ({"references": None}, "references: got None; omit it"),
+    ({"references": None}, "references: .* got a NoneType"),
     ({"columns": None}, "columns: got None; omit it"),
-    ({"references": pd.DataFrame({"ref": ["a"]})}, "references: .* got a table"),
+    ({"references": pd.DataFrame({"ref": ["a"]})}, "references: .* got a DataFrame"),
     ({"sources": ("a", 7)}, "sources: segment 2 is 7, not a text"),
     ({"sources": "ab"}, "sources: expected a list of texts, got the one text 'ab'"),
     ({"documents": (1, 2)}, "documents: segment 1 is 1, not a text"),
@@ -348,37 +257,29 @@ SEGMENT = Segment("a", None, ("b",))
 WRONG_CALLS: dict[type[TertiumError], dict[str, Callable[[], object]]] = {
     LengthError: {
         "references has 2 segments, but": lambda: TestSet.from_lists(["a"], references=["x", "y"]),
-        "a mask of 2 rows for 3 segments": lambda: ABC.subset([True, False]),
     },
     DataError: {
         "the hypothesis of a segment is None": lambda: Segment(None),
         "the source of a segment is 3": lambda: Segment("a", 3),
         "references of a segment: reference 2 is None": lambda: Segment("a", None, ("b", None)),
         "^row 2: no translation": lambda: TestSet.from_records([{"mt": "a"}, {"ref": "hi"}]),
-        "no row 3: 3 segments are counted from 0": lambda: ABC.subset([3]),
+        "rows of 3 segments: index 3 is out of bounds": lambda: ABC.subset([3]),
+        "rows of 3 segments: boolean index did not match": lambda: ABC.subset([True, False]),
+        "rows of 3 segments: .*of integer": lambda: ABC.subset(["a"]),
     },
     UnknownNameError: {
-        "did you mean 'online-A'": lambda: TestSet({"online-A": ("x",)}).segments("onlineA"),
+        "did you mean 'online-A'": lambda: TestSet({"online-A": ("x",)}).segments("onlineA")
     },
     UsageError: {
         "^translations: expected a list of files, .*got 'a.txt'": lambda: TestSet.read("a.txt"),
-        "^references: expected a list of files, .*r.txt": lambda: TestSet.read(
-            ["a"], Path("r.txt")
-        ),
         "^translations: expected a list .*got {'a': 'a": lambda: TestSet.read({"a": "a.txt"}),
         "^references: .*got <list_iter": lambda: TestSet.read(["a.txt"], iter(["r.txt"])),
-        r"^sources_and_documents: \['s'\] is not a path": lambda: TestSet.read(
-            ["a"], sources=["s"]
-        ),
         "^names: 'ours' is a single name; give a list": lambda: TestSet.read(["a"], names="ours"),
         "expected a TestSet, got 3; create one with TestSet.read": lambda: score(3, "chrf"),
         "expected a TestSet, got 'a'; create one with": lambda: score("a", "chrf"),
         "expected a TestSet, got 'b'; create one with": lambda: rank("b", "chrf"),
         r"expected a spec such as 'pairwise', got \['chrf'\]": lambda: rank(ABC, ["chrf"]),
         "^chrf expects segments, got 'b'": lambda: load_metric("chrf").score([SEGMENT, "b"]),
-        "^chrf expects segments, got 'a.*texts to corpus_sc": lambda: load_metric("chrf").score(
-            "a"
-        ),
         "^chrf expects a list of .* <generator": lambda: load_metric("chrf").score(s for s in "a"),
         "references of a segment: .* wrap it in": lambda: Segment("a", None, "the cat"),
         "references: .* got the text 'x'; wrap it": lambda: TestSet.from_lists(
@@ -390,7 +291,6 @@ WRONG_CALLS: dict[type[TertiumError], dict[str, Callable[[], object]]] = {
         ),
         "expected a pandas, polars or Arrow table, got": lambda: TestSet.from_frame([{"mt": "a"}]),
         "^expected records, .* not 3": lambda: TestSet.from_records(3),
-        "expected a slice, a mask or a list": lambda: ABC.subset(["a"]),
     },
 }
 
@@ -402,14 +302,6 @@ WRONG_CALLS: dict[type[TertiumError], dict[str, Callable[[], object]]] = {
 def test_wrong_values_are_named(error, message):
     with pytest.raises(error, match=message):
         WRONG_CALLS[error][message]()
-
-
-@pytest.mark.parametrize("path", [1, None, b"a.txt", ["a.txt"]])
-def test_values_that_are_no_paths_are_refused(path):
-    with pytest.raises(UsageError, match=r"translations: .* is not a path; give str or Path"):
-        TestSet.read([path])
-    with pytest.raises(UsageError, match=r"references: .* is not a path; give str or Path"):
-        TestSet.read(["a.txt"], [path])
 
 
 def test_records_in_memory_equal_their_file(tmp_path):
@@ -491,7 +383,7 @@ def test_arrays_without_a_dimension_or_with_masked_texts_are_refused():
     single: Any = np.array("a")
     masked: Any = np.ma.array(["a", "b"], mask=[False, True])
     for systems, more in (({"x": single}, {}), (["a"], {"sources": single})):
-        with pytest.raises(UsageError, match="expected a list of texts, got array"):
+        with pytest.raises(UsageError, match="expected a list of texts, got ndarray"):
             TestSet.from_lists(systems, **more)
     with pytest.raises(UsageError, match="expected a list of references for each segment"):
         TestSet.from_lists({"x": ["a"]}, references=single)

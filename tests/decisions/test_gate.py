@@ -62,9 +62,7 @@ def test_four_verdicts(baseline, candidate, margin, verdict):
 
 def test_undecided_says_how_many_more_segments():
     result = gate(mixed(0.5, 1), mixed(0.5, 2), 0.2)
-    (test,) = result.tests
-    assert test.more_segments
-    assert f"about {test.more_segments:,} more segments" in result.sentence
+    assert f"about {result.tests[0].more_segments:,} more segments" in result.sentence
     choices = [replace(result, undecided=choice) for choice in ("", "pass", "fail")]
     assert [choice.exit_code for choice in choices] == [3, 0, 1]
 
@@ -195,11 +193,7 @@ def test_an_unlike_stored_baseline_is_refused(tmp_path):
     file.write_text(json.dumps(records))
     with pytest.raises(UsageError, match=r"\|other \(stored\) and .* \(candidate\)"):
         gate_stored(file, REFERENCES, MEAN, references=REFERENCES, margin={MEAN: 1})
-
-
-def test_a_stored_result_of_a_corpus_metric_is_refused(tmp_path):
     evaluation = tertium.score({"old": REFERENCES}, ["chrf"], references=REFERENCES)
-    file = tmp_path / "old.json"
     file.write_text(json.dumps(evaluation.records()))
     with pytest.raises(UsageError, match="not a mean of segment scores"):
         gate_stored(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
@@ -209,9 +203,9 @@ def test_suggested_margins_let_both_runs_pass():
     first, second = mixed(0.5, 1), mixed(0.5, 2)
     evaluation = tertium.score({"a": first, "b": second}, ["chrf"], references=REFERENCES)
     (suggested,) = suggest_margins({"": evaluation}).margins
-    assert gate(first, second, suggested.margin).verdict == "pass"
-    assert gate(second, first, suggested.margin).verdict == "pass"
-    worse_last = (first, second) if suggested.difference < 0 else (second, first)
+    for pair in ((first, second), (second, first)):
+        assert gate(*pair, suggested["margin"]).verdict == "pass"
+    worse_last = (first, second) if suggested["difference"] < 0 else (second, first)
     assert gate(*worse_last, 0.1).verdict != "pass"
 
 
@@ -230,7 +224,7 @@ def test_results_are_written_by_suffix(tmp_path):
     assert "Worse: candidate is worse" in (tmp_path / "gate.md").read_text()
     [finding] = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
     assert finding["ruleId"] == "empty"
-    assert str(result).startswith("Worse: candidate is worse than baseline by more than the margin")
+    assert "Worse: candidate is worse than baseline by more than the margin" in str(result)
 
 
 def test_metrics_that_disagree_are_left_to_people():
@@ -243,11 +237,11 @@ def test_metrics_that_disagree_are_left_to_people():
     assert "prefers it: have people judge a sample (`tertium plan`)." in result.sentence
 
 
+HUNDRED = (REFERENCES * 2)[:100]
+
+
 def empty_in(count: int) -> list[str]:
     return [""] * count + HUNDRED[count:]
-
-
-HUNDRED = (REFERENCES * 2)[:100]
 
 
 def test_empty_translations_are_counted_without_sources():
@@ -287,11 +281,11 @@ def test_a_candidate_that_equals_the_reference_is_named():
     caution = "60 of 60 translations of candidate equal the reference"
     (text,) = result.records()["cautions"]
     assert text.startswith(caution)
-    for output in (result.sentence, render_page(result), str(result)):
+    for output in (render_page(result), str(result)):
         assert output.count(caution) == 1
     baseline = [f"a {text}" for text in REFERENCES]
     few = gate(baseline, REFERENCES[:9] + DAMAGED[9:], 0.5)
-    assert "equal the reference" not in few.sentence
+    assert few.cautions == ()
 
 
 def test_human_margins_need_a_scale_for_the_inputs():
@@ -301,12 +295,12 @@ def test_human_margins_need_a_scale_for_the_inputs():
         metric = load_metric(spec)
         both = tertium.TestSet.from_lists(systems, SOURCES, REFERENCES)
         assert resolve_margins(rules, [metric], both)[metric.spec] > 0
-        source_only = tertium.TestSet.from_lists(systems, SOURCES)
-        with pytest.raises(UsageError, match="it reads the source only"):
-            resolve_margins(rules, [metric], source_only)
-        no_sources = tertium.TestSet.from_lists(systems, references=REFERENCES)
-        with pytest.raises(UsageError, match="it reads the reference only"):
-            resolve_margins(rules, [metric], no_sources)
+        for sources, references, inputs in (
+            (SOURCES, None, "source"), (None, REFERENCES, "reference"),
+        ):  # fmt: skip
+            testset = tertium.TestSet.from_lists(systems, sources, references)
+            with pytest.raises(UsageError, match=f"into English, {inputs}"):
+                resolve_margins(rules, [metric], testset)
 
 
 def test_a_rule_finds_its_metric_although_languages_are_named():

@@ -5,21 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
+from tests.mean_scores import complete_scores as mean_scores
 
-from tertium.core.arrays import FloatArray
-from tertium.core.scores import Scores
 from tertium.core.segment import Segment
-from tertium.evaluation.noninferiority import Difference, measure_difference
+from tertium.evaluation.paired_tests import Difference, measure_difference
 from tertium.metrics.base.loading import load_metric
-
-
-def mean_scores(values: FloatArray, *, higher_is_better: bool = True) -> Scores:
-    return Scores(
-        "demo",
-        np.column_stack([values, np.ones(len(values))]),
-        lambda totals: totals[..., 0] / totals[..., 1],
-        higher_is_better=higher_is_better,
-    )
 
 
 def test_mean_of_symmetric_differences_is_the_paired_t_test():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.decisions.judged_files import make_rows
 
 from tertium import TestSet, worst
 from tertium.core.errors import UsageError
-from tertium.data.judgments import read_judgments
 
 SOURCE = "The train to the coast leaves at noon from platform seven."
 GERMAN = "Der Zug an die Küste fährt mittags von Gleis sieben ab."
@@ -50,15 +48,3 @@ def test_limits_and_directions():
     assert [row.row.item for row in result.rows] == [2, 1]
     with pytest.raises(UsageError, match="omit the language options"):
         worst(TestSet.from_records(ROWS), "chrf", lp="en-de")
-
-
-def test_chances_are_fitted_on_judged_rows():
-    testset = TestSet.from_records(make_rows(60, seed=7))
-    human = read_judgments(make_rows(300))
-    result = worst(testset, "chrf", human=human)
-    chances = [row.chance for row in result.rows if row.reason == "low score"]
-    assert chances == sorted(chances, reverse=True)
-    assert chances[0] > 0.5 > 0.1 > chances[-1]
-    assert worst(testset, "chrf").rows[-1].chance != worst(testset, "chrf").rows[-1].chance
-    with pytest.raises(UsageError, match="expected at least 20"):
-        worst(testset, "chrf", human=read_judgments(make_rows(10)))

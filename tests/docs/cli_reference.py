@@ -1,6 +1,9 @@
-"""Generate docs/reference/cli.md, the commands and their options, from the declarations.
+"""Generate docs/reference/cli.md, and the scripts of `tertium setup completion`.
 
 python -m tests.docs.cli_reference
+
+The scripts have a table of all words that may follow a command, and of the values of options that
+have choices. Other words are file names.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tertium.cli import COMMAND_GROUPS, COMMANDS, load_command, related_commands
+import tertium
+from tertium.cli import COMMAND_GROUPS, COMMANDS, FIRST_WORDS, load_command, related_commands
 from tertium.cli.arguments import GROUPS, CommandParser, make_parser, parameter_types
 from tertium.evaluation.training import trainable_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+CLI = Path(tertium.__file__).with_name("cli")
+FISH_CASE = "    case '{}'\n      echo '{}'"
 INTRODUCTION = """\
 # Command-line options
 
@@ -160,9 +166,45 @@ def _describe(action: argparse.Action) -> Row:
     return option, text, default
 
 
+def make_completions() -> dict[Path, str]:
+    """Return the scripts that complete commands, by file."""
+    scripts = {}
+    patterns = {"completion.bash": '    "{}") echo "{}" ;;', "completion.fish": FISH_CASE}
+    for name, pattern in patterns.items():
+        cases = [pattern.format(words, " ".join(then)) for words, then in next_words().items()]
+        template = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        scripts[CLI / name] = template.replace("CASES", "\n".join(cases))
+    return scripts
+
+
+def next_words() -> dict[str, list[str]]:
+    """Return the words that may follow other words, each of which is preceded by a blank.
+
+    Metrics follow `train`, because each has its own options.
+    """
+    following: dict[str, list[str]] = {"": [*FIRST_WORDS]}
+    trainings = [f"train {cls.name}" for cls in trainable_classes()]
+    for name in (*COMMANDS, *trainings):
+        words = ""
+        for word in name.split():
+            if word not in following.setdefault(words, []):
+                following[words].append(word)
+            words += f" {word}"
+        completions = following.setdefault(words, [])
+        parser = find_parser("train" if name in trainings else name, name.split()[1:])
+        for action in parser._actions:
+            choices = [str(choice) for choice in action.choices or ()]
+            completions += action.option_strings or choices
+            if choices:
+                following |= {f"{words} {option}": choices for option in action.option_strings}
+    return following
+
+
 def main() -> None:
-    """Write the page."""
+    """Write the page and the scripts."""
     PAGE.write_text(make_page(), encoding="utf-8")
+    for path, script in make_completions().items():
+        path.write_text(script, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import re
 
 import pytest
-from tests.docs.cli_reference import PAGE, command_parsers, make_page
+from tests.docs.cli_reference import PAGE, command_parsers, make_completions, make_page
 from tests.docs.pages import split_comment
 from tests.docs.workspace import parse_command
 
@@ -84,4 +84,5 @@ def test_option_sets_the_same_value_in_every_command() -> None:
 
 def test_reference_page_is_up_to_date() -> None:
     message = "run `python -m tests.docs.cli_reference`"
-    assert PAGE.read_text(encoding="utf-8") == make_page(), message
+    for path, text in {PAGE: make_page(), **make_completions()}.items():
+        assert path.read_text(encoding="utf-8") == text, message

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-STALL_SECONDS = 30.0  # longer than any timeout of a test
+REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 @dataclass
 class FakeHub:
-    """Files by path; `faults` are by path: an HTTP status, "cut", "stall" or "redirect"."""
+    """Files by path; `faults` are by path: an HTTP status or "cut"."""
 
     files: Mapping[str, bytes]
     faults: dict[str, int | str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
-    tokens: dict[str, str] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=set)
     url: str = ""
 
     @contextmanager
@@ -28,12 +29,10 @@ class FakeHub:
 
         class Handler(BaseHTTPRequestHandler):
             def do_HEAD(self) -> None:
-                self.send_response(200)
-                self.end_headers()
+                hub.answer(self)
 
             def do_GET(self) -> None:
                 hub.requests.append(self.path)
-                hub.tokens[self.path] = self.headers.get("Authorization", "")
                 hub.answer(self)
 
             def log_message(self, *_: object) -> None: ...
@@ -49,22 +48,25 @@ class FakeHub:
             server.server_close()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        path = handler.path.removeprefix("/elsewhere")
+        path = handler.path
+        self.tokens.add(handler.headers.get("Authorization", ""))
         fault = self.faults.get(path)
-        if fault == "redirect" and handler.path == path:
-            handler.send_response(302)
-            handler.send_header("Location", f"{self.url}/elsewhere{path}")
-            handler.end_headers()
+        if path.startswith("/api/"):
+            entries = [
+                {"type": "file", "path": n.split("/", 5)[-1], "size": len(c), "oid": str(len(c))}
+                for n, c in self.files.items()
+            ]
+            content = json.dumps(entries).encode()
         elif isinstance(fault, int) or path not in self.files:
             handler.send_error(fault if isinstance(fault, int) else 404)
+            return
         else:
             content = self.files[path]
-            handler.send_response(200)
-            handler.send_header("Content-Length", str(len(content)))
-            handler.end_headers()
-            is_whole = fault not in ("cut", "stall")
-            handler.wfile.write(content if is_whole else content[: len(content) // 2])
-            handler.wfile.flush()
-            if fault == "stall":
-                time.sleep(STALL_SECONDS)
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        handler.send_header("X-Repo-Commit", REVISION)
+        handler.end_headers()
+        if handler.command == "GET":
+            handler.wfile.write(content if fault != "cut" else content[: len(content) // 2])
             handler.close_connection = True

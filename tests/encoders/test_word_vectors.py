@@ -11,7 +11,7 @@ import pytest
 
 from tertium.core.errors import DataError, MissingResourceError, TertiumError, UsageError
 from tertium.encoders import load_encoder
-from tertium.encoders.word_vectors import WordVectorEncoder, list_files, read_table
+from tertium.encoders.word_vectors import WordVectorEncoder, read_table
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 LINES = ["cat 1 0 0", "dog 0 1 0", "New York 0 0 1", "ice 2 0 0", ". 5 5 5", "cat 9 9 9"]
@@ -44,7 +44,7 @@ def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
     found = encoder.encode(["a cat", "zebra", ""])
     assert found.lengths.tolist() == [1, 0, 0]
     assert found.sentences[1:].tolist() == [[0, 0, 0]] * 2
-    assert [encoder.count_unknown_words(text) for text in ("a cat", "zebra, zebra")] == [1, 3]
+    assert encoder.find_unknown_words(["a cat", "cat", "zebra, zebra"]) == {"a cat", "zebra, zebra"}
     texts = ["the cat", "x" * 5_000, " ", "xqzjv"]
     assert encoder.find_out_of_vocabulary(texts) == {texts[1], texts[3]}
 
@@ -69,13 +69,11 @@ def test_texts_are_split_as_glove_was(text: str, words: list[str], tmp_path: Pat
 
 def test_file_formats_have_the_same_words_and_vectors(tmp_path: Path, vectors: Path) -> None:
     """Words may contain spaces, a word2vec header is skipped, the first of equal words counts."""
-    files = [vectors, *(tmp_path / name for name in ("v.vec", "packed.txt.gz", "m.npy"))]
+    files = [vectors, *(tmp_path / name for name in ("v.vec", "packed.txt.gz"))]
     files[1].write_text("6 3\n" + "\n".join(LINES), encoding="utf-8")
     files[2].write_bytes(gzip.compress(vectors.read_bytes()))
-    np.save(files[3], np.array(MATRIX, dtype=np.float32))
-    (tmp_path / "m.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     for number, file in enumerate(files):
-        matrix, words = read_table(list_files(file), f"{number}" * 64)
+        matrix, words = read_table([file], f"{number}" * 64)
         assert (matrix.tolist(), tuple(words)) == (MATRIX, WORDS)
         assert load_vectors(file).encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
 
@@ -86,17 +84,17 @@ def test_the_cache_is_read_instead_of_the_text(
     """An incomplete cache file is rebuilt, and a folder that cannot be written is ignored."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
     text = vectors.read_text()
-    read_table(list_files(vectors), "a" * 64)
+    read_table([vectors], "a" * 64)
     vectors.write_text("damaged")
-    matrix, words = read_table(list_files(vectors), "a" * 64)
+    matrix, words = read_table([vectors], "a" * 64)
     assert (matrix.tolist(), tuple(words)) == (MATRIX, WORDS)
     (cached,) = (tmp_path / "cache" / "word-vectors").glob("*.npy")
     cached.write_bytes(cached.read_bytes()[:40])
     vectors.write_text(text)
-    assert read_table(list_files(vectors), "a" * 64)[0].tolist() == MATRIX
+    assert read_table([vectors], "a" * 64)[0].tolist() == MATRIX
     (tmp_path / "file-not-folder").write_text("")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file-not-folder"))
-    assert read_table(list_files(vectors), "c" * 64)[0].tolist() == MATRIX
+    assert read_table([vectors], "c" * 64)[0].tolist() == MATRIX
 
 
 PACKED = gzip.compress("\n".join(LINES).encode())
@@ -122,13 +120,6 @@ def test_invalid_files_are_refused(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         load_encoder(f"file/{tmp_path / name}").encode(["cat"])
-
-
-def test_matrix_and_words_of_different_length_are_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", np.zeros((2, 3), dtype=np.float32))
-    (tmp_path / "m.txt").write_text("only\n", encoding="utf-8")
-    with pytest.raises(DataError, match="2 vectors"):
-        load_encoder(f"file/{tmp_path / 'm.npy'}").encode(["only"])
 
 
 @pytest.mark.parametrize(

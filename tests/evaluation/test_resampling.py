@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from sacrebleu.significance import PairedTest
+from tests.mean_scores import complete_scores as mean_scores
 from tests.mean_scores import mean_scores as partial_scores
 
 from tertium.core.errors import LengthError, UsageError
@@ -25,11 +25,6 @@ from tertium.evaluation.paired_tests import (
     paired_randomization,
 )
 from tertium.evaluation.scoring import score
-
-
-def mean_scores(values: np.ndarray, name: str = "demo", **options: Any) -> Scores:
-    statistics = np.column_stack([values, np.ones(len(values))])
-    return Scores(name, statistics, lambda totals: totals[..., 0] / totals[..., 1], **options)
 
 
 def test_bootstrap_equals_sacrebleu(example):
@@ -77,14 +72,9 @@ def bootstrap_pairs(scores: list[Scores]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomization])
-def test_identical_systems_have_p_one(test):
-    scores = mean_scores(np.random.default_rng(1).normal(size=50))
-    assert test([scores, scores])[0, 1] == 1.0
-
-
-@pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomization])
-def test_clearly_different_systems_are_significant(test):
+def test_identical_and_clearly_different_systems(test):
     values = np.random.default_rng(1).normal(size=200)
+    assert test([mean_scores(values)] * 2)[0, 1] == 1.0
     p = test([mean_scores(values), mean_scores(values + 1)])
     assert p[0, 1] < 0.01
     assert (p == p.T).all()
@@ -147,9 +137,6 @@ def test_bounds_and_directions_of_intervals():
 
 
 def test_invalid_arguments():
-    for count in (0, True, 2.5):  # True must not count as one resample
-        with pytest.raises(UsageError, match="from 1 to 1,000,000"):
-            bootstrap([mean_scores(np.ones(3))], resamples=count)
     with pytest.raises(UsageError, match="seed=None: expected a whole number of at least 0"):
         bootstrap([mean_scores(np.ones(3))], seed=None)
     with pytest.raises(LengthError, match="differ in length"):

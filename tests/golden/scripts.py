@@ -97,7 +97,7 @@ SCRIPTS: dict[str, str] = {
     "explain": """
         explain -m {tertium-small,bertscore,wmd,sentsim,mt-rte-r} -t c.txt -r r1.txt --segment 3
         explain -m tertium-multi -s src.txt -t c.txt --segment 3
-        explain -m tertium-small -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
+        explain -m bertr -t c.txt -r r1.txt r2.txt --segment 3 -f {json,tsv,md}
         explain -m pairwise -t a.txt c.txt -r r1.txt --segment 2
         explain -m chrf -t a.txt c.txt -r r1.txt --segment 2 -f json
         explain --text -r "The blue car stopped." -t "The red car stopped."
@@ -289,7 +289,7 @@ SCRIPTS: dict[str, str] = {
     "report-details": f"""
         report {ALL_TEXT} -m chrf ter {NAMED} --seed 7 --alpha 0.01 {REPORT} -o h.html
         report {TEXT} --names good fair poor -m chrf --human preferences.tsv {REPORT} -o p.html
-        report {TEXT} -m chrf bertscore:encoder=toy --count 2 --title 'Mine & yours' -o mine.html
+        report {TEXT} -m chrf bertscore:encoder=toy --count 2 -o mine.html
         report {TEXT} -m chrf --by length --count 0 -o {{a.html,b.html --paired-ar-n 50}}
         report {TEXT} -m chrf --by length --count 0 --paired-bs --paired-bs-n 60 -o c.html
         meta {HUMAN} -m chrf ter --resamples 50 -o meta.html -q

@@ -58,7 +58,7 @@ VARIANTS = (
     "tertium-multi:against=source,marks=words",
     "bertscore:encoder=toy,idf=true",
     "bertscore:encoder=minilm,measure=precision,special=false",
-    "bertscore:encoder=minilm,rescale=true,long=window",
+    "bertscore:encoder=minilm,rescale=true",
     "bertscore:encoder=e5,centre=none,wrong_language_penalty=0,references=mean",
     "bertr:encoder=minilm,references=mean",
     "sentsim:sentence=smd,token=wmd,combine=plain,encoder=toy",
@@ -66,7 +66,7 @@ VARIANTS = (
     "sss:encoder=use",
     "wmd:encoder=glove",
     "wmdo:encoder=toy,gamma=0.5",
-    "svr:long=window,references=mean",
+    "svr:references=mean",
     "esim:references=mean",
 )
 SUBJECTS = [subject for subject in subjects() if subject.spec != "chrfpp"]  # chrf++ again

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.metrics.linguistics import word_alignment
-from tertium.metrics.linguistics.dependency_graph import ROOT
+from tertium.metrics.linguistics.dependency_graph import ROOT, build_graph
 from tertium.metrics.linguistics.dependency_parser import load_parser
 from tertium.metrics.linguistics.semantic_attributes import Sentence, build_sentence
 from tertium.metrics.linguistics.word_alignment import (
@@ -44,7 +44,7 @@ SMALL = [
 
 def parse_sentence(text: str) -> Sentence:
     [analysis] = load_parser().analyze([text])
-    return build_sentence(analysis)
+    return build_sentence(build_graph(analysis))
 
 
 def align(hypothesis: Sentence, premise: Sentence) -> WordAlignment:

@@ -9,13 +9,10 @@ import pytest
 
 from tertium.core.errors import DataError, MissingResourceError
 from tertium.metrics.base.wordnet import (
-    Relation,
     WordNet,
     candidate_folders,
     find_wordnet,
-    load_arrays,
     load_wordnet,
-    read_dictionary,
 )
 
 
@@ -25,12 +22,12 @@ def wordnet() -> WordNet:
 
 
 def test_installed_version_is_wordnet_3(wordnet: WordNet) -> None:
-    assert len(load_arrays(find_wordnet())["offset"]) == 117_659  # wnstats(7WN) of WordNet 3.0
+    assert len(wordnet._synsets) == 117_659  # wnstats(7WN) of WordNet 3.0
 
 
 def test_synsets_are_ordered_by_frequency(wordnet: WordNet) -> None:
     nouns, verbs = wordnet.synsets("dog", "n"), wordnet.synsets("dog", "v")
-    assert wordnet.offset(nouns[0]) == 2_084_071
+    assert nouns[0] == "n02084071"
     assert (len(nouns), len(verbs)) == (7, 1)
     assert wordnet.synsets("dog") == nouns + verbs
     assert nouns[0] == wordnet.synsets("canis_familiaris", "n")[0]
@@ -62,7 +59,7 @@ def test_base_forms(wordnet: WordNet, word: str, pos: str, bases: list[str]) -> 
     assert list(wordnet.base_forms(word, pos)) == bases  # type: ignore[arg-type]
 
 
-def is_related(wordnet: WordNet, word: str, relation: Relation, other: str) -> bool:
+def is_related(wordnet: WordNet, word: str, relation: str, other: str) -> bool:
     """Whether a relation leads from a synset of a word to a synset of the other one."""
     related = (wordnet.related_synsets(synset, relation) for synset in wordnet.synsets(word))
     return not set(wordnet.synsets(other)).isdisjoint(chain(*related))
@@ -110,45 +107,22 @@ SMALL = {
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a dictionary of five synsets in WordNet's format, with an empty cache."""
+def small(tmp_path: Path) -> Path:
+    """Write a dictionary of five synsets in WordNet's format."""
     folder = tmp_path / "dictionary"
     folder.mkdir()
     for name, text in SMALL.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
-    monkeypatch.setenv("TERTIUM_WORDNET", str(folder))
-    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
     return folder
 
 
 def test_small_dictionary(small: Path) -> None:
-    wordnet = WordNet(read_dictionary(small))
+    wordnet = WordNet(small)
     (stone,), (rock,) = wordnet.synsets("stonen", "n"), wordnet.synsets("rock", "v")
     assert wordnet.synsets("stone", "n") == wordnet.synsets("rock", "n") == (stone,)
     assert wordnet.related_synsets(rock, "derivation") == (stone,)
     assert wordnet.related_synsets(stone, "derivation") == (rock,)
     assert len(wordnet.related_synsets(stone, "hypernym")) == 1
-
-
-def test_index_is_cached_and_rebuilt_when_the_files_change(small: Path) -> None:
-    folder = small.parent / "cache" / "indexes"
-    load_arrays(small)
-    (index,) = folder.glob("wordnet-*.npz")
-    before = index.stat().st_mtime_ns
-    load_arrays(small)
-    assert index.stat().st_mtime_ns == before
-    (small / "noun.exc").write_text("stonen stone\nrocken rock\n")
-    assert WordNet(load_arrays(small)).exceptions["rocken", "n"] == ("rock",)
-    assert len(list(folder.glob("wordnet-*.npz"))) == 2
-
-
-def test_damaged_index_is_rebuilt(small: Path) -> None:
-    load_arrays(small)
-    (index,) = (small.parent / "cache" / "indexes").glob("wordnet-*.npz")
-    for damage in (b"", b"not an archive", index.read_bytes()[:-100]):
-        index.write_bytes(damage)
-        assert len(load_arrays(small)["offset"]) == 5
-    assert index.stat().st_size > 1000
 
 
 def test_models_folder_comes_before_packages(
@@ -178,9 +152,9 @@ def test_error_without_wordnet_shows_the_install_command(
 
 
 def test_incomplete_and_damaged_files_are_rejected(small: Path) -> None:
-    (small / "data.verb").write_text("00000030 30 v zz rock\n")
+    (small / "index.noun").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="cannot be read"):
-        read_dictionary(small)
-    (small / "data.verb").unlink()
+        WordNet(small)
+    (small / "index.noun").unlink()
     with pytest.raises(MissingResourceError, match="incomplete"):
-        read_dictionary(small)
+        WordNet(small)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
-from pathlib import Path
 
 import pytest
 from tests.localization import examples
@@ -18,10 +17,7 @@ from tertium.files.units import Languages
 def texts(
     path: str, languages: Languages | None = None
 ) -> list[tuple[str, str | None, str | None]]:
-    return [
-        (u.name, u.source and u.source.text, u.target and u.target.text)
-        for u in read_catalog(path, languages)
-    ]
+    return [(u.name, u.source, u.target) for u in read_catalog(path, languages)]
 
 
 def test_xliff_1_has_placeholders_segments_and_limits(tmp_path):
@@ -60,32 +56,11 @@ def test_xliff_2_and_string_catalogs(tmp_path):
     assert read_catalog(path).units[0].max_length == 0
 
 
-def test_spans_are_restored_to_bytes_of_the_file(tmp_path):
-    path = write(tmp_path, "a.xlf", examples.XLIFF1)
-    data = Path(path).read_bytes()
-    target = read_catalog(path).units[0].target
-
-    def restore(part: str) -> str:
-        start = target.text.index(part)
-        place = target.byte_range(start, start + len(part))
-        assert place is not None
-        return data[slice(*place)].decode()
-
-    assert restore("nen &") == "nen &amp;"
-    assert restore("<g1>sich") == '<g id="1">sich'
-    assert restore("{2}") == '<x id="2"/>'
-    assert restore(target.text) == 'Öffnen &amp; <g id="1">sichern</g> <x id="2"/>'
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "iso-8859-1", "windows-1252"])
 def test_xml_is_decoded_as_declared(tmp_path, encoding):
     content = examples.XLIFF1.replace("UTF-8", "UTF-16" if "16" in encoding else encoding)
     path = write(tmp_path, "a.xlf", content, encoding)
-    target = read_catalog(path).units[0].target
-    assert target.text.startswith("Öffnen &")
-    start, end = target.byte_range(0, 8) or (0, 0)
-    codec = "utf-16-le" if encoding == "utf-16" else encoding
-    assert Path(path).read_bytes()[start:end].decode(codec) == "Öffnen &amp;"
+    assert (read_catalog(path).units[0].target or "").startswith("Öffnen &")
 
 
 def test_tmx_reads_the_wanted_language(tmp_path):

@@ -124,8 +124,8 @@ def test_given_human_system_scores_are_kept():
     [
         ([], "no human judgments"),
         ([("X", "Y")], r"none of the systems scored by m \(X, Y\).*\(A, B, C\)"),
-        ([("A",), ("A",)], "more than one metric is named m$"),
-        ([("A", "A")], "'A' occurs 2 times"),
+        ([("A",), ("A",)], "two metrics have one name: m$"),
+        ([("A", "A")], "m scores some of its systems more than once"),
     ],
 )
 def test_invalid_input(systems, message):

@@ -58,14 +58,10 @@ def results():
 
 
 def test_values_best_and_ranks(results):
-    aligned = make_set("de-en", 1)
-    task = results.tasks[0]
+    aligned, task = make_set("de-en", 1), results.tasks[0]
     assert_allclose(task.values, pearson(aligned.human, aligned.scores).value)
-    assert task.agreement.judged_count == 300
-    assert task.agreement.excluded_counts.tolist() == [0, 0, 0]
-    assert (task.low < task.values).all()
-    assert (task.values < task.high).all()
-    task = results.tasks[0]
+    assert (task.bounds[:, 0] < task.values).all()
+    assert (task.values < task.bounds[:, 1]).all()
     assert task.best == 0
     assert task.not_worse.tolist() == [True, task.p_values[0, 1] >= 0.05, False]
     assert task.ranks[2] > task.ranks[0] == 1
@@ -74,10 +70,10 @@ def test_values_best_and_ranks(results):
 def test_average_and_ranks(results):
     mean = np.mean([t.values for t in results.tasks], axis=0)
     assert_allclose(results.average.values, mean)
-    assert (results.average.low < mean).all()
+    assert (results.average.bounds[:, 0] < mean).all()
     # The interval of the average over two sets is narrower than that of either.
-    widths = [t.high - t.low for t in results.tasks]
-    assert ((results.average.high - results.average.low) < np.max(widths, axis=0)).all()
+    widths = [np.diff(t.bounds) for t in results.tasks]
+    assert (np.diff(results.average.bounds) < np.max(widths, axis=0)).all()
     assert_allclose(results.average_rank, np.mean([t.ranks for t in results.tasks], axis=0))
 
 
@@ -85,7 +81,7 @@ def test_average_is_tested_if_its_tasks_are():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
     tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", resamples=200)
     average = MetaEvaluation(sets).run(tasks).average
-    assert (average.low < average.values).all()
+    assert (average.bounds[:, 0] < average.values).all()
     assert np.isnan(average.p_values).all()
     assert average.not_worse.tolist() == [True, False, False]
     records = MetaEvaluation(sets).run(tasks).records()  # false would mean that they are worse
@@ -98,12 +94,9 @@ def test_records_are_plain_and_complete(results):
     records = results.records()
     assert json.loads(json.dumps(records)) == records
     first = records["tasks"][0]
-    assert first["metric"] == "m0"
-    assert first["sets"] == ["de-en"]
     assert (first["judged"], first["used"], first["left_out"]) == (300, 300, 0)
-    assert records["average"][0]["best"]
-    assert records["average_rank"]["m0"] == results.average_rank[0]
     assert first["p_better_than"]["m2"] < 0.05
+    assert records["average_rank"]["m0"] == results.average_rank[0]
 
 
 def test_averages_do_not_mix_statistics_and_levels():
@@ -141,9 +134,9 @@ def test_undefined_values_do_not_affect_others():
 def test_value_does_not_depend_on_other_tasks(results):
     alone = MetaEvaluation([make_set("fi-en", 2)]).run([results.tasks[1].task])
     assert_allclose(alone.tasks[0].p_values, results.tasks[1].p_values)
-    assert_allclose(alone.tasks[0].low, results.tasks[1].low)
+    assert_allclose(alone.tasks[0].bounds[:, 0], results.tasks[1].bounds[:, 0])
     other = MetaEvaluation([make_set("fi-en", 2)], seed=1).run([results.tasks[1].task])
-    assert not np.array_equal(other.tasks[0].low, results.tasks[1].low)
+    assert not np.array_equal(other.tasks[0].bounds[:, 0], results.tasks[1].bounds[:, 0])
 
 
 SCORE_TASKS = [
@@ -159,16 +152,13 @@ SCORE_TASKS = [
     ("kendall", {}),
     ("kendall", {"grouping": "item"}),
     ("kendall", {"grouping": "system"}),
-    ("kendall", {"grouping": "item", "test": "perm-both", "resamples": 20}),
     ("acc-eq", {}),
     ("acc-eq", {"grouping": "none"}),
     ("acc-eq", {"grouping": "system", "test": "bootstrap"}),
     ("acc-eq*", {}),
     ("acc-eq*", {"test": "bootstrap"}),
-    ("acc-eq*", {"test": "perm-both", "resamples": 20}),
     ("darr", {}),
     ("darr17", {}),
-    ("darr", {"test": "perm-both", "resamples": 20}),
     ("accuracy", {}),
     ("accuracy", {"test": "bootstrap"}),
     ("spa", {}),
@@ -185,8 +175,8 @@ def test_every_statistic_separates_a_good_from_a_bad_metric(statistic, choices):
     assert result.values[0] > result.values[2]
     assert result.p_values[0, 2] < 0.05
     assert not result.not_worse[2]
-    assert (result.low <= result.values + 1e-9).all()
-    assert (result.values <= result.high + 0.05).all()  # resampled systems are repeated
+    assert (result.bounds[:, 0] <= result.values + 1e-9).all()
+    assert (result.values <= result.bounds[:, 1] + 0.05).all()  # resampled systems are repeated
     assert result.agreement.judged_count > 0
 
 
@@ -200,24 +190,17 @@ def test_rescaled_metric_is_not_better(test):
 
 @pytest.mark.parametrize("statistic", ["tau-strict", "tau13", "tau14", "consistency"])
 def test_every_statistic_of_comparisons(statistic):
-    result = MetaEvaluation([make_ranking()]).run([Task(sets=("r",), statistic=statistic)])
-    figures = result.tasks[0]
-    assert figures.values[0] > figures.values[1]
-    assert figures.p_values[0, 1] < 0.05
-    assert (figures.low < figures.values).all()
-
-
-def test_comparisons_equal_the_definition_of_tau():
     aligned = make_ranking()
-    compared = aligned.comparisons
-    expected = kendall_strict(
-        compared.verdicts,
-        aligned.scores[:, compared.left, compared.item],
-        aligned.scores[:, compared.right, compared.item],
-    )
-    result = MetaEvaluation([aligned]).run([Task(sets=("r",), statistic="tau-strict")])
-    assert_allclose(result.tasks[0].values, expected.value)
-    assert result.tasks[0].agreement.judged_count == expected.judged_count < 120
+    task = MetaEvaluation([aligned]).run_task(Task(sets=("r",), statistic=statistic))
+    assert task.values[0] > task.values[1]
+    assert task.p_values[0, 1] < 0.05
+    assert (task.bounds[:, 0] < task.values).all()
+    if statistic == "tau-strict":
+        compared = aligned.comparisons
+        sides = (aligned.scores[:, s, compared.item] for s in (compared.left, compared.right))
+        expected = kendall_strict(compared.verdicts, *sides)
+        assert_allclose(task.values, expected.value)
+        assert task.agreement.judged_count == expected.judged_count < 120
 
 
 def test_accuracy_pools_sets():
@@ -269,13 +252,13 @@ def test_values_and_resamples_do_not_depend_on_levels_and_tests():
         for test in ("bootstrap", "none"):
             other = evaluation.run_task(replace(usual.task, test=test))
             assert other.values.tolist() == usual.values.tolist()
-            assert_allclose([other.low, other.high], [usual.low, usual.high])
+            assert_allclose(other.bounds, usual.bounds)
 
 
 def test_without_resamples_only_values():
     result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), resamples=0)])
     figures = result.tasks[0]
-    assert np.isnan(figures.low).all()
+    assert np.isnan(figures.bounds[:, 0]).all()
     assert np.isnan(figures.p_values).all()
     assert figures.ranks == (2, 1, 3)
     assert figures.not_worse.tolist() == [False, True, False]
@@ -293,18 +276,13 @@ def test_without_resamples_only_values():
     (["a"], [{"sets": ("b",)}], UnknownNameError, "unknown judged set 'b'"),
     (["a"], [{"statistic": "tau-strict"}], DataError, "needs human comparisons"),
     (["r"], [{"sets": ("r",)}], DataError, "no human scores that this statistic can use"),
+    (["bare"], [], UsageError, "no metric"),
 ])  # fmt: skip
 def test_invalid_evaluation(sets, tasks, error, message):
-    aligned = [make_ranking() if name == "r" else make_set(name) for name in sets]
+    known = {"r": make_ranking, "bare": lambda: make_set("bare", worth=())}
+    aligned = [known[name]() if name in known else make_set(name) for name in sets]
     with pytest.raises(error, match=message):
         MetaEvaluation(aligned).run([Task(**{"sets": ("a",), **task}) for task in tasks])
-
-
-def test_evaluation_needs_metrics_and_a_seed():
-    with pytest.raises(UsageError, match="no metric"):
-        MetaEvaluation([make_set("a", worth=())])
-    with pytest.raises(UsageError, match="of at least 0"):
-        MetaEvaluation([make_set("a")], seed=-1).run([Task(sets=("a",))])
 
 
 @pytest.mark.parametrize(("choices", "message"), [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.builders import make_aligned_scores
 
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.scores import ScoreMatrix
@@ -67,15 +68,12 @@ def test_ranks_equal_mt_metrics_eval():
     assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
 
 
-def make_set(name, seed=0, metrics=("good", "fair", "poor")):
-    rng = np.random.default_rng(seed)
-    human = np.linspace(0, 1, 5)[:, None] + rng.normal(0, 0.6, (5, 80))
-    systems = tuple("ABCDE")
-    noise = dict(zip(("good", "fair", "poor"), (0.3, 1.0, 6.0), strict=True))
-    tables = [
-        ScoreMatrix(m, systems, human + rng.normal(0, noise[m], human.shape)) for m in metrics
-    ]
-    return AlignedScores.align(name, tables, human=ScoreMatrix("mqm", systems, human))
+NOISE = {"good": 0.3, "fair": 1.0, "poor": 6.0}
+
+
+def make_set(name, seed=0, metrics=tuple(NOISE)):
+    noise = {metric: NOISE[metric] for metric in metrics}
+    return make_aligned_scores(name, seed, noise, "ABCDE", 80)
 
 
 def test_six_tasks_of_equal_weight_make_the_ranking():
@@ -88,7 +86,7 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
     assert_allclose(results.average.values, np.mean([t.values for t in results.tasks], axis=0))
     assert results.average.ranks == (1, 2, 3)
     assert results.missing == ()
-    text = render_table(results.table())
+    text = render_table(results.tables()[0])
     assert "6 tasks of equal weight" in text
     assert text.index("good") < text.index("fair") < text.index("poor")
 
@@ -109,17 +107,17 @@ def test_metric_without_a_language_pair_has_no_rank():
     assert results.average.ranks == (1, None, 2)
     record = next(r for r in results.records()["average"] if r["metric"] == "fair")
     assert record["value"] != record["value"]
-    line = next(x for x in render_table(results.table()).splitlines() if x.startswith(" fair"))
+    line = next(x for x in render_table(results.tables()[0]).splitlines() if x.startswith(" fair"))
     assert line.split()[1:3] == ["–", "–"]
 
 
 def test_without_tests_metrics_are_ranked_by_value():
     results = run_protocol([make_set("en-de")], resamples=0)
     assert set(results.average.ranks) == {1, 2, 3}
-    assert "metrics are ranked by value" in render_table(results.table())
+    assert "metrics are ranked by value" in render_table(results.tables()[0])
     assert len(PROTOCOLS["wmt25"].lps) == 16
     results = run_protocol([make_set("en-ko")], "wmt25", resamples=0)
-    assert "assumed: " in render_table(results.table())
+    assert "assumed: " in render_table(results.tables()[0])
     assert results.records()["assumed"]
 
 

@@ -44,7 +44,7 @@ def test_one_column_and_rounded_zeros(results):
     one = replace(results, tasks=results.tasks[:1])
     table = one.agreement_table(intervals=True).with_decimals(2)
     assert table.header == ["metric", "de-en", "rank"]
-    low, high = results.tasks[0].low[1], results.tasks[0].high[1]
+    low, high = results.tasks[0].bounds[1]
     text = table.cells()[0][1].text
     assert text == f"** {results.tasks[0].values[1]:.2f} [{low:.2f}, {high:.2f}]"
     values = table.values()
@@ -104,47 +104,19 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
 
 
 @pytest.mark.parametrize(
-    ("level", "test", "expected"),
-    [
-        ("system", "perm-both", "perm-both, p < 0.05 one-sided, all swaps)"),
-        ("system", "williams", "williams, p < 0.05 one-sided)"),
-        ("segment", "perm-both", "perm-both, p < 0.05 one-sided, 100 resamples, seed 12345)"),
-    ],
-)
-def test_exact_tests_have_no_resamples(level, test, expected):
-    tasks = tasks_for(["de-en"], "pearson", level=level, test=test, resamples=100)
-    table = MetaEvaluation([make_set("de-en", 1)]).run(tasks).agreement_table()
-    assert table.notes[0].endswith(expected)
-
-
-@pytest.mark.parametrize(
     ("test", "resamples", "expected"),
     [
-        ("perm-both", 10, True),
-        ("bootstrap", 10, True),
-        ("perm-both", 20, False),
-        ("williams", 10, False),  # does not resample
+        ("williams", 10, "williams, p < 0.05 one-sided)"),  # does not resample
+        ("perm-both", 20, "perm-both, p < 0.05 one-sided, 20 resamples, seed 12345)"),
+        ("perm-both", 10, "warning: 10 resamples: p cannot fall below 0.05; use 20 or more"),
+        ("bootstrap", 10, "warning: 10 resamples: p cannot fall below 0.05; use 20 or more"),
     ],
 )
-def test_too_few_resamples_are_reported(test, resamples, expected):
-    warning = (
-        f"warning: x: p cannot fall below 0.05 with {test} and 10 resamples: "
-        "use more resamples, or more segments with human scores"
-    )
+def test_notes_name_the_test_and_too_few_resamples(test, resamples, expected):
     task = Task(sets=("x",), resamples=resamples, test=test)
-    results = MetaEvaluation([make_set("x", 3)]).run([task])
-    assert (warning in results.agreement_table().notes) == expected
-
-
-@pytest.mark.parametrize(("systems", "expected"), [("ABCD", True), ("ABCDE", False)])
-def test_too_few_points_are_reported(systems, expected):
-    warning = (
-        "warning: x: p cannot fall below 0.05 with perm-both and 1000 resamples: "
-        "use more resamples, or more systems with human scores"
-    )
-    dataset = make_aligned_scores("x", 1, {"m": 1.0, "n": 1.0}, systems, 9)
-    results = MetaEvaluation([dataset]).run([Task(sets=("x",), level="system")])
-    assert (warning in results.agreement_table().notes) == expected
+    notes = MetaEvaluation([make_set("x", 3)]).run([task]).agreement_table().notes
+    assert any(note.endswith(expected) for note in notes)
+    assert any("warning" in note for note in notes) == expected.startswith("warning")
 
 
 def test_darr_notes_name_the_threshold():
@@ -160,8 +132,6 @@ def test_metrics_are_not_marked_as_worse_without_test_power():
     results = MetaEvaluation([dataset]).run([task])
     assert results.tasks[0].not_worse.all()
     assert results.tasks[0].ranks == (1, 1)
-    [*_, warning] = results.agreement_table().notes
-    assert warning.startswith("warning: x: p cannot fall below 0.05 with williams")
 
 
 def test_exact_tests_of_slices_have_no_resampling_warning():
@@ -171,7 +141,7 @@ def test_exact_tests_of_slices_have_no_resampling_warning():
     assert exact.tasks[0].p_values[1, 0] < 0.05 / 3
     assert not [note for note in exact.slice_tables("x")[0].notes if "warning" in note]
     [*_, note] = resampled.slice_tables("x")[0].notes
-    assert note.startswith("warning: 3 tests: p cannot fall below 0.05 with bootstrap and 10 res")
+    assert note.startswith("warning: 3 tests with 10 resamples: p cannot fall below 0.05")
 
 
 def test_exclusions_are_listed_with_their_reasons():

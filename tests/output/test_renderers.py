@@ -38,7 +38,6 @@ def test_scores_show_their_spread_and_signature(example):
     scores = score(example, "chrf").scores["poor"]["chrf"]
     html = render(scores)
     assert f"{scores.system:.2f}" in html
-    assert "<svg" in html
     assert "chrF|nrefs:2" in html
     assert "warning: empty hypothesis: 1" in html
 
@@ -49,7 +48,6 @@ def test_scores_of_few_segments_are_displayed(values):
     finite = [value for value in values if value == value]
     assert "&lt;i&gt;Mine" in html
     assert (f">{np.mean(finite):.4f}</td>" if finite else ">–</td>") in html
-    assert ("<svg" in html) == bool(finite)  # no chart without values
     explained = render(Explanation(metric="Mine", score=np.nan, warnings=("empty reference",)))
     assert "Mine: –" in explained
     assert "warning: empty reference" in explained

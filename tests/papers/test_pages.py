@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from papers.charts import short_statistic, write_agreement_chart, write_chart
+from papers.charts import write_chart
 from papers.command import main
 from papers.ledger import Ledger, describe_method
-from papers.overview import TRAINING_SETS, metric_rows
+from papers.overview import TRAINING_SETS
 from papers.pages import INCOMPLETE_NOTE, ResultPages, summary_table
-from papers.table import Figure, PaperTable, Row, RowResult, TableResult, measure
+from papers.table import Figure, PaperTable, Row, TableResult, measure
 from tests.builders import write_jsonl
 
-from papers import PAPERS, find_table, tables_of
-from tertium.core.errors import DataError, MissingResourceError
+from papers import find_table, tables_of
+from tertium.core.errors import DataError
 from tertium.data.dataset_folder import DatasetFolder
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
@@ -81,13 +81,6 @@ def test_pages_figures_charts_and_metric_pages_are_written(
     assert "da/wmt17" in text.split("## Not measured")[1].lower()  # the other rows
 
 
-def test_chart_labels_are_not_cut_inside_a_number() -> None:
-    statistics = {t.experiment.statistic for paper in PAPERS for t in tables_of(paper)}
-    labels = {short_statistic(statistic) for statistic in statistics}
-    assert "soft pairwise accuracy of systems" in labels  # (1,000 permutations)
-    assert not [label for label in labels if label.count("(") != label.count(")")]
-
-
 def test_stored_figures_are_not_measured_again(data: Path, tmp_path: Path) -> None:
     assert run(data, tmp_path, "--rows", "chrf") == 0
     file = tmp_path / "results" / "overview-da-wmt17.json"
@@ -147,14 +140,6 @@ def test_a_figure_of_another_method_is_not_used(tmp_path: Path, table: PaperTabl
     assert result.rows[0].measured_values == (1.0,) * 7
 
 
-def test_stored_figures_stay_when_a_model_is_missing(tmp_path: Path, table: PaperTable) -> None:
-    row, ledger = table.rows[0], Ledger(tmp_path)
-    ledger.get_figure(table, row, "cs-en", lambda: Figure(value=0.5, count=7))
-    unavailable = RowResult(row=row, unavailable="no weights")
-    ledger.record_unavailable(TableResult(table=table, rows=(unavailable,)))
-    assert ledger.load_table(table).rows[0].measured_values[0] == 0.5
-
-
 def test_a_damaged_file_is_an_error(tmp_path: Path, table: PaperTable) -> None:
     ledger = Ledger(tmp_path)
     ledger.path(table).write_text("{")
@@ -208,28 +193,3 @@ def test_learning_curves_and_ablations_are_drawn(
     assert all(text in chart.read_text() for text in expected)
     write_chart(constant_result(paper, number, tmp_path / "figures", 0.625), second_chart)
     assert second_chart.read_bytes() == chart.read_bytes()
-
-
-def test_agreement_chart(tmp_path: Path) -> None:
-    results = [constant_result("mathur2019", "3", tmp_path / "figures", 0.9)]
-    assert write_agreement_chart(results, tmp_path / "all.svg")
-    assert "mathur2019" in (tmp_path / "all.svg").read_text()
-    empty = Ledger(tmp_path / "empty").load_table(results[0].table)
-    assert not write_agreement_chart([empty], tmp_path / "none.svg")
-    assert not write_chart(empty, tmp_path / "none.svg")
-
-
-def test_the_reason_of_an_unavailable_row_is_stored(tmp_path: Path, table: PaperTable) -> None:
-    def raise_missing(datasets: DatasetFolder, column: str) -> float:
-        raise MissingResourceError("no weights: pip install them")
-
-    one_row = replace(table, rows=[Row("absent", model=raise_missing)])
-    ledger = Ledger(tmp_path)
-    ledger.record_unavailable(measure(one_row, DatasetFolder(tmp_path), ledger.get_figure))
-    assert ledger.load_table(one_row).rows[0].unavailable == "no weights: pip install them"
-
-
-def test_metrics_without_default_weights_are_not_compared() -> None:
-    labels = {row.label for row in metric_rows("da/wmt17")}
-    assert {"chrf", "esim", "tertium-multi"} <= labels
-    assert labels.isdisjoint({"blend", "checks", "judge"})

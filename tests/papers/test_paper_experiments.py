@@ -30,7 +30,7 @@ from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.pairwise import consistency
 from tertium.metrics.lexical.meteor_metric import METEOR
-from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows, Weights
+from tertium.metrics.pairwise.ranking_network import PairwiseNetwork, Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,12 +141,7 @@ class LengthRanker:
 
     class trained:
         network = PairwiseNetwork(
-            hidden=0,
-            width=0,
-            features=1,
-            weights=Weights(
-                np.zeros((1, 0), np.float32), np.array([1.0, -0.5, 1.0], dtype=np.float32)
-            ),
+            np.zeros((1, 0), np.float32), np.array([1.0, -0.5, 1.0], dtype=np.float32)
         )
 
     def inputs(self, segments: Sequence[Segment]) -> Rows:

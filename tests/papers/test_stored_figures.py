@@ -124,6 +124,36 @@ def test_pages_quote_the_stored_average(
         assert average in (DOCS / page).read_text(encoding="utf-8"), page
 
 
+@pytest.mark.parametrize(
+    ("number", "label", "tolerance"),
+    [
+        ("1", "chrF", 0.0035),
+        ("1", "BLEU", 0.02),  # the published figures have another tokenizer
+        ("2", "BLEU", 0.01),
+        ("2", "chrF", 0.01),
+        ("3", "BLEU", 0.0025),
+        ("3", "chrF", 0.0006),
+        ("4", "BLEU", 0.0025),
+        ("4", "chrF", 0.0006),
+    ],
+)
+def test_stored_figures_of_published_metrics_are_close_to_the_paper(
+    number: str, label: str, tolerance: float
+) -> None:
+    row = stored_row("mathur2019", number, label)
+    assert row.measured_values == pytest.approx(row.row.published, abs=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("label", "average", "tolerance"),
+    [("BLEU", 18.46, 0.5), ("NIST", 21.34, 0.5), ("TER, ties as zero", 21.75, 0.5)],
+)
+def test_stored_averages_of_wmt12_are_close_to_the_paper(
+    label: str, average: float, tolerance: float
+) -> None:
+    assert stored_row("guzman2015", "1", label).average == pytest.approx(average, abs=tolerance)
+
+
 def test_every_stored_figure_has_a_count() -> None:
     for path in sorted(RESULTS.glob("guzman2015-*.json")):
         assert '"count": 0' not in path.read_text(encoding="utf-8"), path.name

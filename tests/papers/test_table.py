@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from papers.experiments import average_over_seeds
-from papers.table import Departure, Figure, PaperTable, Row, measure
+from papers.table import Figure, PaperTable, Row, measure
 from papers.table_rendering import make_table, table_notes
 
-from tertium.core.errors import DataError, LengthError, MissingResourceError, UsageError
+from tertium.core.errors import MissingResourceError, UsageError
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.output.text import render_table
 
@@ -76,24 +76,6 @@ def test_an_average_that_is_not_printed_is_marked(datasets: DatasetFolder) -> No
     assert values == [4.8, 4.75, 4.8]
 
 
-def test_departures_are_in_the_notes(datasets: DatasetFolder) -> None:
-    departure = Departure(key="k", title="a title", description="The paper does x; we do y.")
-    table = replace(make_paper_table(Row("x", model=three)), departures=(departure,))
-    result = measure(table, datasets)
-    assert "departure from the paper: a title: The paper does x; we do y." in render_table(
-        make_table(result), "md"
-    )
-
-
-def test_a_table_without_published_figures_has_one_line_per_row(datasets: DatasetFolder) -> None:
-    result = measure(make_paper_table(Row("x", model=three), Row("y", model=missing)), datasets)
-    table = make_table(result)
-    assert table.header == ["", "one", "two", "average"]
-    assert [[str(getattr(cell, "text", cell)) for cell in row] for row in table.rows] == [
-        ["x", "3.000", "6.000", "4.500"]
-    ]
-
-
 def test_an_unavailable_row_does_not_stop_the_others(datasets: DatasetFolder) -> None:
     rows = (Row("x", model=missing), Row("y", model=three))
     result = measure(make_paper_table(*rows), datasets)
@@ -101,14 +83,6 @@ def test_an_unavailable_row_does_not_stop_the_others(datasets: DatasetFolder) ->
     assert result.rows[1].measured_values == (3.0, 6.0)
     text = render_table(make_table(result))
     assert "x: not available: no weights: pip install them" in text
-
-
-def test_other_errors_are_raised(datasets: DatasetFolder) -> None:
-    def broken(datasets: DatasetFolder, column: str) -> float:
-        raise DataError("file is damaged")
-
-    with pytest.raises(DataError, match="damaged"):
-        measure(make_paper_table(Row("x", model=broken)), datasets)
 
 
 def test_a_row_may_have_its_own_experiment(datasets: DatasetFolder) -> None:
@@ -121,11 +95,6 @@ def test_a_row_may_have_its_own_experiment(datasets: DatasetFolder) -> None:
     assert not [note for note in notes if note.startswith("x: statistic") or "seeds" in note]
     with pytest.raises(UsageError, match="other columns"):
         make_paper_table(Row("x", model=three, experiment=Product(columns=("one",))))
-
-
-def test_a_row_of_another_width_is_an_error() -> None:
-    with pytest.raises(LengthError, match="1 figures of 'x' for 2 columns"):
-        make_paper_table(Row("x", (1.0,)))
 
 
 @pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recipes import blend
+from tertium.core.errors import DataError
 from tertium.data.dataset_folder import DatasetFolder
 
 WORDS = "the cat sat on a red mat under some big old tree".split()
@@ -78,3 +79,18 @@ def test_blends_with_judges_are_fitted_if_there_are_scores(
     out = capsys.readouterr().out
     for text in ("strong judge (gemba_gpt41): {'judge:model=strong'", "weak judge", "p-values"):
         assert text in out
+
+
+def test_cross_validation_leaks_neither_documents_nor_systems() -> None:
+    """Random human scores of systems and documents cannot be predicted."""
+    rng = np.random.default_rng(3)
+    documents, systems = np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
+    targets = 5 * rng.normal(size=10)[systems] + 5 * rng.normal(size=40)[documents]
+    values = rng.normal(size=(400, 2))
+    predicted = blend.cross_validate(("a", "b"), values, targets, documents, systems)
+    assert abs(np.corrcoef(predicted, targets)[0, 1]) < 0.15
+    values[:, 0] = targets
+    predicted = blend.cross_validate(("a", "b"), values, targets, documents, systems)
+    assert np.corrcoef(predicted, targets)[0, 1] > 0.99
+    with pytest.raises(DataError, match="at least two documents"):
+        blend.cross_validate(("a", "b"), values, targets, documents * 0, systems)

@@ -61,20 +61,3 @@ def test_damage_examples(kind: str, before: str, after: str) -> None:
 )
 def test_inapplicable_damage_returns_none(kind: str, text: str) -> None:
     assert damaged(kind, text) is None
-
-
-def test_changed_number_keeps_its_format() -> None:
-    changed = damaged("number changed", "It cost 1,250 euros")
-    assert changed is not None
-    price = changed.split()[2]
-    assert price != "1,250"
-    assert len(price) == 5
-    assert price[0] != "0"
-
-
-def test_shuffling_and_joining_keep_the_words() -> None:
-    shuffled, joined = damaged("words shuffled"), damaged("spaces lost")
-    assert shuffled is not None
-    assert joined is not None
-    assert sorted(shuffled.split()) == sorted(TEXT.split())
-    assert joined.replace(" ", "") == TEXT.replace(" ", "")

@@ -42,17 +42,6 @@ def test_choose_returns_smallest_sufficient_penalty() -> None:
     )
 
 
-def test_choose_rejects_loss_on_older_judgments() -> None:
-    with pytest.raises(SystemExit, match="no cost"):
-        choose(
-            {
-                OLD_SET: make_scored_sets(-0.5),
-                EXPERT_SET: make_scored_sets(1.0),
-                CROWD_SET: make_scored_sets(0.0),
-            }
-        )
-
-
 def test_calibration_merges_knots_equal_after_rounding() -> None:
     """A map whose written levels do not increase is rejected when it is read."""
     raw = np.repeat(np.arange(KNOTS, dtype=np.float64), 50)

@@ -59,7 +59,7 @@ def replay(path: str, reference: Words, hypothesis: Words) -> Words:
 def test_the_cost_table_equals_the_textbook_recurrence(
     reference: Words, hypothesis: Words, prices: tuple[int, int, int]
 ) -> None:
-    table = CostTable(reference, hypothesis, [prices])
+    table = CostTable(reference, hypothesis, [(*prices, 1)])
     assert table.distances[0] == textbook_distance(reference, hypothesis, prices)
     path = table.path()
     steps = zip((INSERTION, DELETION, SUBSTITUTION), prices, strict=True)
@@ -72,11 +72,11 @@ def test_the_cost_table_equals_the_textbook_recurrence(
 def test_all_tables_choose_the_same_path(reference: Words, hypothesis: Words) -> None:
     path = BitTable(reference, hypothesis).path()
     assert BeamTable(reference, hypothesis).path() == path
-    assert CostTable(reference, hypothesis, [(1, 1, 1)]).path() == path
+    assert CostTable(reference, hypothesis, [(1, 1, 1, 1)]).path() == path
 
 
 def unit_cells(reference: Words, hypothesis: Words) -> EditTable:
-    return CostTable(reference, hypothesis, [(1, 1, 1)])
+    return CostTable(reference, hypothesis, [(1, 1, 1, 1)])
 
 
 @pytest.mark.parametrize("build", [BitTable, BeamTable, unit_cells])
@@ -113,7 +113,7 @@ def test_bits_and_cells_agree_within_the_beam(
     start = rng.randrange(columns)
     random_words = tuple(rng.randrange(vocabulary) for _ in range(rows))
     hypothesis = (reference[start:] + random_words)[:rows]
-    cells = CostTable(reference, hypothesis, [(1, 1, 1)])
+    cells = CostTable(reference, hypothesis, [(1, 1, 1, 1)])
     beamed, bits = BeamTable(reference, hypothesis), BitTable(reference, hypothesis)
     assert (beamed.distances, beamed.path()) == (cells.distances, cells.path())
     assert bits.distances <= cells.distances

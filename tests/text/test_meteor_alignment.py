@@ -73,7 +73,10 @@ def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[M
     return without + [(first, *more) for more in _all_alignments(remaining, left | j, right | i)]
 
 
-SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as": frozenset({3})}
+SENSES = {
+    word: frozenset(numbers)
+    for word, numbers in {"a": (1, 2), "b": (2,), "c": (3,), "as": (3,)}.items()
+}
 
 
 def senses(word: str) -> frozenset[int]:

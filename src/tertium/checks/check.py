@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from typing import Any, NamedTuple
 
 from tertium.core.errors import UnknownNameError
 from tertium.core.findings import FindingRule
 from tertium.core.spans import Severity, Side, Span
 
 Finding = tuple[Side, int, int, str]
+Findings = Iterator[Finding]
 EMPTY = "empty"  # id of the check of empty translations
 BATCH_SIZE = 256  # pairs that one check reads before the next
 MAX_FINDINGS = 20  # per check and segment; a broken file repeats the same error
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A source term with its translations; `forbidden` translations are errors."""
 
     source: str
@@ -31,8 +33,7 @@ class Term:
     forbidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairSettings:
+class PairSettings(NamedTuple):
     """Settings that some checks read."""
 
     terms: tuple[Term, ...] = ()
@@ -64,13 +65,14 @@ class TranslationPair:
         self.repeated_words = len(self.words) - len({*self.words})
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+Finder = Callable[[TranslationPair], Findings]
+
+
+class Check(NamedTuple):
     """One kind of error that can be found without a model.
 
-    `@partial(Check, id, severity, source, right, wrong)` makes a check of a function. The first
-    line of its docstring says what is right; `right` and `wrong` are translations of `source`, as
-    examples in the languages of `pair`.
+    `declare_check` makes a check of a function. The first line of its docstring says what is right;
+    `right` and `wrong` are translations of `source`, as examples in the languages of `pair`.
     """
 
     id: str
@@ -78,7 +80,7 @@ class Check:
     source: str
     right: str
     wrong: str
-    find: Callable[[TranslationPair], Iterator[Finding]]
+    find: Finder
     pair: str = "en-de"
     settings: PairSettings = NO_SETTINGS
     languages: str = "all"
@@ -102,6 +104,20 @@ class Check:
             help=f"Right: {self.source!r} as {self.right!r}. Wrong: {self.source!r} as "
             f"{self.wrong!r}.",
         )
+
+
+def declare_check(
+    name: str, severity: Severity, source: str, right: str, wrong: str, **options: Any
+) -> Callable[[Finder], Check]:
+    """Return a decorator that makes a check of a function; options are fields of `Check`."""
+    return partial(Check, name, severity, source, right, wrong, **options)
+
+
+def find_new_matches(pair: TranslationPair, pattern: re.Pattern[str], message: str) -> Findings:
+    """Yield matches in the translation that the source lacks; the message is a format of it."""
+    for match in pattern.finditer(pair.hypothesis):
+        if match[0] not in pair.source:
+            yield "hypothesis", *match.span(), message.format(match[0])
 
 
 def select_checks(
@@ -161,13 +177,9 @@ class CheckRunner:
             elif check.phrases:
                 chosen = _find_phrases(check.phrases, pairs, texts)
             severity = self._severities.get(check.id, check.severity)
-            results = map(check.find, map(pairs.__getitem__, chosen))
-            for n, findings in zip(chosen, results, strict=True):
-                for first in findings:  # most have none
-                    rest = islice(findings, MAX_FINDINGS - 1)
-                    for side, start, end, message in (first, *rest):
-                        spans[n].append(Span(start, end, side, severity, check.id, message=message))
-                    break
+            for n in chosen:
+                for side, start, end, message in islice(check.find(pairs[n]), MAX_FINDINGS):
+                    spans[n].append(Span(start, end, side, severity, check.id, message=message))
         return map(tuple, spans)
 
 
@@ -178,11 +190,9 @@ def _find_phrases(
 
     Most phrases are in no text of a batch, which one search in all of them tells.
     """
-    texts = [pairs[n].hypothesis.lower() for n in chosen]
-    joined = "\n".join(texts)
+    joined = "\n".join(pairs[n].hypothesis for n in chosen).lower()
     present = [phrase for phrase in phrases if phrase in joined]
     if not present:
         return []
-    return [
-        n for n, text in zip(chosen, texts, strict=True) if any(map(text.__contains__, present))
-    ]
+    pattern = re.compile("|".join(map(re.escape, present)))
+    return [n for n in chosen if pattern.search(pairs[n].hypothesis.lower())]

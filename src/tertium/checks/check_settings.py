@@ -118,19 +118,19 @@ def read_terms(path: str | Path, source: str = "", target: str = "") -> tuple[Te
         return _merge_terms(_read_tbx(Path(path), source, target))
     if suffix not in (".csv", ".tsv"):
         raise UsageError(f"{path}: expected a glossary that ends in .csv, .tsv or .tbx")
-    rows: list[tuple[str, list[str], list[str]]] = []
+    rows = []
     for where, row in read_table(path):
         if "source" not in row or not {"target", "forbidden"} & {*row}:
             columns = ", ".join(row)
             raise DataError(f"{where}: expected columns source, target, forbidden; got {columns}")
-        if not row["source"].strip():
+        term = row["source"].strip()
+        if not term:
             raise DataError(f"{where}: the source term is empty")
-        targets, forbidden = (_split_terms(row.get(n) or "") for n in ("target", "forbidden"))
-        rows.append((row["source"].strip(), targets, forbidden))
+        rows.append(Term(term, _split_terms(row.get("target")), _split_terms(row.get("forbidden"))))
     return _merge_terms(rows)
 
 
-def _read_tbx(path: Path, source: str, target: str) -> Iterator[tuple[str, list[str], list[str]]]:
+def _read_tbx(path: Path, source: str, target: str) -> Iterator[Term]:
     for entry in XmlFile(str(path), ("termEntry", "conceptEntry")).units():
         terms: dict[str, list[list[str]]] = {source: [[], []], target: [[], []]}
         for section in entry.elements():
@@ -138,28 +138,27 @@ def _read_tbx(path: Path, source: str, target: str) -> Iterator[tuple[str, list[
             code = re.split("[-_]", language.lower())[0]
             for group in section.descendants() if code in terms else ():
                 if group.local in ("tig", "ntig", "termSec"):
-                    text, is_deprecated = _read_term(group)
-                    terms[code][is_deprecated] += [text] if text else []
+                    notes = _read_texts(group, "termNote")
+                    is_deprecated = any(n.startswith(("deprecated", "superseded")) for n in notes)
+                    terms[code][is_deprecated] += filter(None, _read_texts(group, "term")[:1])
+        targets, forbidden = map(tuple, terms[target])
         for term in terms[source][0]:
-            yield term, terms[target][0], terms[target][1]
+            yield Term(term, targets, forbidden)
 
 
-def _read_term(group: Element) -> tuple[str, bool]:
-    texts: dict[str, list[str]] = {"term": [""], "termNote": []}
-    for element in group.descendants():
-        texts.setdefault(element.local, []).append(element.text().strip())
-    notes = texts["termNote"]
-    return texts["term"][:2][-1], any(n.startswith(("deprecated", "superseded")) for n in notes)
+def _read_texts(group: Element, name: str) -> list[str]:
+    return [own.text().strip() for own in group.descendants() if own.local == name]
 
 
-def _split_terms(cell: str) -> list[str]:
-    return [term.strip() for term in cell.split("|") if term.strip()]
+def _split_terms(cell: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, (cell or "").split("|"))))
 
 
-def _merge_terms(rows: Iterable[tuple[str, list[str], list[str]]]) -> tuple[Term, ...]:
-    merged: dict[str, tuple[list[str], list[str]]] = {}
-    for source, targets, forbidden in rows:
-        own = merged.setdefault(source, ([], []))
-        own[0].extend(targets)
-        own[1].extend(forbidden)
-    return tuple(Term(source, tuple(t), tuple(f)) for source, (t, f) in merged.items())
+def _merge_terms(rows: Iterable[Term]) -> tuple[Term, ...]:
+    merged: dict[str, Term] = {}
+    for row in rows:
+        known = merged.get(row.source, Term(row.source))
+        targets = known.targets + row.targets
+        forbidden = known.forbidden + row.forbidden
+        merged[row.source] = Term(row.source, targets, forbidden)
+    return tuple(merged.values())

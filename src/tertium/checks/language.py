@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 
 from tertium.checks.check import (
     EMPTY,
-    Check,
-    Finding,
+    Findings,
     TranslationPair,
+    declare_check,
+    find_new_matches,
 )
 from tertium.text.language_codes import language_family
 from tertium.text.language_identification import (
@@ -61,7 +61,8 @@ CONTROL = re.compile(
 MIXED_WORD = re.compile(
     f"[^\\W\\d_]*(?:[A-Za-z][{BLOCKS['Cyrillic']}]|[{BLOCKS['Cyrillic']}][A-Za-z])[^\\W\\d_]*"
 )
-CYRILLIC_LETTER, LATIN_LETTER = re.compile(f"[{BLOCKS['Cyrillic']}]"), re.compile("[A-Za-z]")
+CYRILLIC_LETTER = re.compile(f"[{BLOCKS['Cyrillic']}]")
+LATIN_LETTER = re.compile("[A-Za-z]")
 # letters of these scripts occur in texts of any language: names, units, formulas
 COMMON_SCRIPTS = frozenset({"Latin", "Greek"})
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -71,23 +72,20 @@ MIN_LOWER_WORDS = 4  # of a copied run; names and titles are often copied
 MIN_WORDS_TO_COMPARE = 3
 
 
-@partial(
-    Check,
+@declare_check(
     EMPTY,
     "critical",
     "Yes.",
     "Ja.",
     " ",
 )
-def find_empty(pair: TranslationPair) -> Iterator[Finding]:
+def find_empty(pair: TranslationPair) -> Findings:
     """The translation of a text is not empty."""
-    if len(pair.hypothesis) > 20 or not is_blank(pair.hypothesis) or is_blank(pair.source):
-        return
-    yield "source", 0, len(pair.source), "the translation is empty"
+    if len(pair.hypothesis) <= 20 and is_blank(pair.hypothesis) and not is_blank(pair.source):
+        yield "source", 0, len(pair.source), "the translation is empty"
 
 
-@partial(
-    Check,
+@declare_check(
     "chatter",
     "critical",
     "Good morning!",
@@ -95,7 +93,7 @@ def find_empty(pair: TranslationPair) -> Iterator[Finding]:
     "Here is the translation: Guten Morgen!",
     phrases=CHATTER_WORDS,
 )
-def find_chatter(pair: TranslationPair) -> Iterator[Finding]:
+def find_chatter(pair: TranslationPair) -> Findings:
     """The translation has no phrases of a language model: introductions, notes, refusals."""
     if any(map(pair.source.lower().__contains__, CHATTER_WORDS)):
         return
@@ -104,17 +102,17 @@ def find_chatter(pair: TranslationPair) -> Iterator[Finding]:
         yield "hypothesis", start, match.end(), "a phrase of the model, not part of the translation"
 
 
-@partial(
-    Check,
+@declare_check(
     "untranslated",
     "critical",
     "The train leaves at seven.",
     "Der Zug fährt um sieben ab.",
     "The train leaves at seven.",
 )
-def find_untranslated(pair: TranslationPair) -> Iterator[Finding]:
+def find_untranslated(pair: TranslationPair) -> Findings:
     """The translation does not repeat the source or a long run of its words."""
-    source, target = pair.source, pair.hypothesis
+    source = pair.source
+    target = pair.hypothesis
     if pair.source_language and pair.source_language == pair.target_language:
         return
     has_same_size = len(pair.source_words) == len(pair.words)
@@ -128,8 +126,9 @@ def find_untranslated(pair: TranslationPair) -> Iterator[Finding]:
     yield from _find_copied_run(pair)
 
 
-def _find_copied_run(pair: TranslationPair) -> Iterator[Finding]:
-    source_words, target_words = pair.source_words, pair.words
+def _find_copied_run(pair: TranslationPair) -> Findings:
+    source_words = pair.source_words
+    target_words = pair.words
     if len(source_words) < MIN_COPIED_WORDS or len(target_words) < MIN_COPIED_WORDS:
         return
     known_words = {*source_words}
@@ -169,8 +168,7 @@ def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
     return runs
 
 
-@partial(
-    Check,
+@declare_check(
     "wrong-language",
     "critical",
     "The train to Hamburg leaves at seven o'clock.",
@@ -179,9 +177,10 @@ def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
     languages="83 languages",
     reads_source=False,
 )
-def find_wrong_language(pair: TranslationPair) -> Iterator[Finding]:
+def find_wrong_language(pair: TranslationPair) -> Findings:
     """The translation is in the target language."""
-    language, text = pair.target_language, pair.hypothesis
+    language = pair.target_language
+    text = pair.hypothesis
     if language not in supported_languages() or _has_own_words(pair):
         return
     if text == pair.source or not is_in_other_language(text, language):
@@ -191,7 +190,8 @@ def find_wrong_language(pair: TranslationPair) -> Iterator[Finding]:
 
 def _has_own_words(pair: TranslationPair) -> bool:
     """Tell whether a translation has many words or letters that only its language has often."""
-    text, language = pair.hypothesis, pair.target_language
+    text = pair.hypothesis
+    language = pair.target_language
     own = _own_letters(language)
     if own is None:
         return has_frequent_words(pair.words, language)
@@ -208,8 +208,7 @@ def _own_letters(language: str) -> re.Pattern[str] | None:
     return re.compile(f"(?:[{letters}][^{letters}]{{0,6}}){{8}}")
 
 
-@partial(
-    Check,
+@declare_check(
     "mixed-scripts",
     "major",
     "The code is open.",
@@ -218,16 +217,17 @@ def _own_letters(language: str) -> re.Pattern[str] | None:
     pair="en-ru",
     reads_source=False,
 )
-def find_mixed_scripts(pair: TranslationPair) -> Iterator[Finding]:
+def find_mixed_scripts(pair: TranslationPair) -> Findings:
     """Words do not mix alphabets, and all letters belong to the script of the language."""
     text = pair.hypothesis
     if text.isascii():
         return
-    has_both = CYRILLIC_LETTER.search(text) is not None and LATIN_LETTER.search(text) is not None
-    words = [m for m in MIXED_WORD.finditer(text) if m[0] not in pair.source] if has_both else []
-    for match in words:
-        yield "hypothesis", *match.span(), f"{match[0]} mixes Latin and Cyrillic letters"
-    if words or not pair.target_language:
+    if CYRILLIC_LETTER.search(text) is not None and LATIN_LETTER.search(text) is not None:
+        words = [*find_new_matches(pair, MIXED_WORD, "{} mixes Latin and Cyrillic letters")]
+        yield from words
+        if words:
+            return
+    if not pair.target_language:
         return
     foreign = _foreign_characters(pair.target_language).findall(text)
     if letters := {c for c in foreign if c.isalpha() and c not in pair.source}:
@@ -243,8 +243,7 @@ def _foreign_characters(language: str) -> re.Pattern[str]:
     return re.compile(f"[{''.join(BLOCKS[script] for script in BLOCKS if script not in expected)}]")
 
 
-@partial(
-    Check,
+@declare_check(
     "mojibake",
     "major",
     "coffee",
@@ -254,15 +253,12 @@ def _foreign_characters(language: str) -> re.Pattern[str]:
     reads_source=False,
     characters="\ufffdÃÂâïÐÑØÙã",
 )
-def find_mojibake(pair: TranslationPair) -> Iterator[Finding]:
+def find_mojibake(pair: TranslationPair) -> Findings:
     """The text was decoded with the right encoding."""
-    for match in MOJIBAKE.finditer(pair.hypothesis):
-        if match[0] not in pair.source:
-            yield "hypothesis", *match.span(), f"{match[0]} is a sign of a wrong encoding"
+    return find_new_matches(pair, MOJIBAKE, "{} is a sign of a wrong encoding")
 
 
-@partial(
-    Check,
+@declare_check(
     "control-characters",
     "major",
     "one\ttwo",
@@ -270,7 +266,7 @@ def find_mojibake(pair: TranslationPair) -> Iterator[Finding]:
     "eins\x02zwei",
     reads_source=False,
 )
-def find_control_characters(pair: TranslationPair) -> Iterator[Finding]:
+def find_control_characters(pair: TranslationPair) -> Findings:
     """The translation has no control or private characters that the source lacks."""
     if pair.hypothesis.isprintable():
         return

@@ -10,21 +10,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache, partial
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import compress
 from operator import eq
 
 from tertium.checks.check import (
-    Check,
-    Finding,
+    Findings,
     PairSettings,
     TranslationPair,
+    declare_check,
 )
 
 MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
-MIN_DEVIATIONS, MAX_DEVIATIONS = -3.25, 4.5  # translations add explanations more often
+MIN_DEVIATIONS = -3.25
+MAX_DEVIATIONS = 4.5  # translations add explanations more often
 MIN_TAIL_DEVIATIONS = 3.5  # of a translation with more sentences than its source
 SENTENCE = re.compile(r"\S[^.!?。！？؟।॥።។။۔։\n]*(?:[.!?؟।॥።។။۔։]+(?=\s|$|[\"'”’»)])|[。！？\n]|$)")
 MEASURED_CHARACTERS = 130  # mean length of the lines that the ratios were measured on
@@ -51,7 +52,8 @@ def expected_log_ratio(source: str, target: str) -> tuple[float, float] | None:
     ratios = length_ratios()
     if source not in ratios or target not in ratios:
         return None
-    (mean, deviation), (their_mean, their_deviation) = ratios[source], ratios[target]
+    mean, deviation = ratios[source]
+    their_mean, their_deviation = ratios[target]
     return their_mean - mean, max(deviation, their_deviation)
 
 
@@ -73,8 +75,7 @@ def _length_deviations(lengths: tuple[int, int], source: str, target: str) -> fl
     return (math.log(lengths[1] / lengths[0]) - mean) / deviation
 
 
-@partial(
-    Check,
+@declare_check(
     "truncation",
     "major",
     "He came home, but nobody was there.",
@@ -82,9 +83,10 @@ def _length_deviations(lengths: tuple[int, int], source: str, target: str) -> fl
     "Er kam heim,",
     languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
 )
-def find_truncation(pair: TranslationPair) -> Iterator[Finding]:
+def find_truncation(pair: TranslationPair) -> Findings:
     """The translation does not end in the middle of a sentence."""
-    source, target = pair.source.rstrip(), pair.hypothesis.rstrip()
+    source = pair.source.rstrip()
+    target = pair.hypothesis.rstrip()
     if not target or target.endswith(SENTENCE_ENDS):
         return
     if pair.target_language in UNMARKED_LANGUAGES:
@@ -101,8 +103,7 @@ def find_truncation(pair: TranslationPair) -> Iterator[Finding]:
     yield "hypothesis", start, len(target), "the translation seems to be cut"
 
 
-@partial(
-    Check,
+@declare_check(
     "repetition",
     "major",
     "It is very, very big.",
@@ -110,9 +111,10 @@ def find_truncation(pair: TranslationPair) -> Iterator[Finding]:
     "Es ist sehr sehr sehr sehr sehr sehr groß.",
     reads_source=False,
 )
-def find_loops(pair: TranslationPair) -> Iterator[Finding]:
+def find_loops(pair: TranslationPair) -> Findings:
     """The translation does not repeat the same words again and again."""
-    text, words = pair.hypothesis, pair.words
+    text = pair.hypothesis
+    words = pair.words
     may_loop = pair.repeated_words > 1 and _repeats_evenly(words)
     if not may_loop and max(map(len, words), default=0) < MIN_LOOP_CHARACTERS:
         return
@@ -144,8 +146,7 @@ def _read_loop(text: str, start: int = 0) -> tuple[int, int] | None:
     return None
 
 
-@partial(
-    Check,
+@declare_check(
     "length-ratio",
     "major",
     "The parliament rejected the budget on Tuesday after a long debate about the costs of "
@@ -155,7 +156,7 @@ def _read_loop(text: str, start: int = 0) -> tuple[int, int] | None:
     "Das Parlament tagte.",
     languages="59 languages",
 )
-def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
+def find_length_error(pair: TranslationPair) -> Findings:
     """The translation is not far shorter or longer than is usual for the two languages."""
     deviations = length_deviations(pair)
     if MIN_DEVIATIONS < deviations < MAX_DEVIATIONS:
@@ -165,8 +166,7 @@ def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
     yield "hypothesis", 0, len(pair.hypothesis), f"the translation is too {kind}: {lengths}"
 
 
-@partial(
-    Check,
+@declare_check(
     "added-text",
     "major",
     "The door is open now.",
@@ -175,7 +175,7 @@ def find_length_error(pair: TranslationPair) -> Iterator[Finding]:
     "niemanden mehr. Am nächsten Morgen war alles anders.",
     languages="59 languages",
 )
-def find_added_text(pair: TranslationPair) -> Iterator[Finding]:
+def find_added_text(pair: TranslationPair) -> Findings:
     """The translation has no sentences after the end of the source."""
     if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
         return
@@ -189,8 +189,7 @@ def find_added_text(pair: TranslationPair) -> Iterator[Finding]:
     yield "hypothesis", start, len(pair.hypothesis), f"text is added: {count}"
 
 
-@partial(
-    Check,
+@declare_check(
     "max-length",
     "major",
     "Save",
@@ -199,10 +198,9 @@ def find_added_text(pair: TranslationPair) -> Iterator[Finding]:
     reads_source=False,
     settings=PairSettings(max_length=8),
 )
-def find_excess_length(pair: TranslationPair) -> Iterator[Finding]:
+def find_excess_length(pair: TranslationPair) -> Findings:
     """The translation has at most as many characters as the settings allow (max_length)."""
-    limit, text = pair.settings.max_length, pair.hypothesis
-    if not limit or len(text) <= limit:
-        return
-    message = f"{len(text)} characters: at most {limit} are allowed"
-    yield "hypothesis", limit, len(text), message
+    limit = pair.settings.max_length
+    size = len(pair.hypothesis)
+    if 0 < limit < size:
+        yield "hypothesis", limit, size, f"{size} characters: at most {limit} are allowed"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 
 Token = tuple[str, int, int]  # normalized text, start, end
 Tokens = list[Token]
@@ -45,7 +44,7 @@ def compare_tokens(
     label: str,
     *,
     can_repeat: Callable[[str], bool] = lambda token: False,
-) -> Iterator[Finding]:
+) -> Findings:
     """Yield tokens of the source that the translation lacks, and tokens that it adds.
 
     >>> [*compare_tokens([("%s", 0, 2)], [], "placeholder")]
@@ -76,7 +75,7 @@ def _compare_matches(
     *,
     template: str = r"\g<0>",
     can_repeat: bool = False,
-) -> Iterator[Finding]:
+) -> Findings:
     """Compare the matches of a pattern in both texts, written as a template."""
     source, target = (
         [(match.expand(template).strip(), *match.span()) for match in pattern.finditer(text)]
@@ -100,8 +99,7 @@ def read_tags(text: str) -> Tokens:
     return tokens
 
 
-@partial(
-    Check,
+@declare_check(
     "tags",
     "critical",
     "Press <b>OK</b>.",
@@ -109,9 +107,10 @@ def read_tags(text: str) -> Tokens:
     "Drücken Sie <b>OK<b>.",
     characters="<",
 )
-def find_tag_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_tag_errors(pair: TranslationPair) -> Findings:
     """The translation has the XML or HTML tags of the source, correctly nested."""
-    source, target = read_tags(pair.source), read_tags(pair.hypothesis)
+    source = read_tags(pair.source)
+    target = read_tags(pair.hypothesis)
     findings = [*compare_tokens(source, target, "tag")]
     yield from findings
     broken = find_bad_nesting(target)
@@ -136,8 +135,7 @@ def find_bad_nesting(tokens: Sequence[Token]) -> Token | None:
     return opened[-1] if opened else None
 
 
-@partial(
-    Check,
+@declare_check(
     "entities",
     "major",
     "Terms &amp; conditions",
@@ -145,7 +143,7 @@ def find_bad_nesting(tokens: Sequence[Token]) -> Token | None:
     "Bestimmungen &amp;amp; Bedingungen",
     characters="&",
 )
-def find_entity_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_entity_errors(pair: TranslationPair) -> Findings:
     """Escaped characters such as &amp; stay escaped, once."""
     double = DOUBLE_ENTITY.finditer(pair.hypothesis) if "&amp;amp;" not in pair.source else ()
     if ENTITY.search(pair.source) is None:
@@ -170,15 +168,14 @@ def _read_urls(text: str) -> Tokens:
     return tokens
 
 
-@partial(
-    Check,
+@declare_check(
     "urls",
     "major",
     "See https://example.org/en/help.",
     "Siehe https://example.org/de/help.",
     "Siehe https://example.org/de/hilfe.",
 )
-def find_url_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_url_errors(pair: TranslationPair) -> Findings:
     """The translation has the web addresses of the source; language codes in them may differ."""
     both = pair.source + pair.hypothesis
     if "://" in both or "www." in both:
@@ -186,8 +183,7 @@ def find_url_errors(pair: TranslationPair) -> Iterator[Finding]:
         yield from compare_tokens(source, target, "URL", can_repeat=lambda token: True)
 
 
-@partial(
-    Check,
+@declare_check(
     "emails",
     "major",
     "Write to help@example.org.",
@@ -195,20 +191,19 @@ def find_url_errors(pair: TranslationPair) -> Iterator[Finding]:
     "Schreiben Sie an hilfe@example.org.",
     characters="@",
 )
-def find_email_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_email_errors(pair: TranslationPair) -> Findings:
     """The translation has the e-mail addresses of the source."""
     return _compare_matches(pair, EMAIL, "e-mail address", can_repeat=True)
 
 
-@partial(
-    Check,
+@declare_check(
     "paths",
     "major",
     "Open /etc/app/main.conf.",
     "Öffnen Sie /etc/app/main.conf.",
     "Öffnen Sie /etc/app/haupt.conf.",
 )
-def find_path_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_path_errors(pair: TranslationPair) -> Findings:
     """File names and paths of the source are copied."""
     text = pair.source
     if not ("/" in text or "\\" in text) and FILE_SUFFIX.search(text) is None:
@@ -222,8 +217,7 @@ def find_path_errors(pair: TranslationPair) -> Iterator[Finding]:
             yield "source", match.start(), end, f"path {path} is missing in the translation"
 
 
-@partial(
-    Check,
+@declare_check(
     "code",
     "major",
     "Run `make test`.",
@@ -231,13 +225,12 @@ def find_path_errors(pair: TranslationPair) -> Iterator[Finding]:
     "Führen Sie `mache Test` aus.",
     characters="`",
 )
-def find_code_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_code_errors(pair: TranslationPair) -> Findings:
     """Code between backticks is copied."""
     return _compare_matches(pair, CODE_SPAN, "code", template=r"`\2`", can_repeat=True)
 
 
-@partial(
-    Check,
+@declare_check(
     "markdown",
     "minor",
     "This is **important**.",
@@ -245,6 +238,6 @@ def find_code_errors(pair: TranslationPair) -> Iterator[Finding]:
     "Das ist **wichtig*.",
     characters="*_[~#",
 )
-def find_markdown_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_markdown_errors(pair: TranslationPair) -> Findings:
     """The translation has as many Markdown marks (bold, links, headings, lists) as the source."""
     return _compare_matches(pair, MARKDOWN, "Markdown mark")

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_spelled_out
 
 # digits with separators between them; a comma or blank between two numbers needs groups of three
 NUMBER = re.compile(
     r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,\u066b]\d+)?(?!\d)|\d+(?:[.,\u066b\u066c]\d+)*"
 )
-DIGIT, DIGITS = re.compile(r"\d"), re.compile(r"\d+")
+DIGIT = re.compile(r"\d")
+DIGITS = re.compile(r"\d+")
 SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
 CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
 MONTHS = 12
@@ -36,14 +36,16 @@ YEARS = range(1000, 2700)
 YEARS_OF_CENTURIES = range(100, 2100)
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number in a text with its possible values: 1.234 is 1234 or 1.234."""
 
     text: str
     start: int
     end: int
     values: tuple[float, ...]
+
+
+Numbers = list[Number]
 
 
 def read_values(text: str) -> tuple[float, ...]:
@@ -67,9 +69,9 @@ def read_values(text: str) -> tuple[float, ...]:
     return tuple(values) or (float(digits),)
 
 
-def read_numbers(text: str) -> list[Number]:
+def read_numbers(text: str) -> Numbers:
     """Return the numbers of a text; to search for the first digit alone is much faster."""
-    numbers: list[Number] = []
+    numbers: Numbers = []
     end = 0
     while (digit := DIGIT.search(text, end)) is not None:
         match = NUMBER.match(text, digit.start())
@@ -80,8 +82,7 @@ def read_numbers(text: str) -> list[Number]:
     return numbers
 
 
-@partial(
-    Check,
+@declare_check(
     "numbers",
     "major",
     "It costs 1,234.50 euros at 5:30 p.m.",
@@ -89,21 +90,24 @@ def read_numbers(text: str) -> list[Number]:
     "Es kostet um 17:30 Uhr 1.243,50 Euro.",
     characters=ALL_DIGITS,
 )
-def find_number_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_number_errors(pair: TranslationPair) -> Findings:
     """Numbers of the source have the same value in the translation, in any notation."""
     digits = DIGITS.findall(pair.source)
     if not digits or digits == DIGITS.findall(pair.hypothesis):
         return
-    numbers, candidates = read_numbers(pair.source), read_numbers(pair.hypothesis)
+    numbers = read_numbers(pair.source)
+    candidates = read_numbers(pair.hypothesis)
     texts = (" ".join(number.text for number in side) for side in (numbers, candidates))
     source_digits, target_digits = map(DIGITS.findall, texts)
     if source_digits == target_digits:
         return
-    missing, extra = match_numbers(numbers, candidates)
+    missing = [*numbers]
+    extra = [*candidates]
+    drop_partners(missing, extra, _are_equal)
     if not missing:
         return
-    missing, extra = explain_differences(missing, extra, candidates, pair)
-    missing, extra = _match_units(missing, extra, numbers, pair)
+    _explain_differences(missing, extra, candidates, pair)
+    _match_units(missing, extra, numbers, pair)
     for number in missing:
         if extra:
             other = min(extra, key=lambda o: _distance(number, o))
@@ -115,28 +119,24 @@ def find_number_errors(pair: TranslationPair) -> Iterator[Finding]:
             yield "source", number.start, number.end, text
 
 
-def _find_partners(
-    missing: Sequence[Number],
-    extra: Sequence[Number],
-    is_partner: Callable[[Number, Number], bool],
-) -> tuple[list[Number], list[Number]]:
-    """Give each number another one as its partner; return the numbers without one."""
-    unpaired, left = [], [*extra]
-    for number in missing:
-        partner = next((other for other in left if is_partner(number, other)), None)
-        if partner is None:
-            unpaired.append(number)
-        else:
-            left.remove(partner)
-    return unpaired, left
+def drop_partners(
+    missing: Numbers, extra: Numbers, is_partner: Callable[[Number, Number], bool]
+) -> None:
+    """Drop each missing number that has a partner among the extra ones, and the partner."""
+    for number in [*missing]:
+        partner = next((other for other in extra if is_partner(number, other)), None)
+        if partner is not None:
+            missing.remove(number)
+            extra.remove(partner)
+
+
+def _are_equal(number: Number, other: Number) -> bool:
+    return number.text == other.text or not {*number.values}.isdisjoint(other.values)
 
 
 def _match_units(
-    missing: Sequence[Number],
-    extra: Sequence[Number],
-    numbers: Sequence[Number],
-    pair: TranslationPair,
-) -> tuple[list[Number], list[Number]]:
+    missing: Numbers, extra: Numbers, numbers: Sequence[Number], pair: TranslationPair
+) -> None:
     """Drop quantities in other units: 6 inches and 15 cm, or 140 miles of 220 km (140 miles)."""
 
     def is_same_quantity(number: Number, other: Number) -> bool:
@@ -148,11 +148,11 @@ def _match_units(
         is_other = not unit or _read_unit(pair.hypothesis, other) != unit
         return is_other and is_same_quantity(number, other)
 
-    unexplained, left = _find_partners(missing, extra, is_in_other_unit)
-    if not extra and pair.source.count("(") > pair.hypothesis.count("("):
+    if extra:
+        drop_partners(missing, extra, is_in_other_unit)
+    elif pair.source.count("(") > pair.hypothesis.count("("):
         matched = [number for number in numbers if number not in missing]
-        unexplained = [n for n in unexplained if not any(is_same_quantity(n, o) for o in matched)]
-    return unexplained, left
+        missing[:] = [n for n in missing if not any(is_same_quantity(n, o) for o in matched)]
 
 
 def _read_unit(text: str, number: Number) -> str:
@@ -161,7 +161,9 @@ def _read_unit(text: str, number: Number) -> str:
 
 
 def _is_written_as_words(number: Number, pair: TranslationPair) -> bool:
-    value, language, text = number.values[0], pair.target_language, pair.hypothesis
+    value = number.values[0]
+    language = pair.target_language
+    text = pair.hypothesis
     if is_decade(value, pair.source[number.end : number.end + 4]):
         return language in DECADE_LANGUAGES or is_spelled_out(value % 100, language, text)
     return is_spelled_out(value, language, text)
@@ -172,71 +174,57 @@ def _distance(number: Number, other: Number) -> tuple[int, float]:
     return abs(len(number.text) - len(other.text)) - same, abs(number.values[0] - other.values[0])
 
 
-def match_numbers(
-    source: Sequence[Number], target: Sequence[Number]
-) -> tuple[list[Number], list[Number]]:
-    """Match numbers of equal value; return those of the source and the target that are left."""
-    return _find_partners(source, target, _are_equal)
-
-
-def _are_equal(number: Number, other: Number) -> bool:
-    return number.text == other.text or not {*number.values}.isdisjoint(other.values)
-
-
-def explain_differences(
-    missing: Sequence[Number],
-    extra: Sequence[Number],
-    candidates: Sequence[Number],
-    pair: TranslationPair,
-) -> tuple[list[Number], list[Number]]:
-    """Drop differences that a correct translation may have; return the others."""
+def _explain_differences(
+    missing: Numbers, extra: Numbers, candidates: Sequence[Number], pair: TranslationPair
+) -> None:
+    """Drop differences that a correct translation may have."""
     is_clock = CLOCK.search(pair.source) is not None or CLOCK.search(pair.hypothesis) is not None
+    source_offsets = CALENDAR_OFFSETS.get(pair.source_language, ())
     offsets = [
         *CALENDAR_OFFSETS.get(pair.target_language, ()),
-        *(-offset for offset in CALENDAR_OFFSETS.get(pair.source_language, ())),
+        *(-offset for offset in source_offsets),
     ]
-    has_decades = not {"lt", "lv"}.isdisjoint((pair.source_language, pair.target_language))
-
-    def are_equivalent(number: Number, other: Number) -> bool:
-        return _are_equivalent(number, other, is_clock, offsets)
-
-    unexplained, left = _find_partners(missing, extra, are_equivalent)
-    if has_decades:
-        unexplained, left = _find_partners(unexplained, left, _is_decade_number)
-    unexplained, left = _match_parts(unexplained, left, is_clock)
-    if not left:  # the same number twice may be written once
+    drop_partners(
+        missing, extra, lambda number, other: _are_equivalent(number, other, is_clock, offsets)
+    )
+    if not {"lt", "lv"}.isdisjoint((pair.source_language, pair.target_language)):
+        drop_partners(missing, extra, _is_decade_number)
+    _match_parts(missing, extra, is_clock)
+    if not extra:  # the same number twice may be written once
         values = {value for number in candidates for value in number.values}
-        unexplained = [number for number in unexplained if values.isdisjoint(number.values)]
-    return unexplained, left
+        missing[:] = [number for number in missing if values.isdisjoint(number.values)]
 
 
-def _match_parts(
-    missing: Sequence[Number], extra: Sequence[Number], is_clock: bool
-) -> tuple[list[Number], list[Number]]:
+def _match_parts(missing: Numbers, extra: Numbers, is_clock: bool) -> None:
     """Drop numbers that differ only in where they are split: 4:41.30 and 4.41,30.
 
     On the 24-hour clock, hours may differ by 12: 8:30 and 20.30.
     """
-    parts = [
-        Counter(int(part) for number in side for part in DIGITS.findall(number.text))
+    ours, theirs = (
+        Counter(part for number in side for part in _read_parts(number))
         for side in (missing, extra)
-    ]
-    shared = parts[0] & parts[1]
+    )
+    shared = ours & theirs
     if is_clock:
-        for part in parts[0] - shared:
+        for part in ours - shared:
             for hour in (part + 12, part - 12):
-                if part <= 24 and parts[1][hour] > shared[hour]:
+                if part <= 24 and theirs[hour] > shared[hour]:
                     shared[part] += 1
                     shared[hour] += 1
 
     def is_unmatched(number: Number) -> bool:
-        groups = [int(part) for part in DIGITS.findall(number.text)]
+        groups = _read_parts(number)
         years = [part for part in groups if part in YEARS and shared[part]]
         spelled = MONTHS if len(groups) == 3 and years else -1
         counts = Counter(groups)  # 5.9.2021: September
         return any(counts[part] > shared[part] and part > spelled for part in groups)
 
-    return [n for n in missing if is_unmatched(n)], [n for n in extra if is_unmatched(n)]
+    missing[:] = filter(is_unmatched, missing)
+    extra[:] = filter(is_unmatched, extra)
+
+
+def _read_parts(number: Number) -> list[int]:
+    return [int(part) for part in DIGITS.findall(number.text)]
 
 
 def _are_equivalent(number: Number, other: Number, is_clock: bool, offsets: Sequence[int]) -> bool:

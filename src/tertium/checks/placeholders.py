@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from operator import itemgetter
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 from tertium.checks.markup import Tokens, compare_tokens
 
 _STAR = r"\*(?:\d+\$)?"  # a width or a precision that is an argument of its own
@@ -29,8 +28,7 @@ ICU_BRANCH = re.compile(r"\s*(?:offset:\d+\s+)?([\w=.-]+)\s*\{")
 PLURAL_CATEGORIES = frozenset("zero one two few many other".split())
 
 
-@partial(
-    Check,
+@declare_check(
     "placeholders",
     "critical",
     "%d files in {folder}",
@@ -38,7 +36,7 @@ PLURAL_CATEGORIES = frozenset("zero one two few many other".split())
     "Dateien in {Ordner}",
     characters="{%",
 )
-def find_placeholder_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_placeholder_errors(pair: TranslationPair) -> Findings:
     """Every placeholder of the source is in the translation, and no other."""
     texts = pair.source, pair.hypothesis
     source, target = map(read_placeholders, texts)
@@ -106,7 +104,7 @@ def _number_arguments(tokens: Tokens, text: str) -> Tokens:
     return numbered
 
 
-def _find_unnumbered(tokens: Tokens, text: str) -> Iterator[Finding]:
+def _find_unnumbered(tokens: Tokens, text: str) -> Findings:
     """Report the arguments of a translation that have no number, if others have one."""
     for token, start, end in tokens:
         if _is_argument(token) and not ARGUMENT_NUMBER.match(text, start):
@@ -114,7 +112,7 @@ def _find_unnumbered(tokens: Tokens, text: str) -> Iterator[Finding]:
             yield "hypothesis", start, end, problem
 
 
-def _find_reordered_arguments(source: Tokens, target: Tokens) -> Iterator[Finding]:
+def _find_reordered_arguments(source: Tokens, target: Tokens) -> Findings:
     """Report the first unnumbered printf placeholder of another type than in the source."""
     order = [token for token, _, _ in source if _is_argument(token)]
     arguments = [entry for entry in target if _is_argument(entry[0])]
@@ -145,7 +143,8 @@ def read_icu_messages(text: str) -> Iterator[Message]:
 def _read_branches(text: str, place: int) -> tuple[dict[str, str], int]:
     branches: dict[str, str] = {}
     while branch := ICU_BRANCH.match(text, place):
-        depth, place = 1, branch.end()
+        depth = 1
+        place = branch.end()
         while place < len(text) and depth:
             depth += {"{": 1, "}": -1}.get(text[place], 0)
             place += 1
@@ -154,9 +153,7 @@ def _read_branches(text: str, place: int) -> tuple[dict[str, str], int]:
     return branches, closing.end() if closing else len(text)
 
 
-def _compare_icu(
-    source: Sequence[Message], target: Sequence[Message], text: str
-) -> Iterator[Finding]:
+def _compare_icu(source: Sequence[Message], target: Sequence[Message], text: str) -> Findings:
     heads, their_heads = (
         [(f"{{{m[0]}, {m[1]}}}", *m[3:]) for m in side] for side in (source, target)
     )

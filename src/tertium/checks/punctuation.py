@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from operator import eq
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 from tertium.checks.length import UNMARKED_LANGUAGES
 
 END_MARKS = {  # the last character of a text: the kind of its sentence
@@ -53,8 +51,7 @@ REPEATABLE_WORDS = {
 DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
 
 
-@partial(
-    Check,
+@declare_check(
     "blanks",
     "minor",
     "Name: ",
@@ -62,13 +59,16 @@ DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
     "Name:",
     languages=f"all; double blanks not in {', '.join(sorted(DOUBLE_BLANK_LANGUAGES))}",
 )
-def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_blank_errors(pair: TranslationPair) -> Findings:
     """Blanks at both ends are those of the source, and no blank is doubled."""
-    source, target = pair.source, pair.hypothesis
+    source = pair.source
+    target = pair.hypothesis
     if not target.strip():
         return
-    start, end = len(target) - len(target.lstrip()), len(target.rstrip())
-    source_start, source_end = len(source) - len(source.lstrip()), len(source.rstrip())
+    start = len(target) - len(target.lstrip())
+    end = len(target.rstrip())
+    source_start = len(source) - len(source.lstrip())
+    source_end = len(source.rstrip())
     if start and not source_start:
         yield "hypothesis", 0, start, "the source does not start with a blank"
     elif source_start and not start:
@@ -84,8 +84,7 @@ def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
         yield "hypothesis", double, double + 2, "two blanks in a row"
 
 
-@partial(
-    Check,
+@declare_check(
     "end-mark",
     "minor",
     "Is it open?",
@@ -94,9 +93,10 @@ def find_blank_errors(pair: TranslationPair) -> Iterator[Finding]:
     pair="en-zh",
     languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
 )
-def find_end_mark_error(pair: TranslationPair) -> Iterator[Finding]:
+def find_end_mark_error(pair: TranslationPair) -> Findings:
     """The translation ends with the kind of punctuation mark of the source."""
-    source, target = pair.source.rstrip(CLOSING), pair.hypothesis.rstrip(CLOSING)
+    source = pair.source.rstrip(CLOSING)
+    target = pair.hypothesis.rstrip(CLOSING)
     if not source or not target:
         return
     marks = END_MARKS.get(source[-1], ""), END_MARKS.get(target[-1], "")
@@ -141,8 +141,7 @@ def _read_end_marks(text: str) -> set[str]:
     return {END_MARKS[mark] for mark in tail if mark in END_MARKS}
 
 
-@partial(
-    Check,
+@declare_check(
     "brackets",
     "minor",
     "Size (in MB)",
@@ -151,7 +150,7 @@ def _read_end_marks(text: str) -> set[str]:
     reads_source=False,
     characters="()[]{}（）［］｛｝【】〔〕",
 )
-def find_bracket_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_bracket_errors(pair: TranslationPair) -> Findings:
     """Every bracket has a partner."""
     text = pair.hypothesis
     broken = _find_unpaired(text)
@@ -174,8 +173,7 @@ def _find_unpaired(text: str) -> int | None:
     return None
 
 
-@partial(
-    Check,
+@declare_check(
     "quotes",
     "minor",
     'He said "no".',
@@ -184,7 +182,7 @@ def _find_unpaired(text: str) -> int | None:
     reads_source=False,
     characters="\"“”„‟«»＂'",
 )
-def find_quote_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_quote_errors(pair: TranslationPair) -> Findings:
     """Every double quote has a partner."""
     places = [match.span() for match in DOUBLE_QUOTES.finditer(pair.hypothesis)]
     if len(places) % 2 == 0 or len(DOUBLE_QUOTES.findall(pair.source)) % 2:
@@ -192,8 +190,7 @@ def find_quote_errors(pair: TranslationPair) -> Iterator[Finding]:
     yield "hypothesis", *places[-1], "a quote has no partner"
 
 
-@partial(
-    Check,
+@declare_check(
     "punctuation-style",
     "minor",
     "Where is the station?",
@@ -203,9 +200,10 @@ def find_quote_errors(pair: TranslationPair) -> Iterator[Finding]:
     languages="es, ja, zh",
     reads_source=False,
 )
-def find_style_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_style_errors(pair: TranslationPair) -> Findings:
     """Chinese and Japanese use full-width marks; Spanish questions start with ¿."""
-    language, text = pair.target_language, pair.hypothesis
+    language = pair.target_language
+    text = pair.hypothesis
     if language in ("zh", "ja"):
         for match in CJK_ASCII_MARK.finditer(text):
             mark = "、" if match[0] + language == ",ja" else WIDE_MARKS[match[0]]
@@ -219,8 +217,7 @@ def find_style_errors(pair: TranslationPair) -> Iterator[Finding]:
                 yield "hypothesis", start, start + 1, f"{opening} is missing"
 
 
-@partial(
-    Check,
+@declare_check(
     "french-spacing",
     "minor",
     "Really?",
@@ -230,7 +227,7 @@ def find_style_errors(pair: TranslationPair) -> Iterator[Finding]:
     languages="fr",
     reads_source=False,
 )
-def find_french_spacing_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_french_spacing_errors(pair: TranslationPair) -> Findings:
     """French has a blank before ; : ! ? and inside « »."""
     if pair.target_language != "fr":
         return
@@ -240,8 +237,7 @@ def find_french_spacing_errors(pair: TranslationPair) -> Iterator[Finding]:
     yield "hypothesis", *match.span(), f"a blank is missing at {match[0]}"
 
 
-@partial(
-    Check,
+@declare_check(
     "double-words",
     "minor",
     "He comes tomorrow.",
@@ -250,7 +246,7 @@ def find_french_spacing_errors(pair: TranslationPair) -> Iterator[Finding]:
     languages=", ".join(sorted(REPEATABLE_WORDS)),
     reads_source=False,
 )
-def find_double_words(pair: TranslationPair) -> Iterator[Finding]:
+def find_double_words(pair: TranslationPair) -> Findings:
     """No word stands twice in a row by mistake."""
     allowed = REPEATABLE_WORDS.get(pair.target_language)
     if allowed is None:

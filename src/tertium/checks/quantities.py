@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
 
-from tertium.checks.check import Check, Finding, TranslationPair
+from tertium.checks.check import Findings, TranslationPair, declare_check
 
 # words for 30, 40, ... 90 without endings; variants are separated by |
 TENS = {
@@ -92,15 +90,13 @@ def is_converted(value: float, other: float, rest: str) -> bool:
     """
     low, high = sorted((value, other))
     for unit, factor in CONVERSIONS:
-        if low > 0 and unit.match(rest) is not None and _is_close(high / low, factor):
+        if low <= 0 or unit.match(rest) is None:
+            continue
+        if abs(high / low - factor) <= TOLERANCE * factor:
             return True
     if TEMPERATURE.match(rest) is None:
         return False
     return any(abs(32 + 1.8 * a - b) <= 1 for a, b in ((value, other), (other, value)))
-
-
-def _is_close(value: float, other: float) -> bool:
-    return abs(value - other) <= TOLERANCE * other
 
 
 def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
@@ -127,8 +123,7 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     return quantities
 
 
-@partial(
-    Check,
+@declare_check(
     "units",
     "major",
     "16 GB for $1,200",
@@ -137,7 +132,7 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     pair="en-fr",
     characters=ALL_DIGITS,
 )
-def find_unit_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_unit_errors(pair: TranslationPair) -> Findings:
     """A number has the unit or currency of the source: GB stays GB, $ stays $."""
     source = read_quantities(pair.source)
     target = read_quantities(pair.hypothesis) if source else {}

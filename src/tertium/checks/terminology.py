@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 
 from tertium.checks.check import (
-    Check,
-    Finding,
+    Findings,
     PairSettings,
     Term,
     TranslationPair,
+    declare_check,
 )
 from tertium.core.findings import FindingRule
 from tertium.core.segment import Segment
@@ -60,8 +60,7 @@ def term_pattern(term: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){phrase}(?!\w)")
 
 
-@partial(
-    Check,
+@declare_check(
     "terms",
     "major",
     "Close your accounts.",
@@ -69,7 +68,7 @@ def term_pattern(term: str) -> re.Pattern[str]:
     "Schließen Sie Ihre Rechnung.",
     settings=TERMS,
 )
-def find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_term_errors(pair: TranslationPair) -> Findings:
     """Terms of the glossary have an expected translation, also inflected, no forbidden one."""
     for term in pair.settings.terms:
         match = term_pattern(term.source).search(pair.source)
@@ -84,8 +83,7 @@ def find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
             yield "source", *match.span(), f"term {term.source!r}: expected {expected}"
 
 
-@partial(
-    Check,
+@declare_check(
     "do-not-translate",
     "major",
     "Buy Apple.",
@@ -93,7 +91,7 @@ def find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
     "Kauf Apfel.",
     settings=NAMES,
 )
-def find_translated_names(pair: TranslationPair) -> Iterator[Finding]:
+def find_translated_names(pair: TranslationPair) -> Findings:
     """Names of the list are copied."""
     for name in pair.settings.do_not_translate:
         if name in pair.source:
@@ -104,15 +102,14 @@ def find_translated_names(pair: TranslationPair) -> Iterator[Finding]:
                 yield "source", *match.span(), text
 
 
-@partial(
-    Check,
+@declare_check(
     "identifiers",
     "minor",
     "Set max_size on the iPhone.",
     "Setzen Sie max_size auf dem iPhone.",
     "Setzen Sie max_größe auf dem iPhone.",
 )
-def find_identifier_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_identifier_errors(pair: TranslationPair) -> Findings:
     """Identifiers such as H5N1, iPhone or max_size are copied."""
     if IDENTIFIER_HINT.search(pair.source) is None:
         return
@@ -122,8 +119,7 @@ def find_identifier_errors(pair: TranslationPair) -> Iterator[Finding]:
             yield "source", *match.span(), f"{match[0]} is not in the translation"
 
 
-@partial(
-    Check,
+@declare_check(
     "acronyms",
     "minor",
     "Save as PDF.",
@@ -131,7 +127,7 @@ def find_identifier_errors(pair: TranslationPair) -> Iterator[Finding]:
     "Als PFD speichern.",
     languages="those in Latin, Cyrillic, Greek, Chinese, Japanese and Korean letters",
 )
-def find_acronym_errors(pair: TranslationPair) -> Iterator[Finding]:
+def find_acronym_errors(pair: TranslationPair) -> Findings:
     """Technical acronyms such as PDF, USB or HTTP are copied."""
     if TWO_CAPITALS.search(pair.source) is None:
         return
@@ -182,7 +178,8 @@ def find_inconsistencies(
     by_target: dict[str, tuple[int, str]] = {}
     findings: list[tuple[Span, ...]] = []
     for number, segment in enumerate(segments, start=1):
-        source, target = (segment.source or "").strip(), segment.hypothesis.strip()
+        source = (segment.source or "").strip()
+        target = segment.hypothesis.strip()
         own: tuple[Span, ...] = ()
         letters = [*islice(filter(str.isalpha, source), MIN_CONSISTENT_LETTERS)]
         if len(letters) == MIN_CONSISTENT_LETTERS and target:

@@ -13,6 +13,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError
@@ -148,15 +149,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}
 FIRST_WORDS = tuple(dict.fromkeys(name.split()[0] for name in COMMANDS))
-REMOVED_COMMANDS = {
-    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options",
-    "models": "use `tertium list models`, or `tertium setup install NAME` to install a model",
-    "data": "use `tertium list data`",
-    "cite": "use `tertium list citations METRIC`",
-    "cache": "use `tertium setup cache`, `setup cache clear` or `setup cache limit SIZE`",
-    "analyse": "use `tertium meta disagreement --human FILES`",
-    "challenge": "use `tertium meta challenge SET`, with --rows instead of --by",
-}
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters
 DESCRIPTION = "Evaluate machine translation: score, compare, train metrics and meta-evaluate them."
@@ -236,11 +228,10 @@ def find_command(words: Sequence[str]) -> str:
         name = " ".join(words[:length])
         if name in COMMANDS:
             return name
-    if not words or words[0].startswith("-"):
-        problem = f"{words[0]} before the command" if words else "no command"
-        raise UsageError(f"{problem}: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)")
-    if words[0] in REMOVED_COMMANDS:
-        raise UsageError(f"`tertium {words[0]}` was removed: {REMOVED_COMMANDS[words[0]]}")
+    if not words:
+        raise UsageError("no command: write `tertium COMMAND [OPTIONS]` (see `tertium --help`)")
+    if replacement := read_removed("commands").get(words[0]):
+        raise UsageError(f"`tertium {words[0]}` was removed: {replacement}")
     if words[0] not in FIRST_WORDS:
         raise UnknownNameError("command", words[0], FIRST_WORDS)
     forms = related_commands(words[0])
@@ -248,6 +239,18 @@ def find_command(words: Sequence[str]) -> str:
         raise UnknownNameError("command", " ".join(words[:2]), forms)
     listing = " or ".join(f"`tertium {form}`" for form in forms)
     raise UsageError(f"`tertium {words[0]}` is not a command: give {listing}")
+
+
+def read_removed(kind: str) -> dict[str, str]:
+    """Return what to use instead of removed "commands" or "options".
+
+    An option may be preceded by the only command that had it, and followed by a value.
+    """
+    import json
+
+    text = Path(__file__).with_name("removed.json").read_text(encoding="utf-8")
+    replacements: dict[str, str] = json.loads(text)[kind]
+    return replacements
 
 
 def load_command(name: str) -> Callable[..., Any]:
@@ -279,10 +282,9 @@ def format_command(name: str) -> str:
 
 def _replace_closed_streams() -> None:
     """Open /dev/null for a closed stream (`>&-`): Python sets it to None, and print would fail."""
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _discard_output() -> None:

@@ -1,9 +1,7 @@
 """Command lines from functions: options from types, defaults and numpy docstrings.
 
-All commands have the same option groups, strict checks and one-line errors. The command `setup
-completion` prints a script that completes commands and options in a shell: `completion.bash` (also
-for zsh) and `completion.fish` get a table of all words that may follow a command, and of the values
-of options that have choices. Other words are file names.
+All commands have the same option groups, strict checks and one-line errors. The scripts that
+complete commands in a shell are generated, as the reference of all options is.
 """
 
 from __future__ import annotations
@@ -14,16 +12,15 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from operator import itemgetter
 from pathlib import Path
 from textwrap import fill, indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli import COMMANDS, FIRST_WORDS, format_command, load_command
+from tertium.cli import format_command, read_removed
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
-from tertium.core.result import Column, Listing, Table, View
+from tertium.core.result import Listing, Table, View
 
 ADDED = {"output": Output, "display": Display}  # parameters that every command has
 METAVARS = {int: "N", float: "X", str: "NAME"}
@@ -218,81 +215,6 @@ COMMAND_GROUP = "Options of this command"
 GROUPS = ("Input", "Metrics", COMMAND_GROUP, "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
 TEXT_OPTION = "--text"  # with it, options of files take texts, which may be empty
-# What to use instead of removed options, of one command ("rank --report") or of all.
-REMOVED_OPTIONS = {
-    "explain --top": "use --count",
-    "explain --translation-text": "use --text -t TEXT",
-    "explain --source-text": "use --text -s TEXT",
-    "explain --reference-text": "use --text -r TEXT",
-    "explain --metric": "use -m",
-    "rank --ranker": "use -m",
-    "report --explain": "use --count",
-    "meta --p-values": "use --pairs",
-    "meta --diagnostics": "use `tertium meta diagnostics`",
-    "meta --confidence-level": "intervals are those of 95 % (confidence_level= in Python)",
-    "meta --threshold": "use threshold= in Python",
-    "meta --tie-rate": "tie-aware scores are no longer computed",
-    "meta --over": "leave it out: segments are resampled, and systems at system level",
-    "meta disagreement --examples": "use --count",
-    "meta disagreement --share": "use share= in Python",
-    "meta disagreement --vocabulary": "use vocabulary= in Python",
-    "meta challenge --phenomena": "use --select",
-    "meta challenge --at-least": "read the mean accuracy from -f json",
-    "corpus --shards": "output files are Parquet; pandas.read_parquet(FOLDER) reads them",
-    "corpus --longest": "use --max-length",
-    "corpus --engine": "use --ray HOST:PORT, --ray auto or --ray local",
-    "corpus --address": "use --ray HOST:PORT, --ray auto or --ray local",
-    "corpus --worker-cpus": "leave it out: an actor has one CPU",
-    "train --preferences": "use --train",
-    "train --dev-preferences": "use --dev",
-    "plan --name": "use --title",
-    "route fit --allow-major": "leave it out: major errors are never allowed",
-    "annotate --database": "use --answers",
-    "annotate --host": "use --listen HOST:PORT",
-    "annotate --port": "use --listen HOST:PORT",
-    "worst --per-language": "use --per language=N",
-    "worst --per-document": "use --per document=N",
-    "list --all": "use `tertium list all`",
-    "--to-json": "use -o FILE.json",
-    "--to-xlsx": "use -o FILE.xlsx",
-    "--to-spans": "use -o spans:FILE",
-    "--report": "use -o FILE.html",
-    "--plot": "use -o FILE.svg",
-    "--junit": "use -o FILE.xml",
-    "--sarif": "use -o FILE.sarif",
-    "-f sarif": "use -o FILE.sarif",
-    "--format sarif": "use -o FILE.sarif",
-    "--markdown": "use -f md >> FILE",
-    "--excel": "use -o FILE.xlsx, or -f csv",
-    "--statistics": "give `gate --baseline` the translations, or -o FILE.json of neural metrics",
-    "--list-checks": "use `tertium list checks`",
-    "annotate --links": "use -o FILE.tsv",
-    "meta --decisions": "use `tertium meta decisions --good-score X`",
-    "meta --protocol": "use `tertium meta protocol NAME`",
-    "meta --spans": "use `tertium meta spans FILES`",
-    "meta --thresholds": "use `tertium meta thresholds`",
-    "meta challenge --by": "use --rows",
-    "plan --budget": "use --time",
-    "plan --checks": "use --attention-checks",
-    "plan --from": "use `tertium plan convert FILE`",
-    "plan convert --protocol": "run campaigns of Pearmut in Pearmut; `agree` reads its answers",
-    "--as appraise": "use --as pearmut, or `tertium annotate`",
-    "--as label-studio": "use --as pearmut, or `tertium annotate`",
-    "--adapt layers": "use --adapt head (the default), which fits the last layer",
-    "--agree": "leave it out, since no model has license terms to accept",
-    "--top-layers": "use --adapt head (the default), which fits the last layer",
-    "--choose informative": "use --choose stratified",
-    "--curves": "reports show no learning curves",
-    "plan --metrics": "segments are no longer chosen by metrics (--choose)",
-    "plan -m": "segments are no longer chosen by metrics (--choose)",
-    "rank --report": "use -o FILE.html",
-    "rank --to-json": "use -o FILE.json, with -sl for the scores of segments",
-    "rank --nbest": "use `tertium rank candidates FILE`",
-    "check --list-checks": "use `tertium list checks`",
-    "report --ranker": "use `tertium rank`",
-    "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
-    "--utility": "segments are chosen at random, by strata or by documents (--choose)",
-}
 
 
 class OneLineErrorParser(argparse.ArgumentParser):
@@ -349,7 +271,6 @@ class CommandParser(OneLineErrorParser):
             self.register("action", action, StoreOnce)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.stored_values = {}
         words = replace_underscores(args or ())
         self.has_texts = TEXT_OPTION in words
         for option in (word.partition("=")[0] for word in words):
@@ -364,14 +285,10 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
+        replacements = read_removed("options")
         for name in (f"{self.prog.removeprefix('tertium ')} {option}", option):
-            if name in REMOVED_OPTIONS:
-                self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        for name in action.option_strings:
-            self._check_removed(f"{name} {value}")
-        super()._check_value(action, value)
+            if name in replacements:
+                self.error(f"{option} was removed: {replacements[name]}")
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""
@@ -379,24 +296,19 @@ class CommandParser(OneLineErrorParser):
             return f"; did you mean {' or '.join(close)}?"
         if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number
             return ""
-        for action in self._actions:
-            if not action.option_strings and action.nargs in ("*", "+"):
-                return f"; give all of {action.metavar} together, before any option"
-        options = [
-            next(name for name in action.option_strings if name.startswith("--"))
-            for action in self._actions
-            if action.option_strings and action.metavar in ("FILE", "METRIC")
-        ]
-        return f"; give it after an option ({', '.join(options)})" if options else ""
+        return "; give it after an option, or before all options"
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         may_be_empty = action.metavar == TEXT or action.default == text or self.has_texts
         if not text and not may_be_empty:
             raise argparse.ArgumentError(action, "the value is empty (an unset variable?)")
         try:
-            return super()._get_value(action, text)
+            value = super()._get_value(action, text)
         except UsageError as error:
             raise argparse.ArgumentError(action, str(error)) from None
+        if action.type is int and value < 0:
+            raise argparse.ArgumentError(action, f"{text}: expected 0 or more")
+        return value
 
 
 def replace_underscores(arguments: Sequence[str]) -> list[str]:
@@ -405,13 +317,10 @@ def replace_underscores(arguments: Sequence[str]) -> list[str]:
     >>> replace_underscores(["--to_json", "a_b.json", "--batch_size=8", "--", "--a_b"])
     ['--to-json', 'a_b.json', '--batch-size=8', '--', '--a_b']
     """
-    replaced: list[str] = []
-    for argument in arguments:
-        if argument.startswith("--") and "--" not in replaced:
-            option, equals, value = argument.partition("=")
-            argument = option.replace("_", "-") + equals + value
-        replaced.append(argument)
-    return replaced
+    words = [*arguments]
+    end = words.index("--") if "--" in words else len(words)
+    options = [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), w) for w in words[:end]]
+    return options + words[end:]
 
 
 def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
@@ -428,37 +337,6 @@ def complete_shell(shell: Literal["bash", "zsh", "fish"], /) -> View:
     tertium setup completion zsh > ~/.tertium.zsh; echo "source ~/.tertium.zsh" >> ~/.zshrc
     tertium setup completion fish > ~/.config/fish/completions/tertium.fish
     """
-    rows = [(words, " ".join(next_words)) for words, next_words in list_next_words().items()]
-    file, pattern = "completion.bash", '    "{}") echo "{}" ;;'
-    if shell == "fish":
-        file, pattern = "completion.fish", "    case '{}'\n      echo '{}'"
-    template = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    script = template.replace("CASES", "\n".join(pattern.format(*row) for row in rows))
-    columns = [Column("words", itemgetter(0)), Column("next", itemgetter(1))]
-    return View(result=Listing(table=Table(columns, rows)), bare=script)
-
-
-def list_next_words() -> dict[str, list[str]]:
-    """Return the words that may follow other words, each of which is preceded by a blank.
-
-    Metrics follow `train`, because each has its own options.
-    """
-    from tertium.evaluation.training import trainable_classes
-
-    next_words: dict[str, list[str]] = {"": [*FIRST_WORDS]}
-    trainings = [f"train {cls.name}" for cls in trainable_classes()]
-    for name in (*COMMANDS, *trainings):
-        words = ""
-        for word in name.split():
-            if word not in next_words.setdefault(words, []):
-                next_words[words].append(word)
-            words += f" {word}"
-        completions = next_words.setdefault(words, [])
-        function = load_command("train" if name in trainings else name)
-        types = parameter_types(function, name.split()[1:])
-        for action in make_parser(name, function, types)._actions:
-            choices = [str(choice) for choice in action.choices or ()]
-            completions += action.option_strings or choices
-            if choices:
-                next_words |= {f"{words} {option}": choices for option in action.option_strings}
-    return next_words
+    file = "completion.fish" if shell == "fish" else "completion.bash"
+    script = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    return View(result=Listing(table=Table.from_values({"script": [script]})), bare=script)

@@ -10,11 +10,12 @@ import inspect
 import logging
 import os
 import shutil
-import stat
 import sys
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tertium.cli.arguments import Command, CommandParser, build_values, make_par
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.fields import type_hints
-from tertium.core.options import Display, EarlyResult, split_kind
+from tertium.core.options import SPANS, Display, EarlyResult
 from tertium.core.result import Table, View
 from tertium.core.runtime import Advance, runtime
 from tertium.output.text import render_contents
@@ -46,24 +47,23 @@ def run_command(
         stream=sys.stderr,
     )
     check_files(parser, parsed)
-    parameters = inspect.signature(function).parameters
-    paths: list[str] = []
+    signature = inspect.signature(function)
+    paths: Sequence[str] = ()
     returned = type_hints(function)["return"]
     kinds = getattr(returned, "__metadata__", ())  # the result of a view
-    if "output" not in parameters:
+    if "output" not in signature.parameters:
         paths = values["output"].paths(*(kinds or [returned]))
-    positional = [values[n] for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
-    options = {n: values[n] for n, p in parameters.items() if p.kind is not p.POSITIONAL_ONLY}
+    arguments = {name: values[name] for name in signature.parameters}
+    call = inspect.BoundArguments(signature, OrderedDict(arguments))
     with ExitStack() as settings:
         for value in values.values():
             if hasattr(value, "applied"):
                 settings.enter_context(value.applied())
         try:
             with progress_bars(display.quiet):
-                result = function(*positional, **options)
+                result = function(*call.args, **call.kwargs)
         except EarlyResult as early:
-            show(View(result=early.result), display)
-            return 0
+            result, paths = early.result, ()
         view = result if isinstance(result, View) else View(result=result)
         written = view.result if kinds else result
         for part, path in [*((written, path) for path in paths), *view.files]:
@@ -128,26 +128,26 @@ def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
             if role == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
                 continue
-            option, file = action.option_strings[0], split_kind(path)[1]
+            option, file = action.option_strings[0], path.removeprefix(SPANS)
             if path == "-":
                 raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
             if role != "folder" or not Path(file).is_dir():
                 check_writable(file)
             outputs.append((option, file))
-    for n, (option, path) in enumerate(outputs):
-        for other_option, other_path in outputs[n + 1 :]:
-            if _is_same_file(path, other_path):
-                raise UsageError(f"{option} and {other_option} both write {path}: give two files")
+    for (option, path), (other_option, other_path) in combinations(outputs, 2):
+        if _is_same_file(path, other_path):
+            raise UsageError(f"{option} and {other_option} both write {path}: give two files")
+    for option, path in outputs:
         if any(_is_same_file(path, name) for name in inputs if name):
             raise UsageError(f"{option} {path} is also an input file: give another name")
 
 
 def _is_same_file(first: str, second: str) -> bool:
     """Whether two paths are the same regular file, existing or not; devices do not count."""
-    with suppress(OSError):
-        stats = [Path(name).stat() for name in (first, second)]
-        return os.path.samestat(*stats) and stat.S_ISREG(stats[0].st_mode)
-    return os.path.realpath(first) == os.path.realpath(second)
+    try:
+        return Path(first).samefile(second) and Path(first).is_file()
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
 
 
 def progress_bars(quiet: bool) -> AbstractContextManager[None]:
@@ -160,38 +160,9 @@ def progress_bars(quiet: bool) -> AbstractContextManager[None]:
 @contextmanager
 def _show_progress() -> Iterator[None]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
+    from rich.progress import Progress
 
-    from tertium.metrics.base.judge_run import current_run, format_cost
-
-    budget = current_run().budget
-
-    class CostColumn(ProgressColumn):
-        """Cost of the requests to a judge, if there are any."""
-
-        def render(self, task: Task) -> Text:
-            return Text(f"cost {format_cost(budget.cost)}" if budget.cost else "")
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        CostColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
 
         @contextmanager
         def show_task(description: str, total: int | None) -> Iterator[Advance]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.core.errors import DataError, LengthError, UsageError, short_repr
+from tertium.core.errors import DataError
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
@@ -65,19 +65,12 @@ def resolve_row_indices(rows: Any, count: int) -> IntArray:
     array([2])
     """
     indices: IntArray = np.arange(count)
-    if isinstance(rows, slice):
-        return indices[rows]
-    selection = np.asarray(rows)
-    if selection.shape == (0,):
-        return indices[:0]
-    kind = selection.dtype.kind
-    if selection.ndim != 1 or kind not in "biu":
-        raise UsageError(f"rows={short_repr(rows)}: expected a slice, a mask or a list of indices")
-    if kind == "b" and len(selection) != count:
-        raise LengthError(f"a mask of {len(selection)} rows for {count} segments")
-    if kind != "b" and (bad := selection[(selection >= count) | (selection < -count)]).size:
-        raise DataError(f"there is no row {bad[0]}: {count} segments are counted from 0")
-    selected: IntArray = indices[selection]
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows) if np.size(rows) else slice(0)
+    try:
+        selected: IntArray = indices[rows]
+    except IndexError as error:
+        raise DataError(f"rows of {count} segments: {error}") from None
     return selected
 
 

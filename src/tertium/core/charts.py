@@ -22,7 +22,7 @@ class _Titled:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntervalChart(_Titled):
-    """Systems from best to worst, with confidence intervals and shaded clusters."""
+    """Systems from best to worst, with intervals and shaded clusters."""
 
     names: Sequence[str]
     values: FloatArray  # (systems,)
@@ -30,15 +30,6 @@ class IntervalChart(_Titled):
     clusters: Sequence[int]  # 0: in no cluster
     higher_is_better: bool = True
     decimals: int = 2
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RidgeChart(_Titled):
-    """The distribution of the segment scores of each system, with quartiles and median."""
-
-    names: Sequence[str]
-    samples: Sequence[FloatArray]  # one per system
-    higher_is_better: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +58,7 @@ class ScatterChart(_Titled):
     """A point for each system or translation, by default titled by its axes.
 
     Points have their entry of `names` as tooltip. Without `names`, points are translations: their
-    tooltip is `label` of the row with both values, and many are drawn as a density map.
+    tooltip is `label` of the row with both values, and of many a part is drawn.
     """
 
     title: str = ""
@@ -101,7 +92,7 @@ class HeatMap(_Titled):
     has_frames: bool = False
 
 
-Chart = IntervalChart | RidgeChart | DotChart | ScatterChart | LineChart
+Chart = IntervalChart | DotChart | ScatterChart | LineChart
 
 
 def describe_direction(higher_is_better: bool) -> str:

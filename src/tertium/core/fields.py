@@ -33,6 +33,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,8 +43,11 @@ from tertium.core.errors import ModelError, TertiumError, UnknownNameError, Usag
 
 T = TypeVar("T")
 MAX_SHOWN_CHARACTERS = 40  # of a value in an error message
+BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "1", "on"), True),
+    **dict.fromkeys(("false", "no", "0", "off"), False),
+}
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_NONE = re.compile(r"\\*none", re.IGNORECASE)  # none is None, \none is the text "none"
 _UNQUOTED = re.compile(r'[^\s,"=]+')
 _LIST_ITEM = re.compile(r"(?:\[((?:[^\]]|\]\])*)\]|([^+\[][^+]*))(\+|\Z)")
 _FIELD = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
@@ -142,8 +146,7 @@ def format_spec(name: str, value: Any) -> str:
     field_types = _field_types(type(value))
     parts = []
     for key, current in non_default_fields(value):
-        kind = field_types[key]
-        text = _escape_none(current, kind) + format_value(normalize_number(current, kind))
+        text = format_value(normalize_number(current, field_types[key]))
         parts.append(f"{key}={_quote(text)}")
     return f"{name}:{','.join(parts)}" if parts else name
 
@@ -161,12 +164,6 @@ def normalize_number(value: Any, kind: Any) -> Any:
         is_integral = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
         return int(value) if is_integral else value
     return float(value) if float in kinds else value
-
-
-def _escape_none(value: Any, kind: Any) -> str:
-    """Return the backslash that marks the text "none" in a field that may be None."""
-    is_optional = type(None) in typing.get_args(kind)
-    return "\\" if is_optional and isinstance(value, str) and _NONE.fullmatch(value) else ""
 
 
 def non_default_fields(value: Any) -> Iterator[tuple[str, Any]]:
@@ -196,9 +193,11 @@ def parse_value(text: str, kind: Any, key: str) -> Any:
     if origin in (Union, types.UnionType):
         if type(None) in args and text.lower() == "none":
             return None
-        if type(None) in args and _NONE.fullmatch(text):
-            text = text[1:]
-        return _parse_union(text, [a for a in args if a is not type(None)], key)
+        *first, last = [a for a in args if a is not type(None)]
+        for other in first:
+            with suppress(UsageError):
+                return parse_value(text, other, key)
+        return parse_value(text, last, key)
     if origin is Literal:
         if text not in args:
             raise UnknownNameError(f"value for {key}", text, [str(a) for a in args])
@@ -206,7 +205,9 @@ def parse_value(text: str, kind: Any, key: str) -> Any:
     if origin is tuple:
         return tuple(parse_value(item, args[0], key) for item in _split_list(text, key))
     if kind is bool:
-        return _parse_bool(text, key)
+        if text.lower() not in BOOLEANS:
+            raise UsageError(f"{key}={text} is neither true nor false")
+        return BOOLEANS[text.lower()]
     if kind in (int, float):
         try:
             return kind(text)
@@ -287,26 +288,6 @@ def _format_list_item(text: str) -> str:
     if text and "+" not in text and not text.startswith("["):
         return text
     return "[" + text.replace("]", "]]") + "]"
-
-
-def _parse_union(text: str, kinds: list[Any], key: str) -> Any:
-    last_error: UsageError | None = None
-    for kind in kinds:
-        try:
-            return parse_value(text, kind, key)
-        except UsageError as error:
-            last_error = error
-    assert last_error is not None
-    raise last_error
-
-
-def _parse_bool(text: str, key: str) -> bool:
-    lowered = text.lower()
-    if lowered in ("true", "yes", "1", "on"):
-        return True
-    if lowered in ("false", "no", "0", "off"):
-        return False
-    raise UsageError(f"{key}={text} is neither true nor false")
 
 
 def _quote(text: str) -> str:
@@ -525,9 +506,7 @@ def describe_json(value: object) -> str:
         return f"the text {value[:MAX_SHOWN_CHARACTERS]!r}" + ("..." if is_long else "")
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN_CHARACTERS:
-        return f"a whole number of {value.bit_length()} bits"
-    return f"the number {value}"
+    return f"the number {short_repr(value)}"
 
 
 def _convert(value: Any, kind: Any, location: Location) -> Any:

@@ -8,19 +8,17 @@ a method `applied` that returns a context manager; the runner enters it before t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from tertium.core.errors import UsageError
-from tertium.core.result import Result, suffix_error
+from tertium.core.result import Result
 from tertium.core.runtime import runtime
 
 MAX_DECIMALS = 17  # the precision of a double
-FILE_KINDS = ("scores", "spans", "findings", "junit", "results")
-KINDS_BY_SUFFIX = {".sarif": "findings", ".xml": "junit"}
+SPANS = "spans:"  # before a file of error spans
 
 
 class Option:
@@ -108,81 +106,29 @@ class Output:
     Attributes
     ----------
     output
-        Also write results to files, in the format of the suffix. KIND: selects what to write, if
-        the suffix allows more than one kind: scores, spans, findings, junit or results.
+        Also write results to files, in the format of the suffix; `score` writes error spans to
+        spans:FILE.
     """
 
     group: ClassVar[str] = "Output"
-    output: Annotated[
-        tuple[str, ...], Option("-o", "--output", metavar="[KIND:]FILE", file="write")
-    ] = ()
+    output: Annotated[tuple[str, ...], Option("-o", "--output", metavar="FILE", file="write")] = ()
 
-    def paths(self, result: type[Result]) -> list[str]:
+    def paths(self, result: type[Result]) -> tuple[str, ...]:
         """Return the files, after a check that results of a class can be written to them."""
-        files = self.split(kinds_of_result(result))
-        return [path for paths in files.values() for path in paths]
+        if self.split(SPANS)[0]:
+            raise UsageError(f"-o {SPANS}FILE: this command writes no error spans")
+        result.check_paths(*self.output)
+        return self.output
 
-    def split(self, kinds: Mapping[str, FileKind]) -> dict[str, list[str]]:
-        """Return the files of each kind; a file of no kind, or of several, is an error."""
-        files: dict[str, list[str]] = {kind: [] for kind in kinds}
-        for text in self.output:
-            name, path = split_kind(text)
-            kind = name or _find_kind(path, kinds)
-            if kind not in kinds:
-                expected = ", ".join(f"{kind}:" for kind in kinds)
-                raise UsageError(f"-o {text}: this command writes no {name}, but {expected}")
-            kinds[kind].check(path)
-            files[kind].append(path)
-        return files
+    def split(self, mark: str) -> tuple[list[str], Output]:
+        """Separate the files whose names begin (`SPANS`) or end (".json") with a mark.
 
-
-@dataclass(frozen=True)
-class FileKind:
-    """A kind of files that a command writes: a class of results, and suffixes of its files."""
-
-    result: type[Result]
-    suffixes: Sequence[str]
-
-    @classmethod
-    def of(cls, result: type[Result], *omitted: str) -> FileKind:
-        """Return all files of a class of results, except those with the omitted suffixes."""
-        return cls(result, [suffix for suffix in result.suffixes() if suffix not in omitted])
-
-    def check(self, path: str) -> None:
-        """Raise an error if a file cannot be written, by its suffix or for lack of a package."""
-        if Path(path).suffix not in self.suffixes:
-            raise suffix_error(path, self.suffixes)
-        self.result.check_paths(path)
-
-
-def _find_kind(path: str, kinds: Mapping[str, FileKind]) -> str:
-    suffix = Path(path).suffix
-    possible = [kind for kind, files in kinds.items() if suffix in files.suffixes]
-    if len(possible) > 1:
-        choices = " or ".join(f"-o {kind}:{path}" for kind in possible)
-        raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(possible)}; give {choices}")
-    if not possible:
-        suffixes = dict.fromkeys(suffix for files in kinds.values() for suffix in files.suffixes)
-        raise suffix_error(path, suffixes)
-    return possible[0]
-
-
-def split_kind(text: str) -> tuple[str, str]:
-    """Split a value of -o into kind and path; the kind may be empty.
-
-    >>> split_kind("spans:errors.tsv"), split_kind("c:/errors.tsv")
-    (('spans', 'errors.tsv'), ('', 'c:/errors.tsv'))
-    """
-    kind, colon, path = text.partition(":")
-    return (kind, path) if colon and kind in FILE_KINDS else ("", text)
-
-
-def kinds_of_result(result: type[Result]) -> dict[str, FileKind]:
-    """Return the kinds of files of a result: findings, JUnit, and all other formats."""
-    suffixes: dict[str, list[str]] = {}
-    for suffix in result.suffixes():
-        suffixes.setdefault(KINDS_BY_SUFFIX.get(suffix, result.file_kind), []).append(suffix)
-    return {kind: FileKind(result, names) for kind, names in suffixes.items()}
+        >>> Output(output=("spans:errors.tsv", "scores.tsv")).split("spans:")
+        (['errors.tsv'], Output(output=('scores.tsv',)))
+        """
+        chosen = [path for path in self.output if path.startswith(mark) or path.endswith(mark)]
+        remaining = tuple(path for path in self.output if path not in chosen)
+        return [path.removeprefix(mark) for path in chosen], Output(output=remaining)
 
 
 @dataclass(frozen=True, kw_only=True)

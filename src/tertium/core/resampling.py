@@ -133,11 +133,6 @@ def draw_heads(tosses: IntArray, resamples: int, rng: np.random.Generator) -> In
     return rng.binomial(tosses, 0.5, size=(resamples, len(tosses)))
 
 
-def shuffle(values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return the values in random order."""
-    return rng.permutation(values)
-
-
 def p_value(extreme: int, resamples: int) -> float:
     """Return the p-value of `extreme` resamples at least as extreme as the observed data.
 

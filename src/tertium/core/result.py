@@ -140,22 +140,24 @@ def field_values(value: Any, *omitted: str) -> dict[str, Any]:
 
 
 def count_column(name: str, get: Callable[[Any], Any] | str = "", **more: Any) -> Column:
-    """Return a column of counts, which are shown with separators of thousands."""
-
-    def text(row: Any, _: int) -> str:
-        value = column.value(row)
-        return "" if value is None else f"{value:,}"
-
-    column = Column(name, get, 0, text=text, **more)
-    return column
+    """Return a column of counts, which are shown with separators of thousands; None is blank."""
+    return _formatted_column(name, get, "{:,}".format, more)
 
 
 def percent_column(name: str, get: Callable[[Any], Any] | str = "", **more: Any) -> Column:
     """Return a column of shares, which are shown in percent; None is blank."""
+    return _formatted_column(name, get, lambda share: f"{100 * share:.0f} %", more)
 
+
+def _formatted_column(
+    name: str,
+    get: Callable[[Any], Any] | str,
+    format_value: Callable[[Any], str],
+    more: Mapping[str, Any],
+) -> Column:
     def text(row: Any, _: int) -> str:
         value = column.value(row)
-        return "" if value is None else f"{100 * value:.0f} %"
+        return "" if value is None else format_value(value)
 
     column = Column(name, get, 0, text=text, **more)
     return column
@@ -345,7 +347,6 @@ class Result:
 
     __slots__ = ()
     is_spreadsheet = False  # whether CSV files are for Excel
-    file_kind = "results"  # what its files hold, except those of formats for other programs
 
     def tables(self) -> Sequence[Table]:
         """Return the tables to print."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -29,7 +28,6 @@ from tertium.core.errors import UsageError
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-LongTextPolicy = Literal["truncate", "window"]
 Advance = Callable[[int], None]
 ProgressListener = Callable[[str, int | None], AbstractContextManager[Advance]]
 
@@ -147,14 +145,6 @@ def resolve_device(device: str) -> str:
     if not is_available[family]:
         raise UsageError(f"device {device} is not available here: choose cpu (gpus=0) or auto")
     return device
-
-
-def active_gpu() -> str | None:
-    """Return the GPU that networks of this process run on, if any; does not import torch."""
-    if "torch" not in sys.modules:
-        return None
-    device = resolve_device(current_runtime().device)
-    return None if device == "cpu" else device
 
 
 def progress_task(description: str, total: int | None = None) -> AbstractContextManager[Advance]:

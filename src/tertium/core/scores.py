@@ -21,15 +21,12 @@ from tertium.core.errors import (
     LengthError,
     PluginError,
     UnknownNameError,
-    UsageError,
-    short_repr,
 )
 from tertium.core.result import Column, Result, Table, is_missing, make_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from tertium.core.charts import RidgeChart
 
 Reduce = Callable[[FloatArray], FloatArray]
 FRAME_ATTRIBUTES = ("metric", "name", "signature", "higher_is_better")
@@ -123,10 +120,7 @@ class Scores(Result):
 
     def aggregate(self, weights: ArrayLike) -> FloatArray:
         """Compute the score under each row of segment `weights`, (..., n) -> (...)."""
-        try:
-            array = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise UsageError(f"weights={short_repr(weights)}: expected numbers") from None
+        array = np.asarray(weights, dtype=np.float64)
         if array.shape[-1:] != (len(self),):
             count = array.shape[-1] if array.ndim else "no"
             raise LengthError(f"{count} weights for {len(self)} segments")
@@ -170,21 +164,6 @@ class Scores(Result):
         warnings = [f"warning: {kind}: {count}" for kind, count in self.warnings.items()]
         notes = [text for text in (self.verbose, self.signature, *warnings) if text]
         return [Table(columns, [row], notes=notes)]
-
-    def charts(self) -> list[RidgeChart]:
-        """Return the distribution of segment scores, if there are any."""
-        finite = self.segments[np.isfinite(self.segments)]
-        name = self.name or self.metric
-        from tertium.core.charts import RidgeChart
-
-        chart = RidgeChart(
-            title=f"Distribution of {name}",
-            caption=f"{name}, {len(self)} segments",
-            names=["segments"],
-            samples=[finite],
-            higher_is_better=self.higher_is_better,
-        )
-        return [chart] if finite.size else []
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per segment: `segment` (from 1) and `score`."""

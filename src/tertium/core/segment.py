@@ -196,18 +196,9 @@ def check_texts(texts: Any, label: str, element: str = "segment") -> None:
         raise UsageError(
             f"{label}: expected a list of texts, got the one text {texts[:40]!r}; wrap it in [...]"
         )
-    if not hasattr(texts, "__len__"):
+    is_column = hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1
+    if not is_column or isinstance(texts, Set | Mapping):
         raise UsageError(f"{label}: expected a list of texts, got {type(texts).__name__}")
-    if getattr(texts, "ndim", 1) == 0:
-        raise UsageError(f"{label}: expected a list of texts, got {short_repr(texts)}")
-    if isinstance(texts, Set | Mapping):
-        kind = type(texts).__name__
-        raise UsageError(f"{label}: expected a list of texts in order, got a {kind}")
-    if hasattr(texts, "columns"):
-        raise UsageError(
-            f"{label}: expected a list of texts, got a table ({type(texts).__name__}): select one "
-            "of its columns"
-        )
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise DataError(f"{label}: {element} {number} is {text!r}, not a text")

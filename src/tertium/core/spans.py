@@ -15,9 +15,6 @@ from itertools import pairwise
 from operator import index
 from typing import Any, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from tertium.core.errors import DataError, LengthError, UnknownNameError
 from tertium.core.fields import choices
 
@@ -198,49 +195,6 @@ def score_spans(
     return 0.0 - total / raters
 
 
-def span_mask(
-    spans: Iterable[Span], length: int, side: Side = "hypothesis"
-) -> npt.NDArray[np.bool_]:
-    """Mark the code points of a text that lie in a span of one side, (length,).
-
-    >>> span_mask([Span(1, 3)], 4).tolist()
-    [False, True, True, False]
-    """
-    mask = np.zeros(length, dtype=np.bool_)
-    for span in spans:
-        if span.side == side:
-            if span.end > length:
-                raise DataError(f"a span ends at {span.end}, but its {side} has {length} points")
-            mask[span.start : span.end] = True
-    return mask
-
-
-def mask_to_spans(
-    mask: Sequence[bool] | npt.NDArray[np.bool_],
-    side: Side = "hypothesis",
-    severity: Severity = "bad",
-    category: str = "",
-) -> tuple[Span, ...]:
-    """Convert the runs of True in a mask to spans.
-
-    >>> [(span.start, span.end) for span in mask_to_spans([False, True, True, False, True])]
-    [(1, 3), (4, 5)]
-    """
-    steps = np.diff(np.asarray(mask, dtype=np.int8), prepend=0, append=0)
-    bounds = zip(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0), strict=True)
-    return tuple(Span(int(a), int(b), side, severity, category) for a, b in bounds)
-
-
-def word_tags(text: str, spans: Iterable[Span], side: Side = "hypothesis") -> list[str]:
-    """Tag each whitespace-separated word: `BAD` if a span touches it, else `OK`.
-
-    >>> word_tags("the cat sat", [Span(4, 6)])
-    ['OK', 'BAD', 'OK']
-    """
-    mask = span_mask(spans, len(text), side)
-    return [BAD if mask[a:b].any() else OK for a, b in word_offsets(text)]
-
-
 def tags_to_spans(text: str, tags: Sequence[str], side: Side = "hypothesis") -> tuple[Span, ...]:
     """Convert runs of words tagged `BAD` to spans of severity `bad`.
 
@@ -278,15 +232,6 @@ def _select_word_tags(tags: Sequence[str], word_count: int) -> list[str]:
 def word_offsets(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each whitespace-separated word."""
     return [match.span() for match in _WORD.finditer(text)]
-
-
-def to_markup(text: str, span: Span) -> str:
-    """Put `<v>` and `</v>` around one span, as in MQM tables.
-
-    >>> to_markup("the cat sat", Span(4, 7))
-    'the <v>cat</v> sat'
-    """
-    return f"{text[: span.start]}<v>{span.of(text)}</v>{text[span.end :]}"
 
 
 def parse_markup(

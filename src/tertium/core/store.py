@@ -316,11 +316,6 @@ def cache_folder() -> Path:
 def models_folder() -> Path:
     """Return `TERTIUM_MODELS`, else `tertium/models` in the user data folder; it may not exist."""
     if own := os.environ.get("TERTIUM_MODELS"):
-        if not own.isprintable():  # such bytes arrive as lone surrogates
-            raise UsageError(
-                f"TERTIUM_MODELS={own!r}: not UTF-8, which tokenizers cannot "
-                "open; give another folder"
-            )
         return _expand_home(own, "TERTIUM_MODELS")
     return _user_folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"
 

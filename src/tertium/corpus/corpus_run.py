@@ -17,7 +17,7 @@ from tertium.core.errors import (
 )
 from tertium.core.options import Compute, Option, Specs
 from tertium.core.registry import METRICS
-from tertium.core.result import is_frame
+from tertium.core.result import field_values, is_frame
 from tertium.core.runtime import MEGABYTE, current_runtime, progress_task, runtime
 from tertium.core.segment import Segment
 from tertium.corpus.corpus_paths import find_files, open_path
@@ -388,13 +388,9 @@ def score_corpus_files(
     return score_corpus(
         inputs,
         _load_metrics(metrics, languages),
-        output.output,
         rows=rows,
-        keep=output.keep,
-        resume=output.resume,
-        spans=output.spans,
-        part_rows=output.part_rows,
         workers=workers.pool(),
+        **field_values(output),
     )
 
 

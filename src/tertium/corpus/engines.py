@@ -97,7 +97,7 @@ def run_processes(
 ) -> Iterator[Outcome]:
     """Score parts in several processes; yield outcomes as they complete."""
     threads = job.runtime.threads or max(1, usable_cores() // workers)
-    job = replace(job, runtime=replace(job.runtime, threads=threads))
+    job = replace(divide_requests(job, workers), runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     earlier = {*multiprocessing.active_children()}
     with ProcessPoolExecutor(

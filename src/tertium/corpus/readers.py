@@ -248,10 +248,8 @@ def _unit_rows(part: CorpusPart) -> Iterator[Row]:
     def parse(unit: Unit) -> dict[str, Any]:
         if not has_translation(unit):
             raise DataError(f"no translation ({unit.name})")
-        source = unit.source.text if unit.source else ""
-        target = unit.target.text if unit.target else ""
-        notes = " / ".join(unit.notes)
-        values = unit.name, source, target, unit.document, unit.state, notes
+        source, target = unit.source or "", unit.target or ""
+        values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
         return dict(zip(UNIT_COLUMNS, values, strict=True))
 
     if not part.file.location.is_local:

@@ -6,7 +6,7 @@ references. All its other fields are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from tertium.core.errors import DataError, short_repr
 from tertium.core.segment import Segment
 from tertium.data.record_files import read_jsonl
 from tertium.data.records import (
+    Record,
     get_unique_alias,
     lowercase_known_columns,
     read_references,
@@ -30,7 +31,7 @@ class CandidateList:
     """The candidates for one source; `key` is the field of `record` that contains them."""
 
     segments: tuple[Segment, ...]
-    record: Mapping[str, Any]
+    record: Record
     key: str
 
     def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
@@ -78,12 +79,13 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
     return lists
 
 
-def _candidates_key(record: Mapping[str, Any], where: str) -> str:
+def _candidates_key(record: Record, where: str) -> str:
     names = sorted(name for name in record if record[name] is not None)  # lower case comes last
     keys = {name.lower(): name for name in names}
-    if get_unique_alias(keys, CANDIDATE_NAMES, where) is None:
+    key: str | None = get_unique_alias(keys, CANDIDATE_NAMES, where)
+    if key is None:
         raise DataError(
             f"{where}: no candidates (looked for {', '.join(CANDIDATE_NAMES)}; "
             f"found {', '.join(record) or 'nothing'})"
         )
-    return next(keys[name] for name in CANDIDATE_NAMES if name in keys)
+    return key

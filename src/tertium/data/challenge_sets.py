@@ -17,21 +17,21 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.resampling import make_rng
-from tertium.core.segment import Segment, check_texts
-from tertium.data.formats.wmt_rankings import LANGUAGES
+from tertium.core.segment import Segment
+from tertium.data.formats.preferences import LANGUAGES
 from tertium.data.human_data import reasons
 from tertium.data.record_files import parse_json, read_records
+from tertium.data.records import Record
 from tertium.data.tables import read_table
 from tertium.data.testset import TestSet
 from tertium.data.text_files import check_record, read_first_lines, read_text
@@ -87,10 +87,9 @@ class ChallengeSet:
             ("phenomenon", phenomena, self.phenomena),
             ("language pair", lps, pairs),
         ):
-            check_texts(selected, f"each {kind}", "name")
-            unknown = next((name for name in selected if name not in available), None)
-            if unknown is not None:
-                raise UnknownNameError(f"{kind} of {self.name}", unknown, available)
+            for name in selected:
+                if name not in available:
+                    raise UnknownNameError(f"{kind} of {self.name}", name, available)
 
         def is_selected(contrast: Contrast) -> bool:
             is_kind = not phenomena or contrast.phenomenon in phenomena
@@ -147,7 +146,7 @@ def read_challenge(source: PathLike) -> ChallengeSet:
     return ChallengeSet(name=name, contrasts=tuple(contrasts), unused=tuple(unused))
 
 
-def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _records(path: Path) -> Iterator[tuple[str, Record]]:
     """Yield records with their locations; a JSON file may be one list or object of records."""
     text = read_text(path).lstrip() if ".json" in path.suffixes else ""
     if text.startswith("[") or text.partition("\n")[0].rstrip() == "{":
@@ -167,19 +166,18 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from read_records(path)
 
 
-def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
-    layout = next((names for names in (ACES, DEMETR) if {*names[1:3]} <= {*record}), None)
-    if layout is None:
+def _contrast(record: Record, where: str) -> Contrast:
+    if {*ACES[1:3]} <= {*record}:
+        source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
+    elif {*DEMETR[1:3]} <= {*record}:
+        source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
+        better, worse = (worse, better) if worse == reference else (better, worse)
+        lp = _demetr_pair(_text(record, "lang_tag", where) or "")
+    else:
         raise DataError(
             f"{where}: expected the columns of ACES ({', '.join(ACES[1:3])}) or of DEMETR "
             f"({', '.join(DEMETR[1:3])}); found {', '.join(record)}"
         )
-    if layout is ACES:
-        source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
-    else:
-        source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
-        better, worse = (worse, better) if worse == reference else (better, worse)
-        lp = _demetr_pair(_text(record, "lang_tag", where) or "")
     if better is None or worse is None:
         raise DataError(f"{where}: one of the two translations is missing")
     references = (reference,) if reference else ()
@@ -201,7 +199,7 @@ def _demetr_pair(tag: str) -> str:
     return f"{LANGUAGES.get(language, language)}-en" if language else ""
 
 
-def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:
+def _text(record: Record, name: str, where: str) -> str | None:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
         raise DataError(f"{where}: {name} is {value!r}, not a text")
@@ -238,39 +236,28 @@ def damage_challenge(seed: int = 0) -> ChallengeSet:
     languages = [language for language in items[0] if language != "en"]
     directions = [pair for other in languages for pair in (("en", other), (other, "en"))]
     kinds = [(kind, 1) for kind in PERTURBATIONS] + [(kind, 0) for kind in MEANING_KINDS]
-    contrasts = [
-        _make_contrast(items, index, direction, kind, wording, seed)
-        for (kind, wording), direction, index in product(kinds, directions, range(len(items)))
-    ]
-    return ChallengeSet(name=DAMAGE_SET, contrasts=tuple(c for c in contrasts if c is not None))
-
-
-def _make_contrast(
-    items: Sequence[Mapping[str, Sequence[str]]],
-    index: int,
-    direction: tuple[str, str],
-    kind: str,
-    wording: int,
-    seed: int,
-) -> Contrast | None:
-    source, target = direction
-    third = next(name for name in ("fr", "es", "de") if name not in direction)
-    original = PerturbationInput(
-        text=items[index][target][wording],
-        language=target,
-        source=items[index][source][0],
-        other=items[(index + 1) % len(items)][target][1],
-        foreign=items[index][third][0],
-    )
-    name = kind if wording else f"close: {kind}"
-    lp = f"{source}-{target}"
-    damaged = perturb(original, kind, make_rng(seed, index, zlib.crc32(f"{lp} {name}".encode())))
-    if damaged is None:
-        return None
-    reference, good = items[index][target]
-    return Contrast(
-        Segment(good, original.source, (reference,)),
-        Segment(damaged, original.source, (reference,)),
-        name,
-        lp,
-    )
+    contrasts = []
+    for (kind, wording), (source, target) in product(kinds, directions):
+        name = kind if wording else f"close: {kind}"
+        lp = f"{source}-{target}"
+        third = next(
+            language for language in ("fr", "es", "de") if language not in (source, target)
+        )
+        for index, item in enumerate(items):
+            original = PerturbationInput(
+                text=item[target][wording],
+                language=target,
+                source=item[source][0],
+                other=items[(index + 1) % len(items)][target][1],
+                foreign=item[third][0],
+            )
+            rng = make_rng(seed, index, zlib.crc32(f"{lp} {name}".encode()))
+            damaged = perturb(original, kind, rng)
+            if damaged is None:
+                continue
+            reference, good = item[target]
+            better, worse = (
+                Segment(text, original.source, (reference,)) for text in (good, damaged)
+            )
+            contrasts.append(Contrast(better, worse, name, lp))
+    return ChallengeSet(name=DAMAGE_SET, contrasts=tuple(contrasts))

@@ -5,7 +5,6 @@
 <set>/<lp>.texts.jsonl[.gz]             system outputs, with
 <set>/<lp>.judgements.tsv[.gz]          human comparisons of them, and optionally
 <set>/<lp>.systems.tsv[.gz]             human scores of the systems
-<set>/<part>.jsonl[.gz]                 sentence pairs
 <set> or <set>.tar.xz                   a published metrics task, or an mt-metrics-eval folder
 
 The command `list data` describes the datasets.
@@ -18,7 +17,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,7 +38,7 @@ from tertium.text.language_codes import normalize_language_pair
 DATA_VARIABLE = "TERTIUM_DATA"
 MAX_DEPTH = 4  # of datasets below the folder: modern/dev/mqm/ted21
 
-Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
+Kind = Literal["scores", "rankings", "metrics task", "mt-metrics-eval"]
 FileKey = tuple[str, str]  # (language pair, part)
 
 _SUFFIX = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
@@ -57,7 +56,7 @@ class Dataset:
     @property
     def lps(self) -> tuple[str, ...]:
         """The language pairs in the file names."""
-        return tuple(sorted({lp for lp, _ in self.files if lp}))
+        return tuple(sorted({lp for lp, _ in self.files}))
 
     def parts(self, lp: str) -> dict[str, Path]:
         """Return the files of a language pair by part, such as train, dev and test."""
@@ -134,13 +133,10 @@ class DatasetFolder:
 
     def metrics_task(self, name: str) -> MetricsTask:
         """Open a published metrics task, which is unpacked if necessary; tasks are cached."""
-        if name not in self._tasks:
-            self._tasks[name] = MetricsTask.open(self.find(name, "metrics task").path)
-        return self._tasks[name]
+        return _open_task(self.find(name, "metrics task").path)
 
-    @cached_property
-    def _tasks(self) -> dict[str, MetricsTask]:
-        return {}
+
+_open_task = cache(MetricsTask.open)
 
 
 def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[Dataset]:
@@ -166,11 +162,9 @@ def _recognize(root: Path, path: Path) -> Dataset | None:
     if find_eval_sets(path):
         return Dataset(name=name, kind="mt-metrics-eval", path=path)
     keys = {_file_key(f): f for f in sorted(path.iterdir()) if _SUFFIX.search(f.name)}
-    # a table without a language pair is metadata
-    files = {key: f for key, f in keys.items() if key[0] or ".tsv" not in f.suffixes}
-    kind: Kind = "scores" if any(lp for lp, _ in files) else "sentence pairs"
-    if any(part == "judgements" for _, part in files):
-        kind = "rankings"
+    files = {key: file for key, file in keys.items() if key[0]}  # others are metadata
+    is_ranking = any(part == "judgements" for _, part in files)
+    kind: Kind = "rankings" if is_ranking else "scores"
     return Dataset(name=name, kind=kind, path=path, files=files) if files else None
 
 
@@ -217,23 +211,22 @@ def list_datasets(
         title = f"{entry.name} ({entry.kind})"
     else:
         sets = track_progress(folder.sets, "reading")
-        records = [summarize_dataset(folder, entry) for entry in sets]
+        records = [summarize_dataset(entry) for entry in sets]
         title = f"{len(records)} set{'s' * (len(records) != 1)} in {folder.root}"
-    columns = [_make_column(*item) for item in records[0].items()] if records else []
+    columns = [
+        _number_column(name) if isinstance(value, int | float) else Column(name)
+        for name, value in (records[0] if records else {}).items()
+    ]
+    if not name:
+        columns[2] = Column("lps", lambda record: " ".join(record["lps"]))
     return Listing(table=Table(columns, records, title), json=records)
 
 
-def summarize_dataset(folder: DatasetFolder, entry: Dataset) -> Record:
+def summarize_dataset(entry: Dataset) -> Record:
     """Return the language pairs and the number of human judgments of a dataset; NaN if unknown."""
     files = [path for (_, part), path in entry.files.items() if part not in ("texts", "systems")]
-    lps, rows = entry.lps, sum(map(_count_rows, files)) or math.nan
-    if entry.kind == "metrics task":
-        task = folder.metrics_task(entry.name)
-        groups = [*task.segment_rows.values(), *task.system_rows.values()]
-        lps, rows = task.lps, sum(map(len, groups))
-    elif entry.kind == "mt-metrics-eval":
-        lps = tuple(part.lp for part in find_eval_sets(entry.path))
-    return {"name": entry.name, "kind": entry.kind, "lps": lps, "rows": rows}
+    rows = sum(map(_count_rows, files)) or math.nan
+    return {"name": entry.name, "kind": entry.kind, "lps": entry.lps, "rows": rows}
 
 
 def _count_rows(path: Any) -> int:
@@ -244,32 +237,14 @@ def _count_rows(path: Any) -> int:
 def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
     """Return a record for each language pair (and part) of a dataset, which is read in full."""
     if entry.kind == "metrics task":
-        task = folder.metrics_task(entry.name)
-        return [
-            {
-                "lp": lp,
-                "outputs": len(task.outputs(lp)),
-                "judged systems": len(task.system_rows.get(lp, ())),
-                "judged segments": len(task.segment_rows.get(lp, ())),
-            }
-            for lp in task.lps
-        ]
+        return [{"lp": lp} for lp in folder.metrics_task(entry.name).lps]
     if entry.kind == "mt-metrics-eval":
         return [
-            {
-                "lp": part.lp,
-                "systems": len(part.testset.systems),
-                "references": ", ".join(part.references),
-                "human scores": ", ".join(part.human_scores),
-                "metric scores": len(part.score_files),
-            }
+            {"lp": part.lp, "human scores": ", ".join(part.human_scores)}
             for part in find_eval_sets(entry.path)
         ]
     if entry.kind == "rankings":
         return [describe_judgments(folder.rankings(entry.name, lp)) for lp in entry.lps]
-    if entry.kind == "sentence pairs":
-        files = sorted(entry.files.items())
-        return [{"part": part, "rows": _count_rows(path)} for (_, part), path in files]
     return [
         describe_judgments(folder.judgments(entry.name, lp, part), part)
         for lp, part in sorted(entry.files)
@@ -287,21 +262,13 @@ def describe_judgments(entry: JudgmentSet | RankingSet, part: str = "") -> Recor
         record["mean"] = float(entry.scores.mean())
         record["highest"] = float(entry.scores.max())
     else:
-        record |= {"ties": entry.ties, "judges": len(entry.judges)}
+        record["ties"] = entry.ties
     return record | {"left out": sum(entry.excluded_counts.values())}
 
 
-def _make_column(name: str, example: Any) -> Column:
-    """Return a column of records: text aligned left, numbers right."""
-
-    def get(record: Record) -> Any:
-        value = record[name]
-        return " ".join(value) if isinstance(value, list | tuple) else value
-
+def _number_column(name: str) -> Column:
     def text(record: Record, _: int) -> str:
-        value = get(record)
-        if isinstance(value, float):
-            return format_number(value, 3)
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        value = record[name]
+        return f"{value:,}" if isinstance(value, int) else format_number(value, 3)
 
-    return Column(name, get, 0 if isinstance(example, int | float) else None, text=text)
+    return Column(name, decimals=0, text=text)

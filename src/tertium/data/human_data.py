@@ -1,12 +1,11 @@
 """The interface of all human data: scores of translations, comparisons, and scores of systems.
 
-`excluded_counts` counts by reason every row that was read but not used. `build_segment_lookup`
-finds the segment of a test set that a judgment is about.
+`excluded_counts` counts by reason every row that was read but not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray, divide
 from tertium.core.atomic import PathLike
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Segment
 from tertium.core.spans import ErrorAnnotations
@@ -28,6 +27,9 @@ from tertium.data.records import (
 )
 from tertium.data.testset import TestSet
 from tertium.data.text_files import language_pair_in_path
+
+NO_SEGMENT = "no matching segment"
+UNKNOWN_SYSTEM = "unknown system"
 
 Translation = tuple[str, str, Segment]  # system, item, segment
 Texts = dict[tuple[str, str], Segment]  # by system and item
@@ -89,8 +91,6 @@ class HumanData:
     def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         """Arrange one value for each row as systems x items; values of a cell are averaged."""
         rows = self.rows(level)
-        if len(values) != len(rows):
-            raise LengthError(f"{self.name}: {len(values)} values for {len(rows)} translations")
         is_split = level == "system"
         systems: dict[str, int] = {}
         items: dict[str, int] = {}
@@ -169,41 +169,3 @@ def read_system_scores(path: PathLike) -> list[HumanData]:
         )
         for lp, scores in pairs.items()
     ]
-
-
-NO_SEGMENT = "no matching segment"
-UNKNOWN_SYSTEM = "unknown system"
-SegmentLookup = Callable[[str, str, str], Segment | str]  # item, system, document
-
-
-def build_segment_lookup(testset: TestSet) -> SegmentLookup:
-    """Return a function from (item, system, document) to a segment or the reason for its absence.
-
-    `document` may be empty. If the items of the test set are words, a number is a line number from
-    1. A line number never matches an item of another document, or a name that several segments
-    share. For a joint system `a+b` the text of `a` is used, because both texts are equal.
-    """
-    segments = {system: testset.segments(system) for system in testset.systems}
-    rows = {item: n for n, item in enumerate(testset.items)}
-    has_word_items = not any(map(str.isdecimal, rows))
-    lines = {str(n + 1): n for n in range(len(testset))} if has_word_items else {}
-    shared_names = {item.rpartition("#")[0] for item in rows} - {""}
-    documents = {*testset.documents}
-
-    def find_row(item: str, document: str) -> int | None:
-        names = (f"{document}:{item}", item, item.lstrip("0"))  # 007 is 7
-        row = next((rows[name] for name in names if name in rows), None)
-        if row is None and shared_names.isdisjoint(names):
-            row = lines.get(names[-1])
-        if row is None or document not in documents or testset.documents[row] == document:
-            return row
-        return None
-
-    def find_segment(item: str, system: str, document: str) -> Segment | str:
-        for name in (system, *system.split("+")):
-            if name in segments:
-                row = find_row(item, document)
-                return NO_SEGMENT if row is None else segments[name][row]
-        return UNKNOWN_SYSTEM
-
-    return find_segment

@@ -7,8 +7,8 @@ that is no path is that of a dataset in the data folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as Container
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.core.result import is_frame
 from tertium.data.dataset_folder import DatasetFolder
-from tertium.data.formats import Source, find_format
+from tertium.data.formats import Source, find_reader
 from tertium.data.human_data import HumanData, read_system_scores
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
@@ -32,6 +32,7 @@ def read_human_data(
     lps: Sequence[str] = (),
     gold: str = "",
     data: PathLike | None = None,
+    average: bool = True,
 ) -> list[HumanData]:
     """Read the human data of a file, folder, named dataset or frame, a set for each language pair.
 
@@ -48,13 +49,16 @@ def read_human_data(
         The kind of human scores if there are several, or the score column of a table.
     data
         The folder in which dataset names are looked up.
+    average
+        Whether the ratings of published files are averaged over raters.
     """
     lps = [normalize_language_pair(lp) for lp in lps]
     if is_frame(source):
         sets: list[HumanData] = [*_split(read_judgments(source, score=gold or None))]
     elif isinstance(source, str | os.PathLike):
         place = Source(Path(source), level=level, gold=gold, lps=lps)
-        sets = [*(_read(place) if place.path.exists() else _read_dataset(str(source), place, data))]
+        is_path = place.path.exists()
+        sets = [*(_read(place, average) if is_path else _read_dataset(str(source), place, data))]
     else:
         raise UsageError(
             f"expected a file, a dataset or a frame of judgments, got {short_repr(source)}: to use "
@@ -83,22 +87,14 @@ def read_human_segment_scores(source: PathLike, systems: Container[str]) -> Huma
 
 def read_rater_judgments(path: PathLike, *, lps: Sequence[str] = ()) -> list[JudgmentSet]:
     """Read the judgments of single raters, where `read_human_data` averages them."""
-    pairs = [normalize_language_pair(lp) for lp in lps]
-    if isinstance(path, str | os.PathLike) and Path(path).is_file():
-        sets = [*_read(Source(Path(path)), combine=lambda ratings: ratings)]
-    else:
-        sets = read_human_data(path, lps=lps)
-    judgments = [s for s in sets if isinstance(s, JudgmentSet) and s.testset is None]
-    return [entry for entry in judgments if not pairs or entry.lp in pairs]
+    sets = read_human_data(path, lps=lps, average=False)
+    return [entry for entry in sets if isinstance(entry, JudgmentSet) and entry.testset is None]
 
 
-def _read(
-    source: Source, combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings
-) -> Iterator[HumanData]:
-    """Read a file or folder; `combine` is applied to the ratings of published files."""
-    reader = find_format(source)
+def _read(source: Source, average: bool = True) -> Iterator[HumanData]:
+    reader = find_reader(source)
     if reader is not None:
-        entries: Iterable[HumanData] = reader.read(source)
+        entries: Iterable[HumanData] = reader(source)
     elif source.path.is_dir():
         raise DataError(
             f"{source.path}: expected a folder of mt-metrics-eval, a WMT metrics task or WMT "
@@ -112,7 +108,8 @@ def _read(
         entries = [read_judgments(source.path, score=source.gold or None)]
     for entry in entries:
         if isinstance(entry, JudgmentSet) and source.path.is_file() and entry.testset is None:
-            yield from _split(combine(entry) if reader else entry, source.lp)
+            is_averaged = reader is not None and average
+            yield from _split(average_ratings(entry) if is_averaged else entry, source.lp)
         else:
             yield entry
 
@@ -134,8 +131,6 @@ def _read_dataset(name: str, source: Source, data: PathLike | None) -> Iterator[
         entry = folder.find(name.rstrip("/"))  # shells append / to folders
     except UnknownNameError as error:
         raise DataError(f"{name}: no such file or folder; {error}") from None
-    if entry.kind == "sentence pairs":
-        raise UsageError(f"{name} contains sentence pairs, not human scores of translations")
     if not entry.files:
         yield from _read(Source(entry.path, level=source.level, gold=source.gold, lps=source.lps))
     for lp in (lp for lp in entry.lps if not source.lps or lp in source.lps):

@@ -95,16 +95,19 @@ def _name_by_texts(judgments: Sequence[Judgment]) -> list[Judgment]:
     texts = [(j.lp, j.document, _original_text(j.segment)) for j in unnamed]
     systems = [j.system for j in unnamed]
     parts = _number_texts(texts, [j.segment.references or None for j in unnamed], systems)
+    originals = zip(texts, parts, strict=True)
     outputs: dict[Hashable, dict[str, int]] = {}  # (text, system) -> translation -> index
     numbers: dict[Hashable, int] = {}
-    renamed = []
-    for j, text in zip(unnamed, zip(texts, parts, strict=True), strict=True):
-        translations = outputs.setdefault((text, j.system), {})
-        index = translations.setdefault(j.segment.hypothesis, len(translations))
-        number = numbers.setdefault((text, index), len(numbers) + 1)
-        renamed.append(replace(j, item=f"#{number}"))
-    remaining = iter(renamed)
-    return [j if j.item else next(remaining) for j in judgments]
+    named = []
+    for j in judgments:
+        if not j.item:
+            text = next(originals)
+            translations = outputs.setdefault((text, j.system), {})
+            index = translations.setdefault(j.segment.hypothesis, len(translations))
+            number = numbers.setdefault((text, index), len(numbers) + 1)
+            j = replace(j, item=f"#{number}")
+        named.append(j)
+    return named
 
 
 def _split_by_texts(judgments: Sequence[Judgment], owners: Sequence[str]) -> list[Judgment]:

@@ -20,7 +20,6 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -51,15 +50,17 @@ from tertium.core.spans import (
 from tertium.data import records
 from tertium.data.human_data import (
     HumanData,
-    SegmentLookup,
     Translation,
-    build_segment_lookup,
     reasons,
 )
-from tertium.data.item_names import assign_item_names, check_numbering_base
+from tertium.data.item_names import assign_item_names
 from tertium.data.record_files import Records, default_name, parse_json, read_records
-from tertium.data.records import get_text, read_integer, read_object_list, read_probability
-from tertium.data.testset import TestSet
+from tertium.data.records import (
+    Record,
+    get_text,
+    read_integer,
+    read_object_list,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +73,9 @@ SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
 NON_LABEL_NAMES = (*records.ITEM_NAMES, *SCORE_NAMES, *records.ANNOTATOR_NAMES, *records.LP_NAMES)
 _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
 
-Record = TypeVar("Record")
-Row = Mapping[str, Any] | str  # a record, or the reason to exclude it
+Source = TypeVar("Source")
+# a record with lowercase keys, the reason to exclude it, or why it cannot be read
+Row = Record | str | TertiumError
 Annotations = Mapping[tuple[str, str], ErrorAnnotations]  # by system and item
 
 
@@ -242,11 +244,11 @@ def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
         if j.document and j.segment.hypothesis and j.segment.context is None:
             rows.setdefault((j.lp, j.system), {}).setdefault(j.item, j)
     contexts: dict[tuple[str, str, str, Segment], Segment] = {}
-    for (lp, system), items in rows.items():
-        group = items.values()
-        segments = attach_context([j.segment for j in group], [j.document for j in group])
-        for j, segment in zip(group, segments, strict=True):
-            contexts[lp, system, j.item, j.segment] = segment
+    for key, items in rows.items():
+        segments = [j.segment for j in items.values()]
+        documents = [j.document for j in items.values()]
+        for item, segment in zip(items, attach_context(segments, documents), strict=True):
+            contexts[*key, item, segment] = segment
     return [
         replace(j, segment=contexts.get((j.lp, j.system, j.item, j.segment), j.segment))
         for j in judgments
@@ -256,195 +258,175 @@ def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
 def read_judgments(
     path: Records,
     *,
-    testset: TestSet | None = None,
     name: str = "",
     lp: str = "",
-    fields: Sequence[str] | None = None,
     score: str | None = None,
     repeats: bool = False,
 ) -> JudgmentSet:
     """Read human scores from a CSV, TSV, JSONL or Parquet file, or a frame, with a row for each.
 
     Columns are found by any of their usual names: score (or the column named by `score`), item,
-    system, annotator, language pair and texts. With `testset`, the texts come from it, and items
-    are its segments 1, 2, ... Rows are excluded and counted if they have no score, repeat an
-    earlier row (unless `repeats` is true), or match no segment of the test set. Error annotations
-    are kept, and give the score if there is no other.
+    system, annotator, language pair and texts. Rows are excluded and counted if they have no score
+    or repeat an earlier row (unless `repeats` is true). Error annotations are kept, and give the
+    score if there is no other.
     """
-    lookup = build_segment_lookup(testset) if testset is not None else None
-    names = (score.lower(),) if score else SCORE_NAMES
-    collector = JudgmentCollector(find_segment=lookup, score_names=names, repeats=repeats)
-    judged_items = set()
-    for where, record in read_records(path, fields):
-        row = records.lowercase_columns(record)
-        judged_items.add(records.get_text(row, records.ITEM_NAMES))
-        collector.add(row, where)
-    if testset is not None:
-        check_numbering_base(testset.items, judged_items, "segments of the test set")
-    return collector.build(name or default_name(path, "judgments"), lp)
+    rows = ((where, records.lowercase_columns(record)) for where, record in read_records(path))
+    return build_judgment_set(
+        rows,
+        name or default_name(path, "judgments"),
+        lp,
+        score_names=(score.lower(),) if score else SCORE_NAMES,
+        repeats=repeats,
+    )
 
 
 def collect_published(
     path: PathLike,
-    records: Iterable[tuple[str, Record]],
-    convert: Callable[[Record, str], Iterable[Row]],
+    records: Iterable[tuple[str, Source]],
+    convert: Callable[[Source, str], Iterable[Row]],
     lp: str = "",
     *,
     repeats: bool = False,
 ) -> JudgmentSet:
     """Build a set from the records of a published file, of which each becomes several rows.
 
-    Records and rows that cannot be read are excluded and counted.
-    """
-    collector = JudgmentCollector(repeats=repeats)
-    for where, record in records:
-        rows: list[Row] = []
-        with collector.skip_unreadable():
-            rows = [*convert(record, where)]
-        for row in rows:
-            with collector.skip_unreadable():
-                collector.add(row, where)
-    return collector.build(default_name(path), lp)
-
-
-class JudgmentCollector:
-    """Collects judgments row by row and counts excluded rows.
-
-    Published files contain a few rows that cannot be read. If they are more than half of the rows,
-    the layout is not the expected one, and the first error is raised.
+    Published files contain a few records and rows that cannot be read, which are excluded and
+    counted.
     """
 
-    def __init__(
-        self,
-        *,
-        find_segment: SegmentLookup | None = None,
-        score_names: Sequence[str] = SCORE_NAMES,
-        repeats: bool = False,
-    ) -> None:
-        self.find_segment, self.score_names, self.repeats = find_segment, score_names, repeats
-        self.judgments: list[Judgment] = []
-        self.labels: list[Mapping[str, str]] = []  # of each judgment
-        self.excluded_counts: Counter[str] = Counter()
-        self._first_error: TertiumError | None = None
-        self._distinct: set[Judgment] = set()
-        self._overlaps = 0
-        self._no_score_error = ""  # of the first row
+    def convert_all() -> Iterator[tuple[str, Row]]:
+        for where, record in records:
+            try:
+                rows = [*convert(record, where)]
+            except TertiumError as error:
+                rows = [error]
+            for row in rows:
+                yield where, row
 
-    def add(self, record: Row, where: str) -> None:
-        """Add a row whose keys are lowercase, or count the reason to exclude it."""
-        if isinstance(record, str):
-            self.excluded_counts[record] += 1
-            return
-        has_errors = is_annotated(record)
-        gives_score = has_errors and self.score_names is SCORE_NAMES
-        score = records.read_score(records.get_first_alias(record, self.score_names), where)
-        if math.isnan(score) and not gives_score:
-            self.excluded_counts[NO_SCORE] += 1
-            if not any(name in record for name in self.score_names):
-                names = ", ".join(self.score_names)
-                reason = f"{where}: no score (looked for {names}; found {', '.join(record)})"
-                self._no_score_error = self._no_score_error or reason
-            return
-        item = records.get_text(record, records.ITEM_NAMES)
-        system = records.get_text(record, records.SYSTEM_NAMES)
-        document = records.get_text(record, records.DOCUMENT_NAMES)
-        segment = self._segment(record, (item, system, document), where)
-        if isinstance(segment, str):
-            self.excluded_counts[segment] += 1
-            return
-        annotations = read_error_annotations(record, segment, where) if has_errors else None
-        if annotations is not None and math.isnan(score):
-            score = annotations.score(_WEIGHTS)
-        self._overlaps += count_overlaps(annotations.spans) if annotations else 0
-        judgment = Judgment(
-            segment,
-            score,
-            item=item,
-            system=system,
-            annotator=records.get_text(record, records.ANNOTATOR_NAMES),
-            lp=records.read_language_pair(record),
-            document=document,
-            error_annotations=annotations,
-            metric_scores=records.read_metric_scores(record, where),
-        )
-        self.add_judgment(judgment, records.read_labels(record, NON_LABEL_NAMES))
+    return build_judgment_set(
+        convert_all(), default_name(path), lp, repeats=repeats, is_published=True
+    )
 
-    def add_judgment(self, judgment: Judgment, labels: Mapping[str, str]) -> None:
-        """Add a judgment, unless it repeats an earlier one."""
-        if judgment in self._distinct and not self.repeats:
-            self.excluded_counts[DUPLICATE] += 1
-            return
-        self._distinct.add(judgment)
-        self.judgments.append(judgment)
-        document = {"document": judgment.document} if judgment.document else {}
-        self.labels.append({**labels, **document})
 
-    @contextmanager
-    def skip_unreadable(self) -> Iterator[None]:
-        """Exclude and count a row that cannot be read."""
+def build_judgment_set(
+    rows: Iterable[tuple[str, Row]],
+    name: str,
+    lp: str = "",
+    *,
+    score_names: Sequence[str] = SCORE_NAMES,
+    repeats: bool = False,
+    is_published: bool = False,
+) -> JudgmentSet:
+    """Build a set from rows with lowercase keys; their language pair is by default that of the set.
+
+    If more than half of the rows of a published file cannot be read, the layout is not the
+    expected one, and the first error is raised.
+    """
+    judgments: list[Judgment] = []
+    labels: list[Mapping[str, str]] = []  # of each judgment
+    counts: Counter[str] = Counter()
+    distinct: set[Judgment] = set()
+    errors: list[TertiumError] = []
+    no_score_error = ""  # of the first row
+    for where, row in rows:
         try:
-            yield
+            judgment = _read_judgment(row, where, score_names)
         except TertiumError as error:
-            self._first_error = self._first_error or error
-            self.excluded_counts[UNREADABLE_ROW] += 1
+            if not is_published:
+                raise
+            errors.append(error)
+            judgment = UNREADABLE_ROW
+        if isinstance(judgment, str):
+            counts[judgment] += 1
+            if isinstance(row, Mapping) and row.keys().isdisjoint(score_names):
+                no_score_error = no_score_error or (
+                    f"{where}: no score (looked for {', '.join(score_names)}; found "
+                    f"{', '.join(row)})"
+                )
+        elif judgment in distinct and not repeats:
+            counts[DUPLICATE] += 1
+        else:
+            assert isinstance(row, Mapping)
+            distinct.add(judgment)
+            judgments.append(judgment)
+            document = {"document": judgment.document} if judgment.document else {}
+            labels.append(records.read_labels(row, NON_LABEL_NAMES) | document)
+    if no_score_error and not judgments and counts.keys() == {NO_SCORE}:
+        raise DataError(no_score_error)
+    row_count = len(judgments) + counts.total()
+    if 2 * len(errors) > row_count:
+        raise DataError(str(errors[0]))
+    if errors:
+        message = "warning: %s: unreadable rows left out: %d of %d; first: %s"
+        logger.warning(message, name, len(errors), row_count, errors[0])
+    pairs = {j.lp for j in judgments}
+    lp = lp or (pairs.pop() if len(pairs) == 1 else "")
+    overlaps = sum(
+        count_overlaps(j.error_annotations.spans) for j in judgments if j.error_annotations
+    )
+    if overlaps:
+        count = "1 span overlaps" if overlaps == 1 else f"{overlaps:,} spans overlap"
+        where = f"{name} {lp}".rstrip()
+        logger.warning("%s: %s another span of the same rater", where, count)
+    judgments = assign_item_names(judgments)
+    return JudgmentSet(
+        name=name,
+        lp=lp,
+        judgments=tuple(attach_judgment_context(judgments)),
+        excluded_counts=dict(counts),
+        columns=_collect_columns(judgments, labels),
+    )
 
-    def build(self, name: str, lp: str = "") -> JudgmentSet:
-        """Build the set; if all rows have the same language pair, it is that of the set."""
-        if (
-            self._no_score_error
-            and self.excluded_counts.keys() == {NO_SCORE}
-            and not self.judgments
-        ):
-            raise DataError(self._no_score_error)
-        unreadable = self.excluded_counts[UNREADABLE_ROW]
-        row_count = len(self.judgments) + self.excluded_counts.total()
-        if 2 * unreadable > row_count:
-            raise DataError(str(self._first_error))
-        if unreadable:
-            message = "warning: %s: unreadable rows left out: %d of %d; first: %s"
-            logger.warning(message, name, unreadable, row_count, self._first_error)
-        pairs = {j.lp for j in self.judgments}
-        lp = lp or (pairs.pop() if len(pairs) == 1 else "")
-        if self._overlaps:
-            count = (
-                "1 span overlaps" if self._overlaps == 1 else f"{self._overlaps:,} spans overlap"
-            )
-            where = f"{name} {lp}".rstrip()
-            logger.warning("%s: %s another span of the same rater", where, count)
-        judgments = assign_item_names(self.judgments)
-        return JudgmentSet(
-            name=name,
-            lp=lp,
-            judgments=tuple(attach_judgment_context(judgments)),
-            excluded_counts=dict(+self.excluded_counts),
-            columns=self._columns(judgments),
+
+def _read_judgment(row: Row, where: str, score_names: Sequence[str]) -> Judgment | str:
+    """Return the judgment of a row, or the reason to exclude it."""
+    if isinstance(row, TertiumError):
+        raise row
+    if isinstance(row, str):
+        return row
+    has_errors = is_annotated(row)
+    score = records.read_score(records.get_first_alias(row, score_names), where)
+    if math.isnan(score) and not (has_errors and score_names is SCORE_NAMES):
+        return NO_SCORE
+    item = records.get_text(row, records.ITEM_NAMES)
+    system = records.get_text(row, records.SYSTEM_NAMES)
+    document = records.get_text(row, records.DOCUMENT_NAMES)
+    segment = Segment("")
+    if records.get_first_alias(row, records.HYPOTHESIS_NAMES) is not None:
+        segment = records.segment_from_record(row, where)
+    elif not (item and system):
+        raise DataError(
+            f"{where}: expected a translation ({', '.join(records.HYPOTHESIS_NAMES)}), "
+            f"or an item and a system; found {', '.join(row)}"
         )
+    annotations = read_error_annotations(row, segment, where) if has_errors else None
+    if annotations is not None and math.isnan(score):
+        score = annotations.score(_WEIGHTS)
+    return Judgment(
+        segment,
+        score,
+        item=item,
+        system=system,
+        annotator=records.get_text(row, records.ANNOTATOR_NAMES),
+        lp=records.read_language_pair(row),
+        document=document,
+        error_annotations=annotations,
+        metric_scores=records.read_metric_scores(row, where),
+    )
 
-    def _columns(self, judgments: Sequence[Judgment]) -> dict[str, dict[tuple[str, str], str]]:
-        """Return the labels of each item, without columns that are ambiguous for an item."""
-        columns: dict[str, dict[tuple[str, str], str]] = {}
-        ambiguous = set()
-        for judgment, labels in zip(judgments, self.labels, strict=True):
-            for name, value in labels.items():
-                column = columns.setdefault(name, {})
-                if column.setdefault((judgment.lp, judgment.item), value) != value:
-                    ambiguous.add(name)
-        return {name: labels for name, labels in columns.items() if name not in ambiguous}
 
-    def _segment(
-        self, record: Mapping[str, Any], names: tuple[str, str, str], where: str
-    ) -> Segment | str:
-        """Return the segment of a row (item, system, document), or the reason for its absence."""
-        if self.find_segment is not None:
-            return self.find_segment(*names)
-        if records.get_first_alias(record, records.HYPOTHESIS_NAMES) is not None:
-            return records.segment_from_record(record, where)
-        if not all(names[:2]):
-            raise DataError(
-                f"{where}: expected a translation ({', '.join(records.HYPOTHESIS_NAMES)}), "
-                f"or an item and a system; found {', '.join(record)}"
-            )
-        return Segment("")
+def _collect_columns(
+    judgments: Sequence[Judgment], labels: Sequence[Mapping[str, str]]
+) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the labels of each item, without columns that are ambiguous for an item."""
+    columns: dict[str, dict[tuple[str, str], str]] = {}
+    ambiguous = set()
+    for judgment, own_labels in zip(judgments, labels, strict=True):
+        for name, value in own_labels.items():
+            column = columns.setdefault(name, {})
+            if column.setdefault((judgment.lp, judgment.item), value) != value:
+                ambiguous.add(name)
+    return {name: values for name, values in columns.items() if name not in ambiguous}
 
 
 SPAN_LIST_NAMES = ("spans", "esa_spans", "errors", "missing")
@@ -463,14 +445,12 @@ SEVERITY_NAMES: Mapping[str, spans.Severity] = {
 }
 
 
-def is_annotated(record: Mapping[str, Any]) -> bool:
+def is_annotated(record: Record) -> bool:
     """Return whether somebody was asked to mark errors in the translation of a record."""
     return any(record.get(name) is not None for name in ANNOTATION_NAMES)
 
 
-def read_error_annotations(
-    record: Mapping[str, Any], segment: Segment, where: str
-) -> spans.ErrorAnnotations:
+def read_error_annotations(record: Record, segment: Segment, where: str) -> spans.ErrorAnnotations:
     """Return the errors marked in a record's translation; `spans` may have been read before."""
     annotations = record.get("spans")
     if not isinstance(annotations, spans.ErrorAnnotations):
@@ -481,7 +461,7 @@ def read_error_annotations(
     return annotations
 
 
-def _read_annotations(record: Mapping[str, Any], length: int, where: str) -> spans.ErrorAnnotations:
+def _read_annotations(record: Record, length: int, where: str) -> spans.ErrorAnnotations:
     entries = list(_from_columns(record, length, where))
     for name in SPAN_LIST_NAMES:
         value = record.get(name)
@@ -516,14 +496,12 @@ def read_severity(value: Any, where: str) -> spans.Severity:
     return SEVERITY_NAMES[name]
 
 
-def is_no_error(entry: Mapping[str, Any]) -> bool:
+def is_no_error(entry: Record) -> bool:
     """Return whether an entry says that there is no error."""
     return str(entry.get("severity") or "").strip().lower() in NO_ERROR
 
 
-def _from_columns(
-    record: Mapping[str, Any], length: int, where: str
-) -> Iterator[Mapping[str, Any]]:
+def _from_columns(record: Record, length: int, where: str) -> Iterator[Record]:
     """Yield the errors of a WMT span task; an empty span of WMT23 marks one character."""
     names = ("start_indices", "end_indices", "error_types")
     cells = [str(record.get(name) or "").split() for name in names]
@@ -537,7 +515,7 @@ def _from_columns(
         yield {"start": start, "end": end, "severity": "none" if start == "-1" else severity}
 
 
-def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.UnlocatedError:
+def _read_error(entry: Record, where: str) -> spans.Span | spans.UnlocatedError:
     severity = read_severity(entry.get("severity"), where)
     name = entry.get("category") or entry.get("error_type") or ""
     category = "/".join(map(str, name)) if isinstance(name, list) else str(name)
@@ -551,7 +529,8 @@ def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.Unlo
     if end is None:
         end = read_integer(entry.get("end_i"), "end_i", where) + 1
     last = read_integer(end, "end", where)
-    chance = read_probability(entry.get("chance"), "chance", where)
+    number = records.read_score(entry.get("chance"), where)
+    chance = None if math.isnan(number) else number
     side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
     try:
         return spans.Span(first, last, side, severity, category, rater, chance, message)

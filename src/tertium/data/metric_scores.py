@@ -1,10 +1,9 @@
-"""Read metric scores: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
+"""Read metric scores: score files of mt-metrics-eval and WMT, and tables.
 
 NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
 .tsv .csv .jsonl .parquet         system and score; item for segment scores; metric and lp if there
                                   are several; higher_is_better if it is false; or a column for
                                   each metric, such as `chrF ↑` and `TER ↓`
-.json                             the output of `tertium score -f json` and `-o FILE.json`
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError
 from tertium.core.scores import ScoreMatrix
 from tertium.data.formats.mt_metrics_eval import metric_name_from_path, read_score_file
-from tertium.data.record_files import parse_json, read_records
+from tertium.data.record_files import read_records
 from tertium.data.records import (
     ITEM_NAMES,
     SYSTEM_NAMES,
+    Record,
     get_text,
     lowercase_columns,
     read_language_pair,
     read_score,
 )
-from tertium.data.text_files import language_pair_in_path, read_lines, read_text
+from tertium.data.text_files import RECORD_SUFFIXES, language_pair_in_path, read_lines
 
 METRIC_NAMES = ("metric", "spec", "name")
-TABLE_SUFFIXES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 
 ARROWS = {"↑": "true", "↓": "false"}  # suffixes of metric columns: higher is better or not
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
@@ -74,30 +72,25 @@ def read_metric_scores(path: PathLike) -> list[MetricScores]:
         cells[system, item] = read_score(row.get("score"), where)
     if not scores:
         raise DataError(f"{path} contains no scores")
-    return [_make_scores(key, cells, directions[key]) for key, cells in scores.items()]
+    results = []
+    for (metric, lp), cells in scores.items():
+        segments = {cell: score for cell, score in cells.items() if cell[1]}
+        totals = {s: score for (s, item), score in cells.items() if not item and score == score}
+        entry = MetricScores(
+            metric=metric,
+            lp=lp,
+            segments=ScoreMatrix.from_cells(metric, segments) if segments else None,
+            systems=totals,
+            higher_is_better=directions[metric, lp],
+        )
+        results.append(entry)
+    return results
 
 
-def _make_scores(
-    key: tuple[str, str], cells: Mapping[tuple[str, str], float], higher_is_better: bool
-) -> MetricScores:
-    metric, lp = key
-    segments = {cell: score for cell, score in cells.items() if cell[1]}
-    totals = {s: score for (s, item), score in cells.items() if not item and score == score}
-    return MetricScores(
-        metric=metric,
-        lp=lp,
-        segments=ScoreMatrix.from_cells(metric, segments) if segments else None,
-        systems=totals,
-        higher_is_better=higher_is_better,
-    )
-
-
-def _read_rows(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_rows(path: PathLike) -> Iterator[tuple[str, Record]]:
     """Yield a record for each score; scores of systems have no item."""
     suffixes = {*Path(path).suffixes}
-    if ".json" in suffixes:
-        yield from _from_json(path)
-    elif TABLE_SUFFIXES & suffixes:
+    if RECORD_SUFFIXES & suffixes:
         for where, record in read_records(path):
             yield from ((where, row) for row in _split_columns(record))
     else:
@@ -125,14 +118,14 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
     return list(merged.values())
 
 
-def _from_score_file(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_score_file(path: PathLike) -> Iterator[tuple[str, Record]]:
     matrix = read_score_file(path)
     has_items = len(matrix.items) > 1
     for (system, item), score in matrix.cells().items():
         yield str(path), {"system": system, "item": item if has_items else "", "score": score}
 
 
-def _from_submission(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_submission(path: PathLike) -> Iterator[tuple[str, Record]]:
     """Yield the scores that a metric submitted to a WMT metrics task.
 
     The file has tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`; later columns are
@@ -154,7 +147,7 @@ def _from_submission(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield where, dict(zip(columns, cells, strict=False))
 
 
-def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _split_columns(record: Record) -> Iterator[Record]:
     """Yield a lowercase record for each column that is a metric, or the record itself."""
     columns = [name for name in record if name[-2:-1] == " " and name[-1:] in ARROWS]
     shared = {name: value for name, value in record.items() if name not in columns}
@@ -164,21 +157,3 @@ def _split_columns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield lowercase_columns(shared | scores)
     if not columns:
         yield lowercase_columns(record)
-
-
-def _from_json(path: PathLike) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    content = parse_json(read_text(path), str(path))
-    for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
-        where = f"{path}, record {number}"
-        if not isinstance(record, dict) or not {"system", "score"} <= {*record}:
-            raise DataError(f"{where}: expected the output of `tertium score -f json`")
-        segments = record.get("segments") or []
-        is_list = isinstance(segments, list)
-        items = record.get("items") or [*range(1, len(segments) + 1 if is_list else 1)]
-        if not is_list or not len({*map(str, items)}) == len(items) == len(segments):
-            raise DataError(
-                f"{where}: expected a list of segments and their distinct names (items)"
-            )
-        yield where, record
-        for item, score in zip(items, segments, strict=True):
-            yield where, {**record, "item": item, "score": score}

@@ -3,8 +3,8 @@
 Every translation is one `Segment`. A comparison is a pair of row numbers with a verdict, so a
 statistic is one vector expression, for example of `scores[left] - scores[right]` and `verdicts`.
 
-System scores (`win_ratio`, `expected_wins`) are computed from two tables, the wins and ties between
-each pair of systems, so the order of the comparisons does not matter.
+System scores are computed from two tables, the wins and ties between each pair of systems, so the
+order of the comparisons does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from tertium.core.errors import DataError, UsageError
 from tertium.core.scores import ScoreMatrix
 from tertium.core.segment import Preference, Segment
 from tertium.data.human_data import NO_SEGMENT, UNKNOWN_SYSTEM, HumanData, Translation, reasons
-from tertium.data.testset import TestSet
 
 SAME_SYSTEM = "a system compared with itself"
 
@@ -35,7 +34,6 @@ class PairwiseJudgment(NamedTuple):
     left: str
     right: str
     verdict: float
-    judge: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -44,8 +42,7 @@ class RankingSet(HumanData):
 
     `left` and `right` are rows of `segments`. `item_indices` and `system_indices` give the item and
     the system of each segment. `verdicts` are 1 (left is better), 0 (right) or 0.5 (tie).
-    `judge_indices` are -1 if the judge is unknown. Repeated comparisons are kept: they measure the
-    consistency of judges, and WMT counts them. `documents` are those of the items, if known.
+    Repeated comparisons are kept, as WMT counts them. `documents` are those of the items, if known.
     """
 
     segments: tuple[Segment, ...]
@@ -56,8 +53,6 @@ class RankingSet(HumanData):
     left: IntArray  # (comparisons,)
     right: IntArray  # (comparisons,)
     verdicts: FloatArray  # (comparisons,)
-    judges: tuple[str, ...] = ()
-    judge_indices: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
     documents: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,12 +67,11 @@ class RankingSet(HumanData):
         """Iterate over the comparisons as `Preference` objects with shared segments."""
         items = [self.items[n] for n in self.item_indices]
         systems = [self.systems[n] for n in self.system_indices]
-        judges = (*self.judges, "")
-        columns = (self.left, self.right, self.verdicts.tolist(), self.judge_indices)
-        for left, right, verdict, judge in zip(*columns, strict=True):
+        columns = (self.left, self.right, self.verdicts.tolist())
+        for left, right, verdict in zip(*columns, strict=True):
             pair = (self.segments[left], self.segments[right])
-            names = (items[left], systems[left], systems[right], judges[judge])
-            yield Preference(*pair, verdict, *names, self.lp)
+            names = (items[left], systems[left], systems[right])
+            yield Preference(*pair, verdict, *names, lp=self.lp)
 
     @property
     def ties(self) -> int:
@@ -93,8 +87,9 @@ class RankingSet(HumanData):
 
     def select(self, rows: BoolArray | IntArray) -> RankingSet:
         """Return the comparisons of a mask or indices, over the same segments."""
-        names = ("left", "right", "verdicts", "judge_indices")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        return replace(
+            self, left=self.left[rows], right=self.right[rows], verdicts=self.verdicts[rows]
+        )
 
     def exclude(self, reason: str, rows: BoolArray) -> RankingSet:
         """Return the set without some comparisons, which are counted with a reason."""
@@ -148,7 +143,7 @@ def build_ranking_set(
 
     With `texts`, every output of every item becomes a segment; comparisons of unknown items or
     systems are excluded and counted. Without `texts`, the segments are empty, which is sufficient
-    for system scores and annotator agreement.
+    for system scores.
     """
     if texts is None:
         compared = [c for c in comparisons if c.left != c.right]
@@ -159,19 +154,18 @@ def build_ranking_set(
     items = _number_names(item for item, _ in cells)
     systems = _number_names(system for _, system in cells)
     counts: Counter[str] = Counter(excluded_counts or {})
-    judges: dict[str, int] = {}
-    index: list[tuple[int, int, int]] = []
+    index: list[tuple[int, int]] = []
     verdicts: list[float] = []
-    for item, left, right, verdict, judge in comparisons:
+    for item, left, right, verdict in comparisons:
         a, b = rows.get((item, left)), rows.get((item, right))
         if left == right:
             counts[SAME_SYSTEM] += 1
         elif a is None or b is None:
             counts[UNKNOWN_SYSTEM if item in items else NO_SEGMENT] += 1
         else:
-            index.append((a, b, judges.setdefault(judge, len(judges)) if judge else -1))
+            index.append((a, b))
             verdicts.append(verdict)
-    left_rows, right_rows, judge_indices = np.array(index, dtype=np.int64).reshape(-1, 3).T
+    left_rows, right_rows = np.array(index, dtype=np.int64).reshape(-1, 2).T
     return RankingSet(
         name=name,
         lp=lp,
@@ -183,8 +177,6 @@ def build_ranking_set(
         left=left_rows,
         right=right_rows,
         verdicts=np.array(verdicts),
-        judges=tuple(judges),
-        judge_indices=judge_indices,
         excluded_counts=dict(counts),
         documents=documents or {},
     )
@@ -192,20 +184,6 @@ def build_ranking_set(
 
 def _number_names(names: Iterable[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
-
-
-def texts_by_item(
-    testset: TestSet,
-    comparisons: Iterable[PairwiseJudgment],
-    documents: Mapping[str, str] | None = None,
-) -> ItemTexts:
-    """Return the texts of a test set by the item names that the comparisons use."""
-    items = testset.match_item_names((c.item for c in comparisons), documents)
-    outputs = {system: testset.segments(system) for system in testset.systems}
-    return {
-        item: {system: segments[n] for system, segments in outputs.items()}
-        for n, item in enumerate(items)
-    }
 
 
 def sample_comparisons(
@@ -257,30 +235,9 @@ class ComparisonIndex:
         return wins, ties + ties.T
 
     def expected_wins(self, systems: int) -> FloatArray:
-        """Return the expected wins of each system, (systems,); see the function of this name."""
+        """Return the probability to beat a random opponent, without ties, (systems,).
+
+        mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
+        """
         wins, _ = self.counts(systems)
         return nan_mean(divide(wins, wins + wins.T))
-
-
-def win_ratio(
-    rankings: RankingSet, ties: Literal["excluded", "won", "half"] = "excluded"
-) -> FloatArray:
-    """Return the proportion of its comparisons that each system wins, (systems,).
-
-    `excluded`: wins / (wins + losses), official in WMT12. `won`: (wins + ties) / all, "better than
-    or equal to others", official until WMT11. `half`: a tie is half a win. NaN for a system without
-    comparisons.
-    """
-    wins, tied = ComparisonIndex.of(rankings).counts(len(rankings.systems))
-    won, lost, even = wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)
-    credit = {"excluded": 0.0, "won": 1.0, "half": 0.5}[ties]
-    played = won + lost + (even if ties != "excluded" else 0.0)
-    return divide(won + credit * even, played)
-
-
-def expected_wins(rankings: RankingSet) -> FloatArray:
-    """Return the probability to beat a random opponent, without ties, (systems,).
-
-    mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
-    """
-    return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))

@@ -35,7 +35,6 @@ from tertium.data.rankings import RankingSet
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT_ANNOTATOR = "annotator with fewer than two different ratings"
-TOO_FEW_RATINGS = "fewer ratings than asked for"
 ONE_RATER = "translation of one rater, who cannot be held out"
 HELD_OUT_RATER = "rater"  # the value of --human-baseline that holds out a rater
 HUMAN_ROW_PREFIX = "human"
@@ -65,11 +64,10 @@ def standardize_ratings(ratings: JudgmentSet) -> JudgmentSet:
     return usable.exclude(CONSTANT_ANNOTATOR, standardized)
 
 
-def average_ratings(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
+def average_ratings(ratings: JudgmentSet) -> JudgmentSet:
     """Average the ratings of each translation and merge their error annotations.
 
-    A translation is identified by language pair, item, system and text. Translations with fewer
-    than `minimum` ratings are excluded and their ratings counted; WMT requires 15 at segment level.
+    A translation is identified by language pair, item, system and text.
     """
     groups: dict[Judgment, list[Judgment]] = {}
     for rating in ratings.judgments:
@@ -81,13 +79,7 @@ def average_ratings(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
         annotations = merge_rater_annotations(annotated) if annotated else None
         score = float(np.mean([rating.score for rating in group]))
         averages.append(replace(key, score=score, error_annotations=annotations))
-    sizes = [len(group) for group in groups.values()]
-    judgments = tuple(
-        average for average, size in zip(averages, sizes, strict=True) if size >= minimum
-    )
-    left_out = sum(size for size in sizes if size < minimum)
-    counts = Counter(ratings.excluded_counts) + Counter({TOO_FEW_RATINGS: left_out})
-    return replace(ratings, judgments=judgments, excluded_counts=dict(counts))
+    return replace(ratings, judgments=tuple(averages))
 
 
 def standardize_human_ratings(human_data: HumanData) -> JudgmentSet:

@@ -21,7 +21,13 @@ from tertium.core.findings import FileLocation, Locate
 from tertium.core.result import frame_to_records, is_frame, is_missing
 from tertium.core.spans import Side
 from tertium.data import record_files, records
-from tertium.data.records import HYPOTHESIS_NAMES, REFERENCE_NAMES, SOURCE_NAMES
+from tertium.data.records import (
+    HYPOTHESIS_NAMES,
+    REFERENCE_NAMES,
+    SOURCE_NAMES,
+    LocatedRecords,
+    Record,
+)
 from tertium.data.tables import (
     missing_to_null,
     parse_table,
@@ -43,19 +49,19 @@ from tertium.data.text_files import (
 
 logger = logging.getLogger(__name__)
 
-Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
+Records = PathLike | Iterable[Record] | Any  # a file, records in memory, or a frame
 Fields = Sequence[str] | Mapping[str, str]  # all columns, or the columns of some fields
 TEXT_ALIASES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 _JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
 
 
-def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_jsonl(path: PathLike) -> LocatedRecords:
     """Read the objects of a JSONL file, each with its location; blank lines are skipped."""
     return _parse_jsonl(read_text(path), display_name(path))
 
 
-def _parse_jsonl(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parse_jsonl(text: str, name: str) -> LocatedRecords:
     for number, line in enumerate(split_lines(text, name), start=1):
         if line.strip():
             where = f"{name}, line {number}"
@@ -101,9 +107,7 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
         raise DataError(f"{where}: the JSON cannot be read ({error})") from None
 
 
-def read_records(
-    path: Records, fields: Fields | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_records(path: Records, fields: Fields | None = None) -> LocatedRecords:
     """Read records with their locations from JSONL, TSV, CSV, Parquet, .xlsx, a list or a frame.
 
     The suffix decides the format of a file. Standard input is JSONL if it starts with `{`,
@@ -148,9 +152,7 @@ def parse_fields(values: Sequence[str]) -> Fields | None:
     return columns
 
 
-def _rename_columns(
-    rows: Iterator[tuple[str, dict[str, Any]]], fields: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rename_columns(rows: LocatedRecords, fields: Mapping[str, str]) -> LocatedRecords:
     """Read each field from its column only; columns that are no field keep their names."""
     aliases = [name for names in TEXT_ALIASES if {*names} & {*fields} for name in names]
     for where, record in rows:
@@ -164,7 +166,7 @@ def _rename_columns(
         yield where, {**{name: record[column] for name, column in fields.items()}, **renamed}
 
 
-def _read_piped_records(fields: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_piped_records(fields: Sequence[str] | None) -> LocatedRecords:
     text, name = read_text(STDIN), display_name(STDIN)
     if not fields and text.lstrip().startswith("{"):
         return _parse_jsonl(text, name)
@@ -182,7 +184,7 @@ def default_name(source: Records, otherwise: str = "") -> str:
     return decode_path(Path(source).name).split(".")[0]
 
 
-def iterate_records(table: Any, each: str = "row") -> Iterator[tuple[str, dict[str, Any]]]:
+def iterate_records(table: Any, each: str = "row") -> LocatedRecords:
     """Iterate over a frame (pandas, polars, Arrow) or a list of records, with row numbers.
 
     Missing values become None and arrays become lists.
@@ -213,12 +215,12 @@ def _to_plain_cell(value: Any) -> Any:
     return None if is_missing(value) else value
 
 
-def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
+def write_jsonl(path: PathLike, records: Iterable[Record]) -> None:
     """Write one JSON object per line, atomically; texts that no reader accepts are an error."""
     write_text(path, _format_records(path, records))
 
 
-def _format_records(path: PathLike, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _format_records(path: PathLike, records: Iterable[Record]) -> Iterator[str]:
     for number, record in enumerate(records, start=1):
         line = json.dumps(missing_to_null(record), ensure_ascii=False, allow_nan=False)
         if "\\u0000" in line.replace("\\\\", ""):  # without escaped backslashes

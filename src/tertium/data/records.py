@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from tertium.core.arrays import MAX_ABS_SCORE
@@ -30,6 +29,9 @@ LP_NAMES = ("lp", "langpair", "language_pair")
 TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
+Record = Mapping[str, Any]  # one row of a file by column
+LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # with their places in a file
+
 MAX_NAME_LENGTH = 40  # characters; a longer column name is probably a text
 WARNINGS_SUFFIX = ".warnings"  # METRIC.warnings is the column of a metric's warnings
 SPANS_SUFFIX = ".spans"  # METRIC.spans is the column of the errors that a metric marks, as JSON
@@ -40,23 +42,16 @@ _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 _STANDARD_COLUMNS = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 
 
-def lowercase_known_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def lowercase_known_columns(record: Record) -> Record:
     """Lowercase the column names that this module knows; other names are unchanged.
 
     >>> lowercase_known_columns({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
     {'system': 'A', 'mt': 'hello', 'ref2': 'hi', 'Domain': 'news'}
     """
-    if all(name == name.lower() or not _is_standard_column(name.lower()) for name in record):
-        return record
-    folded: dict[str, Any] = {}
-    for name, value in record.items():
-        lowered = name.lower()
-        is_renamed = _is_standard_column(lowered) and (name == lowered or lowered not in record)
-        folded[lowered if is_renamed else name] = value
-    return folded
+    return dict(zip(_lowercase_header(tuple(record), True), record.values(), strict=True))
 
 
-def lowercase_columns(record: Mapping[str, Any]) -> dict[str, Any]:
+def lowercase_columns(record: Record) -> dict[str, Any]:
     """Lowercase all column names, except one whose lowercase form also exists.
 
     >>> lowercase_columns({"Score": 1, "Domain": "news"})
@@ -64,22 +59,24 @@ def lowercase_columns(record: Mapping[str, Any]) -> dict[str, Any]:
     >>> lowercase_columns({"score": 1, "Score": 2})
     {'score': 1, 'Score': 2}
     """
-    return dict(zip(_lowercase_header(tuple(record)), record.values(), strict=True))
+    return dict(zip(_lowercase_header(tuple(record), False), record.values(), strict=True))
 
 
 @lru_cache(maxsize=256)
-def _lowercase_header(header: tuple[str, ...]) -> tuple[str, ...]:
-    lowered = tuple(name.lower() for name in header)
-    if len({*lowered}) == len(header):
-        return lowered
-    return tuple(name if name.lower() in header else name.lower() for name in header)
+def _lowercase_header(header: tuple[str, ...], is_known_only: bool) -> list[str]:
+    names = []
+    for name in header:
+        lowered = name.lower()
+        is_renamed = lowered not in header and (not is_known_only or _is_standard_column(lowered))
+        names.append(lowered if is_renamed else name)
+    return names
 
 
 def _is_standard_column(name: str) -> bool:
     return name in _STANDARD_COLUMNS or is_numbered_reference(name)
 
 
-def get_unique_alias(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
+def get_unique_alias(record: Record, names: Sequence[str], where: str) -> Any:
     """Return the value of the only alias that has one, or None; two values are an error."""
     present = [name for name in names if record.get(name) is not None]
     if len(present) > 1:
@@ -87,7 +84,7 @@ def get_unique_alias(record: Mapping[str, Any], names: Sequence[str], where: str
     return record[present[0]] if present else None
 
 
-def read_name(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
+def read_name(record: Record, names: Sequence[str], where: str) -> str:
     """Return the name of a system or document, or an empty string; a number is a name.
 
     >>> read_name({"system": 0}, SYSTEM_NAMES, "line 1")
@@ -115,16 +112,15 @@ def read_score(value: Any, where: str) -> float:
         raise DataError(f"{where}: the score {value!r} is not a number") from None
     except OverflowError:  # an integer of more than 308 digits
         score = math.inf
-    if math.isinf(score):
-        raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
     if abs(score) > MAX_ABS_SCORE:
         raise DataError(
-            f"{where}: the score {value!r} is too large; expected at most {MAX_ABS_SCORE:g}"
+            f"{where}: the score {str(value)[:40]!r} is too large; expected at most "
+            f"{MAX_ABS_SCORE:g}"
         )
     return score
 
 
-def read_metric_scores(record: Mapping[str, Any], where: str) -> dict[str, float]:
+def read_metric_scores(record: Record, where: str) -> dict[str, float]:
     """Return the metric scores in the field `scores` of a record, by metric; omit missing ones.
 
     >>> read_metric_scores({"scores": {"chrf": 61.2, "judge": None}}, "line 1")
@@ -150,31 +146,21 @@ def read_integer(value: Any, name: str, where: str) -> int:
     raise DataError(f"{where}: {name} is {short_repr(value)}; expected a whole number")
 
 
-def read_probability(value: Any, name: str, where: str) -> float | None:
-    """Parse a number from 0 to 1; a missing one is None."""
-    number = read_score(value, where)
-    if math.isnan(number):
-        return None
-    if not 0.0 <= number <= 1.0:
-        raise DataError(f"{where}: {name} is {short_repr(value)}; expected a number from 0 to 1")
-    return number
-
-
-def read_object(value: Any, name: str, where: str) -> Mapping[str, Any]:
+def read_object(value: Any, name: str, where: str) -> Record:
     """Return a JSON object, or raise an error."""
     if not isinstance(value, Mapping):
         raise DataError(f"{where}: {name} is {short_repr(value)}; expected an object")
     return value
 
 
-def read_object_list(value: Any, name: str, where: str) -> list[Mapping[str, Any]]:
+def read_object_list(value: Any, name: str, where: str) -> list[Record]:
     """Return a list of JSON objects, or raise an error."""
     if not isinstance(value, list | tuple) or not all(isinstance(v, Mapping) for v in value):
         raise DataError(f"{where}: {name} is {short_repr(value)}; expected a list of objects")
     return list(value)
 
 
-def read_language_pair(record: Mapping[str, Any]) -> str:
+def read_language_pair(record: Record) -> str:
     """Return the language pair of a record with ISO 639-1 codes, or an empty string.
 
     >>> read_language_pair({"lp": "eng-deu"})
@@ -184,7 +170,7 @@ def read_language_pair(record: Mapping[str, Any]) -> str:
     return normalize_language_pair(name) if name else ""
 
 
-def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+def get_first_alias(record: Record, names: Sequence[str]) -> Any:
     """Return the value of the first alias that has one, or None."""
     for name in names:
         value = record.get(name)
@@ -193,7 +179,7 @@ def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     return None
 
 
-def get_text(record: Mapping[str, Any], names: Sequence[str]) -> str:
+def get_text(record: Record, names: Sequence[str]) -> str:
     """Return the value of the first alias that has one as text, or an empty string.
 
     >>> get_text({"segment": 12}, ITEM_NAMES), get_text({}, ITEM_NAMES)
@@ -203,9 +189,7 @@ def get_text(record: Mapping[str, Any], names: Sequence[str]) -> str:
     return "" if value is None else format_name(value)
 
 
-def segment_from_record(
-    record: Mapping[str, Any], where: str, *, is_checked: bool = False
-) -> Segment:
+def segment_from_record(record: Record, where: str, *, is_checked: bool = False) -> Segment:
     """Create a segment from a record with any of the usual column names.
 
     The texts of records from `record_files.read_records` are checked when they are read.
@@ -215,24 +199,25 @@ def segment_from_record(
     """
     hypothesis = get_unique_alias(record, HYPOTHESIS_NAMES, where)
     if hypothesis is None:
-        null = next((name for name in HYPOTHESIS_NAMES if name in record), "")
+        for name in HYPOTHESIS_NAMES:
+            if name in record:
+                raise DataError(
+                    f'{where}: no translation ({name} is null; an empty translation is "")'
+                )
         cut = MAX_NAME_LENGTH
         columns = [name if len(name) <= cut else f"{name[:cut]}..." for name in record]
-        reason = (
-            f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(columns) or 'nothing'}"
+        hint = "; if the first line is not a header, name the columns with --fields"
+        raise DataError(
+            f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)}; found "
+            f"{', '.join(columns) or 'nothing'}{hint if columns != [*record] else ''})"
         )
-        if columns != [*record]:
-            reason += "; if the first line is not a header, name the columns with --fields"
-        if null:
-            reason = f'{null} is null; an empty translation is ""'
-        raise DataError(f"{where}: no translation ({reason})")
     if not isinstance(hypothesis, str):
         raise DataError(f"{where}: expected text, got {hypothesis!r}")
     make_segment = checked_segment if is_checked else Segment
     return make_segment(hypothesis, read_source(record, where), read_references(record, where))
 
 
-def read_source(record: Mapping[str, Any], where: str) -> str | None:
+def read_source(record: Record, where: str) -> str | None:
     """Return the source of a record, or None."""
     source: Any = get_unique_alias(record, SOURCE_NAMES, where)
     if source is not None and not isinstance(source, str):
@@ -240,7 +225,7 @@ def read_source(record: Mapping[str, Any], where: str) -> str | None:
     return source
 
 
-def read_references(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def read_references(record: Record, where: str) -> tuple[str, ...]:
     """Return the references: a text, a list, numbered columns (`ref1`, `ref2`, ...), or both.
 
     Numbered columns are sorted by number, and blank ones are absent, because a table cannot express
@@ -262,11 +247,14 @@ def read_references(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
             "reference a column (ref1, ref2, ...), or use JSONL or Parquet with lists"
         )
     texts = [] if value is None else [value] if isinstance(value, str) else list(value)
-    present = [(number, column) for number, column in columns if record[column] is not None]
-    for (number, column), (next_number, next_column) in pairwise(present):
-        if number == next_number:
-            raise DataError(f"{where}: both {column!r} and {next_column!r} are given; keep one")
-    texts += [record[column] for _, column in present]
+    present: dict[tuple[int, str], str] = {}
+    for number, column in columns:
+        if record[column] is None:
+            continue
+        if number in present:
+            raise DataError(f"{where}: both {present[number]!r} and {column!r} are given; keep one")
+        present[number] = column
+        texts.append(record[column])
     for text in texts:
         if not isinstance(text, str):
             raise DataError(f"{where}: expected text, got {text!r}")
@@ -304,7 +292,7 @@ def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str],
     return sorted(((len(digits), digits), name) for digits, name in numbers)
 
 
-def read_labels(record: Mapping[str, Any], excluded: Sequence[str] = ()) -> dict[str, str]:
+def read_labels(record: Record, excluded: Sequence[str] = ()) -> dict[str, str]:
     """Return the values that are not texts, systems, documents or in `excluded`, as labels.
 
     >>> read_labels({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})

@@ -21,6 +21,7 @@ from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError, UsageError
 from tertium.core.extras import explain_missing
 from tertium.core.result import format_name, is_missing, make_frame
+from tertium.data.records import LocatedRecords
 from tertium.data.text_files import (
     check_record,
     display_name,
@@ -341,7 +342,7 @@ def is_csv_quoted(field: str) -> bool:
     return is_enclosed and '""' in inner and '"' not in inner.replace('""', "")
 
 
-def read_workbook(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_workbook(path: PathLike) -> LocatedRecords:
     """Yield the rows with their locations; cells are texts, empty ones too, as in a CSV file."""
     with explain_missing("an Excel workbook"):
         import openpyxl
@@ -373,7 +374,7 @@ def _cell_text(value: Any) -> str:
     return format_name(value) if isinstance(value, int | float) else str(value)
 
 
-def read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_parquet(path: PathLike) -> LocatedRecords:
     if not Path(path).is_file():
         raise DataError(f"{path}: no such file")
     with explain_missing("a Parquet file"):

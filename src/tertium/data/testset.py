@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from tertium.data.record_files import Fields, Records
 
 
+Texts = Sequence[str]
+
+
 @dataclass(frozen=True, repr=False)
 class TestSet:
     """Outputs of one or more systems for the same segments.
@@ -71,12 +74,12 @@ class TestSet:
 
     __test__ = False  # tell pytest that this is not a test class
 
-    systems: Mapping[str, Sequence[str]]
-    references: Sequence[Sequence[str]] = ()
-    sources: Sequence[str] = ()
-    documents: Sequence[str] = ()
+    systems: Mapping[str, Texts]
+    references: Sequence[Texts] = ()
+    sources: Texts = ()
+    documents: Texts = ()
     name: str = field(default="", compare=False)
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    columns: Mapping[str, Texts] = field(default_factory=dict)
     _segments: dict[str, list[Segment]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -89,8 +92,16 @@ class TestSet:
             )
         if not self.systems:
             raise DataError("a test set needs at least one system output")
-        self._check_types()
-        self._convert_to_tuples()
+        for name in self.systems:
+            check_system_name(name)
+        lists: dict[str, Any] = {"references": _copy_references(self.references)}
+        lists["systems"] = {
+            name: _copy_texts(texts, f"system {name!r}") for name, texts in self.systems.items()
+        }
+        lists["columns"] = _copy_columns(self.columns)
+        for part in ("sources", "documents"):
+            lists[part] = _copy_texts(getattr(self, part), part)
+        self.__dict__.update(lists)
         self._check_lengths()
         self._check_documents()
 
@@ -107,31 +118,6 @@ class TestSet:
         if any(self.documents) and not all(self.documents):
             number = list(self.documents).index("") + 1
             raise DataError(f"segment {number} has no document, but others have; name one for each")
-
-    def _check_types(self) -> None:
-        for name, outputs in self.systems.items():
-            check_system_name(name)
-            check_texts(unwrap_arrow_column(outputs), f"system {name!r}")
-        for part, expected_type in (("references", Iterable), ("columns", Mapping)):
-            value = getattr(self, part)
-            if not isinstance(value, expected_type) and not is_frame(value):
-                raise UsageError(f"{part}: got {short_repr(value)}; omit it instead")
-        check_texts(unwrap_arrow_column(self.sources), "sources")
-        check_texts(unwrap_arrow_column(self.documents), "documents")
-        for name, labels in self.columns.items():
-            check_texts(unwrap_arrow_column(labels), f"column {name!r}")
-        check_reference_lists(self.references)
-
-    def _convert_to_tuples(self) -> None:
-        """Copy all texts to tuples: lists may change, and `[0]` of a pandas column is a label."""
-        for part in ("systems", "columns"):
-            lists = getattr(self, part)
-            object.__setattr__(
-                self, part, {name: _to_tuple(texts) for name, texts in lists.items()}
-            )
-        for part in ("sources", "documents"):
-            object.__setattr__(self, part, _to_tuple(getattr(self, part)))
-        object.__setattr__(self, "references", tuple(map(_to_tuple, _to_tuple(self.references))))
 
     def _parallel_lists(self) -> Iterable[tuple[str, Sequence[Any]]]:
         yield from self.systems.items()
@@ -157,9 +143,9 @@ class TestSet:
     @classmethod
     def from_lists(
         cls,
-        translations: Mapping[str, Sequence[str]] | Sequence[str],
-        sources: Sequence[str] | None = None,
-        references: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        translations: Mapping[str, Texts] | Texts,
+        sources: Texts | None = None,
+        references: Texts | Sequence[Texts] | None = None,
     ) -> TestSet:
         """Create a test set from lists of texts.
 
@@ -276,7 +262,7 @@ class TestSet:
         references: Sequence[PathLike] = (),
         sources: PathLike | None = None,
         documents: PathLike | None = None,
-        names: Sequence[str] | None = None,
+        names: Texts | None = None,
     ) -> TestSet:
         """Read parallel text files with one segment per line.
 
@@ -301,9 +287,7 @@ class TestSet:
         <TestSet of 48 segments: system-good.en.txt>
         """
         optional = [file for file in (sources, documents) if file is not None]
-        check_path_lists(
-            translations=translations, references=references, sources_and_documents=optional
-        )
+        check_path_lists(translations=translations, references=references)
         systems = name_systems(translations, names)
         files = [*translations, *references, *optional]
         for file in files:
@@ -390,7 +374,7 @@ class TestSet:
         outputs = self._outputs_of(system)
         if system not in self._segments:
             sources: Sequence[str | None] = self.sources or [None] * len(outputs)
-            references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
+            references: Sequence[Texts] = self.references or [()] * len(outputs)
             segments = [
                 checked_segment(hypothesis, source, tuple(texts))
                 for hypothesis, source, texts in zip(outputs, sources, references, strict=True)
@@ -398,7 +382,7 @@ class TestSet:
             self._keep_segments(system, segments)
         return list(self._segments[system])
 
-    def _outputs_of(self, system: str) -> Sequence[str]:
+    def _outputs_of(self, system: str) -> Texts:
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
         return self.systems[system]
@@ -414,18 +398,14 @@ class TestSet:
         texts = json.dumps([list(self.sources), [list(refs) for refs in self.references]])
         return hashlib.sha256(texts.encode()).hexdigest()
 
-    def with_columns(self, columns: Mapping[str, Sequence[str]]) -> TestSet:
+    def with_columns(self, columns: Mapping[str, Texts]) -> TestSet:
         """Return the test set with these labels of each segment instead of its columns.
 
         >>> testset = TestSet.from_lists({"ours": ["a", "b"]})
         >>> testset.with_columns({"domain": ["news", "talks"]}).columns
         {'domain': ('news', 'talks')}
         """
-        labels = {}
-        for name, values in columns.items():
-            check_texts(unwrap_arrow_column(values), f"column {name!r}")
-            labels[name] = _to_tuple(values)
-        testset = self._from_checked(**{**self.__dict__, "columns": labels})
+        testset = self._from_checked(**{**self.__dict__, "columns": _copy_columns(columns)})
         testset._check_lengths()
         return testset
 
@@ -464,8 +444,31 @@ def check_testset(value: Any) -> None:
         )
 
 
-def _to_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(unwrap_arrow_column(values))
+def _copy_texts(texts: Any, label: str, element: str = "segment") -> tuple[str, ...]:
+    """Check texts and copy them: lists may change, and `[0]` of a pandas column is a label."""
+    values = unwrap_arrow_column(texts)
+    check_texts(values, label, element)
+    return tuple(values)
+
+
+def _copy_columns(columns: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(columns, Mapping):
+        raise UsageError(f"columns: got {short_repr(columns)}; omit it instead")
+    return {name: _copy_texts(labels, f"column {name!r}") for name, labels in columns.items()}
+
+
+def _copy_references(references: Any) -> tuple[tuple[str, ...], ...]:
+    is_list = hasattr(references, "__len__") and getattr(references, "ndim", 1) > 0
+    if not is_list or isinstance(references, Set) or is_frame(references):
+        kind = type(references).__name__  # printing a generator would consume it
+        raise UsageError(
+            f"references: expected a list of references for each segment, got a {kind}"
+        )
+    lists = enumerate(unwrap_arrow_column(references), start=1)
+    return tuple(
+        _copy_texts(texts, f"references of segment {number}", "reference")
+        for number, texts in lists
+    )
 
 
 Row = tuple[Segment, str, Mapping[str, str]]  # with its document and labels
@@ -480,29 +483,7 @@ def check_system_name(name: Any) -> None:
     check_surrogates(name, f"the system name {name!r}")
 
 
-def check_reference_lists(references: Any) -> None:
-    """Raise an error unless there is a list of texts for each segment."""
-    is_single = getattr(references, "ndim", 1) == 0
-    if not hasattr(references, "__len__") or isinstance(references, Set) or is_single:
-        kind = type(references).__name__  # printing a generator would consume it
-        raise UsageError(
-            f"references: expected a list of references for each segment, got a {kind}"
-        )
-    if is_frame(references):
-        raise UsageError(
-            "references: expected a list of references for each segment, got a table: convert its "
-            "columns to [[text, ...], ...], or read the whole table with TestSet.from_frame"
-        )
-    for number, texts in enumerate(unwrap_arrow_column(references), start=1):
-        if isinstance(texts, str):
-            raise UsageError(
-                f"references: segment {number} has the text {texts[:40]!r}; expected a list of "
-                "references: wrap each in [...]"
-            )
-        check_texts(texts, f"references of segment {number}", "reference")
-
-
-def check_plain_text(file: PathLike, lines: Sequence[str] | None = None) -> None:
+def check_plain_text(file: PathLike, lines: Texts | None = None) -> None:
     """Raise an error if a suffix, or the first of `lines`, shows records instead of plain text."""
     if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
         raise UsageError(
@@ -524,7 +505,7 @@ def _is_record(line: str) -> bool:
     return isinstance(record, dict) and any(name.lower() in TEXT_NAMES for name in record)
 
 
-def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:
+def check_parallel(files: Sequence[PathLike], texts: Sequence[Texts]) -> None:
     """Raise an error if files differ in their number of lines."""
     for file, text in zip(files[1:], texts[1:], strict=True):
         if len(text) != len(texts[0]):
@@ -534,7 +515,7 @@ def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) ->
             )
 
 
-def name_systems(translations: Sequence[PathLike], names: Sequence[str] | None) -> Sequence[str]:
+def name_systems(translations: Sequence[PathLike], names: Texts | None) -> Texts:
     """Return the given names or, without them, `distinct_names` of the files; check them."""
     if isinstance(names, str):
         raise UsageError(f"names: {names!r} is a single name; give a list of names, [...]")
@@ -579,25 +560,19 @@ def check_same_rows(
             f"{path}: system {system!r} has {len(rows)} segments, {first!r} has "
             f"{len(expected)}; every system must have the same segments in the same order"
         )
-    for number, ((a, document, _), (b, other_document, _)) in enumerate(
-        zip(expected, rows, strict=True), start=1
-    ):
-        if (a.source, a.references) != (b.source, b.references):
-            difference = "another source or other references than"
-            remedy = "sort the rows of all systems alike"
-            if a.source is not None and a.source == b.source:  # the same segment
-                difference = "other references than" if b.references else "no reference, unlike"
-                remedy = "give a segment the same references for all systems"
-            raise DataError(
-                f"{path}: segment {number} of system {system!r} has {difference} that of "
-                f"{first!r}; {remedy}"
-            )
-        if document != other_document:
-            raise DataError(
-                f"{path}: segment {number} is in document {document!r} for system {first!r}, but "
-                f"in {other_document!r} for {system!r}; every system must have the same segments "
-                "in the same order"
-            )
+    for number, (row, other) in enumerate(zip(expected, rows, strict=True), start=1):
+        parts = {
+            "source": (row[0].source, other[0].source),
+            "list of references": (row[0].references, other[0].references),
+            "document": (row[1], other[1]),
+        }
+        for part, (value, other_value) in parts.items():
+            if value != other_value:
+                raise DataError(
+                    f"{path}: segment {number} of system {system!r} has another {part} than that "
+                    f"of {first!r}; sort the rows of all systems alike, and give a segment the "
+                    "same source, references and document for all systems"
+                )
     for column in ITEM_NAMES:
         names, other_names = ([row[2].get(column, "") for row in own] for own in (expected, rows))
         shared = {*names} & {*other_names} - {""}
@@ -613,9 +588,6 @@ def check_path_lists(**lists: object) -> None:
     for label, paths in lists.items():
         if isinstance(paths, str | os.PathLike) or not isinstance(paths, Sequence):
             raise UsageError(f"{label}: expected a list of files, [...], got {short_repr(paths)}")
-        for path in paths:
-            if not isinstance(path, str | os.PathLike):
-                raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
 
 
 def collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:

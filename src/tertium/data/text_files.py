@@ -284,13 +284,12 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     return table
 
 
-def find_configuration(command: str, folder: str | Path = ".") -> str | None:
-    """Return the file in a folder that configures a command, if there is one.
+def find_configuration(command: str) -> str | None:
+    """Return the file in the current folder that configures a command, if there is one.
 
     `tertium.toml` takes precedence over `pyproject.toml`.
     """
     for name in (CONFIGURATION_FILE, PROJECT_FILE):
-        path = Path(folder) / name
-        if path.is_file() and (name == CONFIGURATION_FILE or command in read_toml(path)):
-            return str(path)
+        if Path(name).is_file() and (name == CONFIGURATION_FILE or command in read_toml(name)):
+            return name
     return None

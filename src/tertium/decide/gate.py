@@ -1,6 +1,6 @@
 """Decide whether a candidate system may replace a baseline, with a bounded error probability.
 
-Every metric is tested on every set (`noninferiority`), and on every slice if requested. The
+Every metric is tested on every set (`paired_tests`), and on every slice if requested. The
 p-values of each claim ("worse by less than the margin", "worse by more", "better") are adjusted by
 Holm's method over all metrics, slices and language pairs, so the probability of one or more wrong
 claims is at most alpha. Conditions on checks and scores are exact.
@@ -24,7 +24,7 @@ import numpy as np
 from tertium.checks.check import EMPTY
 from tertium.checks.check_settings import CHECKS_BY_ID, CheckSettings
 from tertium.core.arrays import in_open_unit_interval
-from tertium.core.errors import DataError, MissingInputError, ModelError, UsageError
+from tertium.core.errors import DataError, MissingInputError, UsageError
 from tertium.core.fields import load_json
 from tertium.core.findings import Locate, locate_nothing
 from tertium.core.options import Compute, InFile, Option
@@ -60,7 +60,7 @@ from tertium.evaluation.metric_choice import (
     recommend_metric,
     target_texts,
 )
-from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
+from tertium.evaluation.paired_tests import Difference, measure_difference, round_up
 from tertium.evaluation.rows import split_pair
 from tertium.evaluation.scoring import References, score
 from tertium.evaluation.system_scores import (
@@ -176,17 +176,16 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
     conditions: list[Condition] = []
     checks: dict[str, CheckReport] = {}
     cautions: list[str] = []
-    copies: list[str] = []
     for own, own_margins in zip(sets, margins, strict=True):
         evaluation = score(own.testset, own.metrics)
         measured += _measure_set(own, evaluation, own_margins)
-        report = _run_checks(own)
+        if report := _run_checks(own):
+            checks[own.name] = report
         conditions += _check_bounds(own, evaluation, report)
-        checks |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
         cautions += evaluation.missing_score_lines()
         place = f"{own.name}: " if own.name else ""
-        copies += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
+        cautions += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
     baselines = {own.baseline_name for own in sets}
     candidates = {own.candidate for own in sets}
     return GateResult(
@@ -197,7 +196,6 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         alpha=alpha,
         checks=checks,
         cautions=tuple(dict.fromkeys(cautions)),
-        reference_copies=tuple(copies),
     )
 
 
@@ -205,31 +203,30 @@ def _measure_set(
     own: GateSet, evaluation: Evaluation, margins: Mapping[str, float]
 ) -> Iterator[Measured]:
     """Measure each metric on the whole set and on its slices."""
-    slicings = [slice_testset(own.testset, by) for by in own.rules.by]
+    parts: list[tuple[str, str, Any]] = [("", "", slice(None))]
+    for by in own.rules.by:
+        rows_by_label = slice_testset(own.testset, by).rows
+        parts += [(by, label, rows) for label, rows in rows_by_label.items()]
     for metric in evaluation.metrics:
-        candidate = evaluation.scores[own.candidate][metric]
+        scores = evaluation.scores[own.candidate][metric]
         if isinstance(own.baseline, str):
-            baseline = evaluation.scores[own.baseline][metric]
+            baseline_scores = evaluation.scores[own.baseline][metric]
         else:
-            baseline = own.baseline.scores_like(candidate, own.testset)
-        settings = {
-            "pair": own.name,
-            "metric": metric,
-            "name": evaluation.names[metric],
-            "margin": margins[metric],
-            "decimals": candidate.decimals,
-        }
-        yield _measure(candidate, baseline, settings)
-        for slicing in slicings:
-            for label in slicing.names:
-                rows = slicing.rows[label]
-                place = {"by": slicing.by, "slice": label}
-                yield _measure(candidate.subset(rows), baseline.subset(rows), settings | place)
-
-
-def _measure(candidate: Scores, baseline: Scores, settings: Mapping[str, Any]) -> Measured:
-    systems = {"baseline": baseline.system, "candidate": candidate.system}
-    return {**settings, **systems}, measure_difference(candidate, baseline)
+            baseline_scores = own.baseline.scores_like(scores, own.testset)
+        for by, label, rows in parts:
+            baseline, candidate = baseline_scores.subset(rows), scores.subset(rows)
+            settings = {
+                "pair": own.name,
+                "metric": metric,
+                "name": evaluation.names[metric],
+                "by": by,
+                "slice": label,
+                "baseline": baseline.system,
+                "candidate": candidate.system,
+                "margin": margins[metric],
+                "decimals": scores.decimals,
+            }
+            yield settings, measure_difference(candidate, baseline)
 
 
 def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
@@ -242,15 +239,16 @@ def _decide(measured: Sequence[Measured], alpha: float) -> Iterator[MetricTest]:
         )
         for settings, difference in measured
     ]
-    adjusted = [holm(p_values).tolist() for p_values in zip(*claims, strict=True)]
-    for n, (settings, difference) in enumerate(measured):
-        p_pass, p_worse, p_better = (p_values[n] for p_values in adjusted)
+    adjusted = np.column_stack([holm(p_values) for p_values in zip(*claims, strict=True)]).tolist()
+    level = alpha / len(measured)
+    for (settings, difference), p_values in zip(measured, adjusted, strict=True):
+        p_pass, p_worse, p_better = p_values
         verdict = choose_verdict(p_pass, p_worse, p_better, alpha)
-        level = alpha / len(measured)
         low, high = difference.interval(level)
+        missing = difference.segments_to_decide(-settings["margin"], level) - difference.segments
         more = None
-        if verdict == "undecided":
-            more = _count_missing(difference, settings["margin"], level)
+        if verdict == "undecided" and missing < MAX_MORE_SEGMENTS:
+            more = max(1, math.ceil(round_up(missing)))
         yield MetricTest(
             **settings,
             segments=difference.segments,
@@ -277,14 +275,6 @@ def choose_verdict(p_pass: float, p_worse: float, p_better: float, alpha: float)
     if p_pass <= alpha:
         return "better" if p_better <= alpha else "pass"
     return "worse" if p_worse <= alpha else "undecided"
-
-
-def _count_missing(difference: Difference, margin: float, alpha: float) -> int | None:
-    """Return how many more segments would decide, with two significant digits."""
-    missing = difference.segments_to_decide(-margin, alpha) - difference.segments
-    if not missing < MAX_MORE_SEGMENTS:
-        return None
-    return max(1, math.ceil(round_up(missing)))
 
 
 def _check_sources(own: GateSet) -> None:
@@ -393,8 +383,6 @@ def read_baseline(path: str) -> StoredBaseline:
         content = load_json(Path(path))
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
-    except ModelError as error:
-        raise DataError(str(error)) from None
     records = [content] if isinstance(content, dict) else content
     try:
         systems = list(dict.fromkeys(str(record["system"]) for record in records))
@@ -494,8 +482,7 @@ def gate_files(
     valid answers of an LLM judge
     """
     settings = pair.settings()
-    sets = _read_sets(settings, inputs, pair, metrics, rules)
-    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    sets = _read_sets(settings, inputs, pair, metrics, judge, rules)
     return replace(
         gate_sets(sets, alpha=settings.alpha),
         undecided=rules.undecided or settings.undecided,
@@ -517,8 +504,7 @@ def calibrate_gate(
     tertium gate calibrate --baseline run1.txt --candidate run2.txt -r ref.txt -m chrf
     """
     settings = pair.settings()
-    sets = _read_sets(settings, inputs, pair, metrics, GateOptions())
-    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    sets = _read_sets(settings, inputs, pair, metrics, judge)
     evaluations = {own.name: score(own.testset, own.metrics) for own in sets}
     return suggest_margins(evaluations, alpha=settings.alpha)
 
@@ -528,9 +514,11 @@ def _read_sets(
     inputs: InputFiles,
     pair: GatePair,
     metrics: MetricOptions,
-    rules: GateOptions,
+    judge: JudgeServer,
+    rules: GateOptions | None = None,
 ) -> list[GateSet]:
     """Read the files of each language pair; options of the command line come first."""
+    rules = rules or GateOptions()
     shared = field_values(inputs)
     for name in RULES:
         shared[name] = split_rules(f"--{name}", getattr(rules, name))
@@ -542,7 +530,9 @@ def _read_sets(
         **shared,
     )
     pairs = settings.merge_pairs(options)
-    return [_read_set(name, files, metrics) for name, files in pairs.items()]
+    sets = [_read_set(name, files, metrics) for name, files in pairs.items()]
+    judge.stop_dry_run(*((own.testset, own.metrics) for own in sets))
+    return sets
 
 
 def _read_set(name: str, files: PairFiles, metrics: MetricOptions) -> GateSet:

@@ -56,7 +56,7 @@ class MetricTest:
     @property
     def place(self) -> str:
         """The pair and the slice, as far as there are any."""
-        return ", ".join(filter(None, (self.pair, f"{self.by} {self.slice}" if self.by else "")))
+        return ", ".join(filter(None, (self.pair, f"{self.by} {self.slice}".strip())))
 
     def describe(self) -> str:
         """Return the difference and the margin in words."""
@@ -107,9 +107,8 @@ class Condition:
         """Pass or fail."""
         return "pass" if self.is_met else "fail"
 
-    @property
-    def case(self) -> Case:
-        """The condition as a case of a suite."""
+    def case(self, undecided: str) -> Case:
+        """Return the condition as a case of a suite; it is never undecided."""
         name = f"{self.rule} {self.name}"
         return Case(name) if self.is_met else Case(name, "condition", self.describe())
 
@@ -129,9 +128,8 @@ class GateResult(Result):
     checks
         The reports of checks by pair; empty without limits of checks.
     cautions
-        What makes a metric unfit for the texts, and segments without a score.
-    reference_copies
-        A sentence about each system that equals the reference in too many segments.
+        What makes a metric unfit for the texts, segments without a score, and systems that equal
+        the reference in too many segments.
     undecided
         "pass" or "fail" if an undecided gate is to have the exit code of this verdict.
     lacks_answers
@@ -145,7 +143,6 @@ class GateResult(Result):
     alpha: float = 0.05
     checks: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
-    reference_copies: tuple[str, ...] = ()
     undecided: str = ""
     lacks_answers: bool = False
 
@@ -169,14 +166,14 @@ class GateResult(Result):
 
     @property
     def sentence(self) -> str:
-        """What to conclude in one sentence, then what was not decided or makes it doubtful."""
+        """What to conclude in one sentence, then the slices that were not decided."""
         sentences = [f"{self.verdict.capitalize()}: {_conclude(self)}."]
         slices = [test for test in self.tests if test.is_slice and test.verdict == "undecided"]
         sizes = {test.place: test.segments for test in slices}
         if sizes:
             names = [f"{place} ({_count(size, 'segment')})" for place, size in sizes.items()]
             sentences.append(f"{_count(len(names), 'slice')} not decided: {_list(names)}.")
-        return " ".join([*sentences, *(f"{text}." for text in self.reference_copies)])
+        return " ".join(sentences)
 
     def records(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -188,7 +185,7 @@ class GateResult(Result):
             "alpha": self.alpha,
             "tests": [field_values(test, "decimals") for test in self.tests],
             "conditions": [field_values(condition, "is_check") for condition in self.conditions],
-            "cautions": [*self.cautions, *self.reference_copies],
+            "cautions": list(self.cautions),
             "exit_code": self.exit_code,
         }
 
@@ -251,7 +248,11 @@ class GateResult(Result):
         columns = [
             *_pair_columns(self.conditions),
             Column("condition", "name"),
-            Column("observed", decimals=0, text=_observed_text),
+            Column(
+                "observed",
+                decimals=0,
+                text=lambda own, _: "–" if math.isnan(own.observed) else f"{own.observed:.6g}",
+            ),
             Column("bound", lambda own: f"{'≤' if own.rule == 'max' else '≥'} {own.bound}", 0),
             Column("verdict", mark=_mark),
         ]
@@ -267,8 +268,7 @@ class GateResult(Result):
         suites = []
         rows: list[MetricTest | Condition] = [*self.tests, *self.conditions]
         for pair in dict.fromkeys(row.pair for row in rows):
-            cases = [test.case(self.undecided) for test in self.tests if test.pair == pair]
-            cases += [condition.case for condition in self.conditions if condition.pair == pair]
+            cases = [row.case(self.undecided) for row in rows if row.pair == pair]
             suites.append(Suite(pair or "gate", cases, self.sentence, "\n".join(self.cautions)))
         return Suites(f"tertium gate: {self.verdict}", suites)
 
@@ -278,11 +278,7 @@ def _pair_columns(rows: Sequence[MetricTest | Condition]) -> list[Column]:
 
 
 def _slice_name(test: MetricTest) -> str:
-    return f"{test.by}: {test.slice}" if test.is_slice else "all"
-
-
-def _difference_text(test: MetricTest, decimals: int) -> str:
-    return "–" if math.isnan(test.difference) else f"{test.difference:+z.{decimals}f}"
+    return f"{test.by}: {test.slice}" if test.by else "all"
 
 
 def _bounds_text(test: MetricTest) -> str:
@@ -297,8 +293,8 @@ def _verdict_text(test: MetricTest, _: int) -> str:
     return f"{test.verdict} (about {test.more_segments:,} more segments)"
 
 
-def _observed_text(condition: Condition, _: int) -> str:
-    return "–" if math.isnan(condition.observed) else f"{condition.observed:.6g}"
+def _difference_text(test: MetricTest, decimals: int) -> str:
+    return "–" if math.isnan(test.difference) else f"{test.difference:+z.{decimals}f}"
 
 
 def _mark(row: MetricTest | Condition) -> Emphasis:
@@ -307,41 +303,42 @@ def _mark(row: MetricTest | Condition) -> Emphasis:
 
 def _conclude(result: GateResult) -> str:
     """Return what the verdict of a gate says about the candidate, without a period."""
-    tests = [test for test in result.tests if test.verdict == result.verdict]
+    verdict, candidate = result.verdict, result.candidate
+    tests = [test for test in result.tests if test.verdict == verdict]
     tests.sort(key=attrgetter("is_slice"))
-    if result.verdict != "worse":
+    if verdict != "worse":
         tests = [test for test in tests if not test.is_slice]
     listed = _list([test.describe() for test in tests])
     failures = _list([own.describe() for own in result.conditions if not own.is_met])
-    candidate, margin = result.candidate, f"worse than {result.baseline} by more than the margin"
-    if result.verdict == "fail":
+    is_worse = f"worse than {result.baseline} by more than the margin"
+    if verdict == "fail":
         return f"{candidate} does not meet a condition: {failures}"
-    if result.verdict == "better":
+    if verdict == "better":
         has_pass = any(test.verdict == "pass" for test in result.tests)
         rest = " and within the margin otherwise" if has_pass else ""
         return f"{candidate} is better than {result.baseline}: {listed}{rest}"
-    if result.verdict == "worse":
+    if verdict == "worse":
         better = [t.name for t in result.tests if t.verdict == "better" and not t.is_slice]
         names = _list(dict.fromkeys(better))
         advice = f"; {names} prefers it: have people judge a sample (`tertium plan`)"
         also = f"; also {failures}" if failures else ""
-        return f"{candidate} is {margin}: {listed}{advice if better else ''}{also}"
-    if result.verdict == "undecided":
-        more = max(test.more_segments or math.inf for test in tests)
+        return f"{candidate} is {is_worse}: {listed}{advice if better else ''}{also}"
+    if verdict == "undecided":
+        counts = [test.more_segments for test in tests]
         hint = (
             "the difference is at the margin, or too few segments are scored, to say how many more "
             "would decide"
         )
-        if more < math.inf:
-            hint = f"about {more:,} more segments would decide"
-        return f"the scores do not show whether {candidate} is {margin}: {listed}; {hint}"
+        if all(counts):
+            hint = f"about {max(filter(None, counts)):,} more segments would decide"
+        return f"the scores do not show whether {candidate} is {is_worse}: {listed}; {hint}"
     if not result.tests:
         return f"{candidate} meets all {len(result.conditions)} conditions"
     margins = _list(dict.fromkeys(f"{test.margin:.3g} {test.name}" for test in tests))
     pairs = len({test.pair for test in result.tests})
     where = f" in all {pairs} language pairs" if pairs > 1 else ""
     promise = f"error probability at most {100 * result.alpha:g} %"
-    return f"{candidate} is not {margin} ({margins}){where} ({promise})"
+    return f"{candidate} is not {is_worse} ({margins}){where} ({promise})"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -18,10 +18,10 @@ Files are relative to the folder of the settings.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -34,13 +34,12 @@ from tertium.core.result import Column, Result, Table, field_values, percent_col
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_toml
 from tertium.evaluation.human_agreement import (
-    describe_scale_inputs,
     find_direction,
     find_scale,
     find_scales,
 )
 from tertium.evaluation.metric_choice import target_texts
-from tertium.evaluation.noninferiority import (
+from tertium.evaluation.paired_tests import (
     MIN_SEGMENTS_TO_TEST,
     measure_difference,
     round_up,
@@ -107,11 +106,20 @@ class GateRules:
         ({'chrf': 0.5}, {'empty': '0', 'truncation': '1 %'})
         """
         check_unique_names("by", by)
+        margins = {}
+        for name, value in margin.items():
+            number = float(_parse_number("margin", name, value, is_share=name == HUMAN))
+            if name == HUMAN and not (_is_share(value) and 0 < number < 0.5):
+                raise UsageError(
+                    f"margin {name}={value}: expected a share between 0 % and 50 %, such as 5%"
+                )
+            if number < 0:
+                raise UsageError(f"margin {name}={value}: expected 0 or more")
+            margins[name if name == HUMAN else _metric_spec(name)] = number
         bounds = [_parse_maximum(*rule) for rule in (maximum or {}).items()]
         for name, value in (minimum or {}).items():
-            number = _parse_number("minimum", name, value)
-            bounds.append(Bound(rule="min", name=_metric_spec(name), value=number))
-        margins = dict(_parse_margin(*rule) for rule in margin.items())
+            least = _parse_number("minimum", name, value)
+            bounds.append(Bound(rule="min", name=_metric_spec(name), value=least))
         bounds.sort(key=lambda bound: not bound.is_check)
         return cls(margins=margins, bounds=bounds, by=tuple(by))
 
@@ -174,12 +182,10 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     """
     direction = find_direction(target_texts(testset))
     inputs = find_inputs(metric, testset.segments(next(iter(testset.systems))))
-    scale = find_scale(metric.spec, direction, inputs)
+    scale = find_scale(metric, direction, inputs)
     if scale is None:
-        reason = describe_scale_inputs(metric.spec, inputs)
-        reads = f": it reads {reason}" if reason else ""
         raise UsageError(
-            f"{metric.spec}: no scale for a margin in human terms ({direction}){reads}; give a "
+            f"{metric.spec}: no scale for a margin in human terms ({direction}, {inputs}); give a "
             f"margin in the units of the metric (--margin {metric.name}=VALUE)"
         )
     differences = [0.0, *((part.low + part.high) / 2 for part in scale.bins)]
@@ -187,32 +193,17 @@ def human_margin(metric: Metric, excess: float, testset: TestSet) -> float:
     return float(np.interp(0.5 + excess, shares, differences))
 
 
-def _parse_margin(name: str, value: Any) -> tuple[str, float]:
-    if name != HUMAN:
-        margin = float(_parse_number("margin", name, value))
-        if margin < 0:
-            raise UsageError(f"margin {name}={value}: expected 0 or more")
-        return _metric_spec(name), margin
-    share = _parse_share("margin", name, value)
-    if share is None or not 0 < share < Fraction(1, 2):
-        raise UsageError(
-            f"margin {name}={value}: expected a share between 0 % and 50 %, such as 5%"
-        )
-    return HUMAN, float(share)
-
-
 def _parse_maximum(name: str, value: Any) -> Bound:
     check = find_check(name)
+    is_share = check is not None and _is_share(value)
+    number = _parse_number("maximum", name, value, is_share=is_share)
     if check is None:
-        number = _parse_number("maximum", name, value)
         return Bound(rule="max", name=_metric_spec(name), value=number)
-    share = _parse_share("maximum", name, value)
-    number = _parse_number("maximum", name, value) if share is None else share
-    if number < 0 or (number.denominator > 1 if share is None else number > 1):
+    if number < 0 or (number > 1 if is_share else number.denominator > 1):
         raise UsageError(
             f"maximum {name}={value}: expected a number of segments, or a share such as 1%"
         )
-    return Bound(rule="max", name=check, value=number, is_share=share is not None, is_check=True)
+    return Bound(rule="max", name=check, value=number, is_share=is_share, is_check=True)
 
 
 def _metric_spec(name: str) -> str:
@@ -222,24 +213,23 @@ def _metric_spec(name: str) -> str:
         raise UnknownNameError("check or metric", name, (*CHECK_IDS, HUMAN)) from None
 
 
-def _parse_share(rule: str, name: str, value: Any) -> Fraction | None:
-    """Return a share that is written in percent; None for other values."""
-    digits, percent, rest = str(value).strip().partition("%")
-    return _parse_number(rule, name, digits) / 100 if percent and not rest else None
+def _is_share(value: Any) -> bool:
+    return str(value).strip().endswith("%")
 
 
-def _parse_number(rule: str, name: str, value: Any) -> Fraction:
-    """Return a number exactly as it is written."""
+def _parse_number(rule: str, name: str, value: Any, *, is_share: bool = False) -> Fraction:
+    """Return a number, or a share in percent, exactly as it is written."""
     text = str(value).strip()
+    digits = text.removesuffix("%") if is_share else text
     try:
-        if math.isfinite(float(text)):
-            return Fraction(text)
+        if math.isfinite(float(digits)):
+            return Fraction(digits) / (100 if is_share else 1)
     except ValueError:
         pass
     raise UsageError(f"{rule} {name}={short_repr(value)}: expected a number")
 
 
-FILES = ("baseline", "candidate", "sources", "documents")
+FILES = ("baseline", "candidate", "sources", "documents", "translations", "references")
 RULES = ("margin", "max", "min")
 Files = TypeVar("Files", bound="PairFiles")
 
@@ -306,10 +296,12 @@ def read_gate_settings(path: str | Path) -> GateSettings:
 
 
 def _resolve_files(settings: Files, folder: Path) -> Files:
-    files = {name: getattr(settings, name) for name in FILES}
-    changes: dict[str, Any] = {name: str(folder / file) for name, file in files.items() if file}
-    for name in ("translations", "references"):
-        changes[name] = tuple(str(folder / file) for file in getattr(settings, name))
+    def resolve(files: Any) -> Any:
+        if isinstance(files, tuple):
+            return tuple(map(resolve, files))
+        return files and str(folder / files)
+
+    changes = {name: resolve(getattr(settings, name)) for name in FILES}
     labels = [column.partition("=") for column in settings.by]
     changes["by"] = tuple(
         f"{name}={folder / file}" if equals else name for name, equals, file in labels
@@ -318,62 +310,43 @@ def _resolve_files(settings: Files, folder: Path) -> Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuggestedMargin:
-    """The margin of a metric: how far apart two runs of one system can be.
-
-    `caution` says why there is no human agreement, if it was measured with other inputs.
-    """
-
-    spec: str
-    name: str
-    segments: int
-    difference: float
-    margin: float
-    human_agreement: float | None
-    decimals: int
-    caution: str = ""
-    pair: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class SuggestedMargins(Result):
-    """The margin of each metric, suggested by two runs."""
+    """The margin of each metric, suggested by two runs, with its language pair, as records."""
 
-    margins: tuple[SuggestedMargin, ...]
+    margins: Sequence[Mapping[str, Any]]
     alpha: float
 
     def tables(self) -> list[Table]:
         """Return a table for each language pair, with one row per metric."""
-        pairs = dict.fromkeys(margin.pair for margin in self.margins)
+        pairs = dict.fromkeys(margin["pair"] for margin in self.margins)
         return [self._pair_table(pair) for pair in pairs]
 
     def _pair_table(self, pair: str) -> Table:
-        margins = [margin for margin in self.margins if margin.pair == pair]
+        margins = [margin for margin in self.margins if margin["pair"] == pair]
         columns = [
             Column("metric", "name"),
             Column("segments", decimals=0),
             Column(
                 "difference",
-                decimals=attrgetter("decimals"),
-                text=lambda margin, decimals: f"{margin.difference:+z.{decimals}f}",
+                decimals=itemgetter("decimals"),
+                text=lambda margin, decimals: f"{margin['difference']:+z.{decimals}f}",
             ),
-            Column("margin", decimals=0, text=lambda margin, _: f"{margin.margin:g}"),
+            Column("margin", decimals=0, text=lambda margin, _: f"{margin['margin']:g}"),
             percent_column("human agreement", "human_agreement"),
         ]
+        options = [f"{margin['spec']}={margin['margin']:g}" for margin in margins]
         notes = [
             "margin: the smallest one under which these two runs pass in either direction "
             f"(alpha = {self.alpha:g})",
             "human agreement: share of system pairs with such a difference that human scores order "
             "the same way",
-            f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
+            f"use: --margin {' '.join(options)}",
         ]
-        cautions = [margin.caution for margin in margins if margin.caution]
-        return Table(columns, margins, pair, notes, cautions)
+        return Table(columns, margins, pair, notes)
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per language pair and metric."""
-        names = SuggestedMargin.__dataclass_fields__
-        return Table([Column(name) for name in names], self.margins)
+        return Table([*map(Column, self.margins[0])], self.margins)
 
 
 def suggest_margins(
@@ -385,36 +358,30 @@ def suggest_margins(
     the number of metrics. Margins are rounded up to two significant digits. `evaluations` are named
     by language pair.
     """
-    margins = [
-        margin
-        for pair, evaluation in evaluations.items()
-        for margin in _suggest(evaluation, pair, alpha)
-    ]
-    return SuggestedMargins(margins=tuple(margins), alpha=alpha)
-
-
-def _suggest(evaluation: Evaluation, pair: str, alpha: float) -> Iterator[SuggestedMargin]:
-    if len(evaluation.systems) != 2:
-        raise UsageError("margins are suggested from two runs of one system: give two systems")
-    first, second = evaluation.systems
-    scales, missing_scales = find_scales(evaluation)
-    for metric in evaluation.metrics:
-        scores = evaluation.scores[second][metric]
-        difference = measure_difference(scores, evaluation.scores[first][metric])
-        if not difference.is_testable:
-            raise UsageError(
-                f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
-            )
-        margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
-        scale = scales.get(metric)
-        yield SuggestedMargin(
-            spec=metric,
-            name=evaluation.names[metric],
-            segments=len(scores),
-            difference=difference.value,
-            margin=margin,
-            human_agreement=scale.find(margin).agree if scale and margin else None,
-            decimals=scores.decimals,
-            caution=missing_scales.get(metric, ""),
-            pair=pair,
-        )
+    margins = []
+    for pair, evaluation in evaluations.items():
+        if len(evaluation.systems) != 2:
+            raise UsageError("margins are suggested from two runs of one system: give two systems")
+        first, second = evaluation.systems
+        scales = find_scales(evaluation)
+        for metric in evaluation.metrics:
+            scores = evaluation.scores[second][metric]
+            difference = measure_difference(scores, evaluation.scores[first][metric])
+            if not difference.is_testable:
+                raise UsageError(
+                    f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
+                )
+            margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
+            scale = scales.get(metric)
+            record = {
+                "spec": metric,
+                "name": evaluation.names[metric],
+                "segments": len(scores),
+                "difference": difference.value,
+                "margin": margin,
+                "human_agreement": scale.find(margin).agree if scale and margin else None,
+                "decimals": scores.decimals,
+                "pair": pair,
+            }
+            margins.append(record)
+    return SuggestedMargins(margins=margins, alpha=alpha)

@@ -2,8 +2,8 @@
 
 Translations with a finding of a check in `conditions` are decided by it. Others are decided by
 their score: at or above one threshold they are published, at or below another translated again,
-and post-edited in between. Both thresholds are fitted on judged rows for each language pair
-(`calibration`). Rows that the first metric leaves undecided may go to a second, more expensive one.
+and post-edited in between. Both thresholds are fitted on judged rows for each language pair.
+Rows that the first metric leaves undecided may go to a second, more expensive one.
 
 Thresholds with a guaranteed precision, from judged rows (conformal risk control).
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -35,15 +35,11 @@ from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule, read_dataclass, read_json_object
 from tertium.core.result import Column, Result, Table
-from tertium.decide.judged_rows import (
-    JudgedRows,
-    QualityCriteria,
-    choose_criteria,
-    read_judged_rows,
-)
+from tertium.core.spans import ErrorAnnotations
+from tertium.data.rankings import RankingSet
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.judged import HumanInputs, Sources
-from tertium.evaluation.rows import RowScores, score_rows
+from tertium.evaluation.rows import Row, RowScores, group_by_pair, score_rows
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
@@ -58,6 +54,121 @@ DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
     for check in CHECKS
     if check.severity in ("critical", "major")
 }
+
+
+MAJOR = ("major", "critical")  # severities of a serious error
+# Human score that a good translation reaches, and below which a translation is bad.
+ESA_SCORES, MQM_SCORES = (80.0, 50.0), (-1.0, -10.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedRows:
+    """Translations with human scores, (n,); `has_major` are those with a marked major error.
+
+    `clusters` names the document of each row, or its segment if documents are unknown: rows of one
+    cluster are alike.
+    """
+
+    rows: Sequence[Row]
+    scores: FloatArray
+    has_major: BoolArray
+    is_annotated: bool
+    clusters: Sequence[str]
+
+    @property
+    def default_scores(self) -> tuple[float, float] | None:
+        """The scores of good and bad translations on the scale of ESA and DA, or of MQM."""
+        low, high = float(self.scores.min()), float(self.scores.max())
+        if low >= 0 and 10 < high <= 100:
+            return ESA_SCORES
+        return MQM_SCORES if low < 0 and high <= 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityCriteria:
+    """Which human judgments are good and which are bad.
+
+    A translation is good if its human score is at least `good_score` and, unless `allow_major`, no
+    major error is marked. It is bad if its score is below `bad_score` (None: no score is bad).
+    """
+
+    good_score: float
+    bad_score: float | None = None
+    allow_major: bool = False
+
+    def flag_good(self, judged_rows: JudgedRows) -> BoolArray:
+        """Return which rows are good, (n,)."""
+        good: BoolArray = judged_rows.scores >= self.good_score
+        return good if self.allow_major else good & ~judged_rows.has_major
+
+    def flag_bad(self, judged_rows: JudgedRows) -> BoolArray:
+        """Return which rows are bad, (n,)."""
+        limit = -np.inf if self.bad_score is None else self.bad_score
+        return judged_rows.scores < limit
+
+
+def choose_criteria(
+    judged_rows: JudgedRows,
+    good_score: float | None = None,
+    bad_score: float | None = None,
+) -> QualityCriteria:
+    """Return the criteria; scores that are not given are those of the scale."""
+    good, bad = judged_rows.default_scores or (good_score, None)
+    if good is None:
+        low, high = judged_rows.scores.min(), judged_rows.scores.max()
+        raise UsageError(
+            f"human scores are {low:g} to {high:g}, not a scale with a default (0 to 100, or MQM "
+            "below 0): give the score of a good translation with --good-score"
+        )
+    good = good if good_score is None else good_score
+    if bad_score is not None and bad_score > good:
+        raise UsageError(f"--bad-score {bad_score:g} is above --good-score {good:g}: exchange them")
+    if bad is not None:
+        bad = min(bad, good)
+    return QualityCriteria(
+        good_score=good,
+        bad_score=bad if bad_score is None else bad_score,
+        allow_major=not judged_rows.is_annotated,
+    )
+
+
+def read_judged_rows(human: Sources | HumanInputs | JudgedRows) -> JudgedRows:
+    """Read judged translations from files, datasets or sets of judgments."""
+    if isinstance(human, JudgedRows):
+        return human
+    is_options = isinstance(human, HumanInputs)
+    inputs: Any = human if is_options else HumanInputs(human=human)  # type: ignore[arg-type]
+    rows: list[Row] = []
+    scores: list[float] = []
+    marked: list[ErrorAnnotations | None] = []
+    for entry in inputs.read().values():
+        if isinstance(entry, RankingSet):
+            raise DataError(f"{entry.title}: comparisons have no scale: expected human scores")
+        cells, annotations = entry.segment_scores().cells(), entry.error_annotations()
+        documents = entry.labels().get("document", {})
+        for (system, item), segment in entry.texts().items():
+            score = cells.get((system, item), np.nan)
+            if np.isnan(score) or system in inputs.exclude:
+                continue
+            scores.append(score)
+            marked.append(annotations.get((system, item)))
+            document = documents.get(item, "")
+            row = Row(segment=segment, system=system, item=item, lp=entry.lp, document=document)
+            rows.append(row)
+    if not rows:
+        raise DataError("no judged translations with texts: expected a translation and a score")
+    annotated = [errors for errors in marked if errors is not None]
+    return JudgedRows(
+        rows=rows,
+        scores=np.array(scores),
+        has_major=np.array([errors is not None and _has_major(errors) for errors in marked]),
+        is_annotated=2 * len(annotated) > len(rows),
+        clusters=[f"{row.lp} {row.document or row.item}" for row in rows],
+    )
+
+
+def _has_major(annotations: ErrorAnnotations) -> bool:
+    return any(error.severity in MAJOR for error in annotations.errors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,33 +336,27 @@ def fit_route(
     ignore
         Ids of checks that do not decide.
     """
-    shares = {
-        "target_precision": target_precision,
-        "bad_precision": bad_precision,
-        "alpha": alpha,
-    }
+    shares = {"target_precision": target_precision, "bad_precision": bad_precision, "alpha": alpha}
     for name, value in shares.items():
         if not 0 < value < 1:
             raise UsageError(f"{name} is {value:g}: expected a number between 0 and 1")
     _check_ids(ignore)
     judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
-    own_alpha = alpha / len(metrics)
     criteria = choose_criteria(judged_rows, good_score, bad_score)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
     remaining = np.array([outcome is None for outcome, _ in decisions])
-    fitter = _StageFitter(
-        judged_rows=judged_rows,
-        pairs=np.array([row.lp for row in judged_rows.rows]),
-        good=criteria.flag_good(judged_rows),
-        bad=criteria.flag_bad(judged_rows),
-        targets=(target_precision, bad_precision),
-        alpha=own_alpha,
-    )
     stages: list[RouteStage] = []
     for loaded in metrics:
-        stage, remaining = fitter.fit(loaded, remaining)
+        stage, remaining = _fit_stage(
+            loaded,
+            remaining,
+            judged_rows,
+            criteria,
+            targets=(target_precision, bad_precision),
+            alpha=alpha / len(metrics),
+        )
         stages.append(stage)
     _check_target_reached(stages, target_precision, alpha)
     return Route(
@@ -264,65 +369,57 @@ def fit_route(
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _StageFitter:
-    """Fits one metric after the other on the rows that the earlier ones leave undecided."""
-
-    judged_rows: JudgedRows
-    pairs: np.ndarray
-    good: BoolArray
-    bad: BoolArray
-    targets: tuple[float, float]
-    alpha: float
-
-    def fit(self, metric: Metric, remaining: BoolArray) -> tuple[RouteStage, BoolArray]:
-        """Return the stage of a metric, and the rows that it leaves undecided."""
-        indices = np.flatnonzero(remaining)
-        if not len(indices):
-            raise DataError(f"{metric.spec}: no judged row is left to fit it")
-        [scores] = score_rows([self.judged_rows.rows[n] for n in indices.tolist()], [metric.spec])
-        oriented = np.full(len(remaining), np.nan)
-        oriented[indices] = np.where(scores.is_reliable, scores.oriented, np.nan)
-        thresholds = {}
-        for lp, count in Counter(self.pairs.tolist()).items():
-            members = self.pairs == lp
-            if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[members]).any():
-                thresholds[lp] = self._find_thresholds(oriented, members)
-        stage = RouteStage(
-            metric=metric.spec,
-            signatures=tuple(sorted({*scores.signatures.values()})),
-            higher_is_better=metric.higher_is_better,
-            pairs=thresholds,
+def _fit_stage(
+    metric: Metric,
+    remaining: BoolArray,
+    judged_rows: JudgedRows,
+    criteria: QualityCriteria,
+    *,
+    targets: tuple[float, float],
+    alpha: float,
+) -> tuple[RouteStage, BoolArray]:
+    """Fit a metric on the remaining rows; return its stage and the rows it leaves undecided."""
+    places = np.flatnonzero(remaining)
+    if not len(places):
+        raise DataError(f"{metric.spec}: no judged row is left to fit it")
+    rows = judged_rows.rows
+    [scored] = score_rows([rows[n] for n in places.tolist()], [metric.spec])
+    oriented = np.full(len(rows), np.nan)
+    oriented[places] = np.where(scored.is_reliable, scored.oriented, np.nan)
+    good, bad = criteria.flag_good(judged_rows), criteria.flag_bad(judged_rows)
+    pairs = {}
+    for lp, members in group_by_pair(rows).items():
+        usable = [n for n in members if np.isfinite(oriented[n])]
+        if len(members) < MIN_JUDGED_ROWS or not usable:
+            continue
+        scores, total = oriented[usable], len(members)
+        clusters = [judged_rows.clusters[n] for n in usable]
+        publish, best = find_threshold(
+            scores, good[usable], clusters, targets[0], alpha, total=total
         )
-        undecided = [
-            decide_by_score(thresholds.get(lp), value) is None
-            for lp, value in zip(self.pairs.tolist(), oriented, strict=True)
-        ]
-        return stage, remaining & np.array(undecided)
-
-    def _find_thresholds(self, oriented: FloatArray, members: BoolArray) -> PairThresholds:
-        usable = np.flatnonzero(members & np.isfinite(oriented))
-        scores, rows = oriented[usable], int(members.sum())
-        clusters = [self.judged_rows.clusters[n] for n in usable.tolist()]
-        target, bad_target = self.targets
-        publish, best = find_threshold(scores, self.good[usable], clusters, target, self.alpha)
         above = -math.inf if publish is None else -publish.score
         retranslate, _ = find_threshold(
-            scores, self.bad[usable], clusters, bad_target, self.alpha, sign=-1, above=above
+            scores, bad[usable], clusters, targets[1], alpha, total=total, sign=-1, above=above
         )
-        return PairThresholds(
-            rows=rows,
-            good=float(self.good[members].mean()),
-            publish=_of_all_rows(publish, rows),
-            retranslate=_of_all_rows(retranslate, rows),
-            best_publish=None if publish else _of_all_rows(best, rows),
+        pairs[lp] = PairThresholds(
+            rows=total,
+            good=float(good[members].mean()),
+            publish=publish,
+            retranslate=retranslate,
+            best_publish=None if publish else best,
             scores=stored_quantiles(scores),
         )
-
-
-def _of_all_rows(threshold: Threshold | None, rows: int) -> Threshold | None:
-    """Return a threshold with its share of all judged rows, also those without a score."""
-    return threshold and replace(threshold, share=threshold.rows / rows)
+    stage = RouteStage(
+        metric=metric.spec,
+        signatures=tuple(sorted({*scored.signatures.values()})),
+        higher_is_better=metric.higher_is_better,
+        pairs=pairs,
+    )
+    undecided = [
+        decide_by_score(pairs.get(row.lp), score) is None
+        for row, score in zip(rows, oriented.tolist(), strict=True)
+    ]
+    return stage, remaining & np.array(undecided)
 
 
 def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outcome | None:
@@ -344,10 +441,13 @@ def _check_ids(names: Iterable[str]) -> None:
 
 def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:
     """Raise an error with the best bound if no metric reaches the target in any pair."""
-    thresholds = [(stage, lp, own) for stage in stages for lp, own in stage.pairs.items()]
-    if any(own.publish for _, _, own in thresholds):
-        return
-    attempts = [(own.best_publish, stage, lp) for stage, lp, own in thresholds if own.best_publish]
+    attempts = []
+    for stage in stages:
+        for lp, pair in stage.pairs.items():
+            if pair.publish:
+                return
+            if pair.best_publish:
+                attempts.append((pair.best_publish, stage, lp))
     hint = "lower --target-precision, judge more rows, or use a metric with better agreement"
     if not attempts:
         raise DataError(
@@ -364,7 +464,6 @@ def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: fl
 
 STARTS = (0.1, 0.3)  # shares of the rows at which tests start
 STEP = 0.02  # share of the rows from one tested threshold to the next
-DRIFT_LEVEL, MIN_DRIFT = 0.01, 0.1  # p-value and distance from which a change is reported
 MAX_STORED_SCORES = 501
 
 Share = Annotated[float, Rule(lambda value: 0 <= value <= 1, "a number from 0 to 1")]
@@ -438,14 +537,16 @@ def find_threshold(
     target: float,
     alpha: float,
     *,
+    total: int,
     sign: int = 1,
     above: float = -math.inf,
 ) -> tuple[Threshold | None, Threshold | None]:
     """Find the lowest score such that rows at or above it are right with the target precision.
 
     `scores` (n,), times `sign`, are higher for rows that are more probably right. Only thresholds
-    for which this product is `above` a value are tried. Also returns the threshold with the highest
-    lower bound, which tells how far the target is if no threshold reaches it.
+    for which this product is `above` a value are tried. `total` is the number of judged rows, also
+    of those without a score. Also returns the threshold with the highest lower bound, which tells
+    how far the target is if no threshold reaches it.
     """
     order = np.argsort(-sign * scores, kind="stable")
     scores, labels = scores[order], labels[order]
@@ -463,11 +564,11 @@ def find_threshold(
         first = max(min_rows(target, level), start * count)
         steps = np.arange(first, count + 1, max(1.0, STEP * count))
         places = np.searchsorted(rows[ends], steps)
-        sequence = ends[np.unique(places[places < len(ends)])].tolist()
-        failures = (n for n, row in enumerate(sequence) if low[row] < target)
-        stop = next(failures, len(sequence))
-        tested += sequence[: stop + 1]
-        passed += sequence[:stop]
+        for row in ends[np.unique(places[places < len(ends)])].tolist():
+            tested.append(row)
+            if low[row] < target:
+                break
+            passed.append(row)
 
     def measure(row: int | None) -> Threshold | None:
         if row is None:
@@ -476,7 +577,7 @@ def find_threshold(
             score=float(scores[row]),
             rows=row + 1,
             effective_rows=round(float((row + 1) / effects[row]), 1),
-            share=(row + 1) / count,
+            share=(row + 1) / total,
             precision=float(right[row] / (row + 1)),
             low=float(low[row]),
             high=float(high[row]),
@@ -507,26 +608,13 @@ def stored_quantiles(scores: FloatArray) -> tuple[float, ...]:
     return tuple(np.sort(scores)[places].tolist())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """The Kolmogorov-Smirnov distance of two samples of scores, and its p-value."""
+def measure_drift(calibration_scores: Sequence[float], scores: FloatArray) -> dict[str, float]:
+    """Compare scores with those of a fit, or with quantiles of them, as Kolmogorov and Smirnov do.
 
-    distance: float
-    p_value: float
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the scores differ significantly and by more than a trifle."""
-        return self.p_value < DRIFT_LEVEL and self.distance >= MIN_DRIFT
-
-
-def measure_drift(calibration_scores: Sequence[float], scores: FloatArray) -> Drift:
-    """Compare scores with those of a fit, or with quantiles of them.
-
-    >>> measure_drift([0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.6, 0.7])).distance
+    >>> measure_drift([0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.6, 0.7]))["distance"]
     1.0
     """
     from scipy.stats import ks_2samp
 
     test = ks_2samp(calibration_scores, scores, method="asymp")
-    return Drift(distance=float(test.statistic), p_value=float(test.pvalue))
+    return {"distance": float(test.statistic), "p_value": float(test.pvalue)}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ from tertium.decide.route import (
     OUTCOMES,
     POST_EDIT,
     PUBLISH,
-    Drift,
     Outcome,
     PairThresholds,
     Route,
@@ -39,6 +37,7 @@ from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import NO_SCORE
 
 MIN_DRIFT_ROWS = 30  # fewer rows show no drift
+DRIFT_LEVEL, MIN_DRIFT = 0.01, 0.1  # p-value and distance from which a change is reported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,16 +97,15 @@ class RoutedTranslations(Result):
     is_spreadsheet = True
     route: Route
     rows: tuple[RoutedRow, ...]
-    drift: Mapping[str, Mapping[str, Drift]]
+    drift: Mapping[str, Mapping[str, Mapping[str, float]]]
     notes: tuple[str, ...] = ()
     savings: tuple[Saving, ...] = ()
 
     def records(self) -> dict[str, Any]:
         """Return counts, drift, warnings and savings as plain values, for JSON."""
-        drifts = self.drift.items()
         return {
             "outcomes": self.counts(),
-            "drift": {metric: {lp: asdict(pairs[lp]) for lp in pairs} for metric, pairs in drifts},
+            "drift": self.drift,
             "warnings": list(self.notes),
             "savings": [asdict(saving) for saving in self.savings],
         }
@@ -130,14 +128,17 @@ class RoutedTranslations(Result):
         if len(counts) > 1:
             total = Counter(row.outcome for row in self.rows)
             counts["all pairs"] = {name: total[name] for name in OUTCOMES}
-        columns = [
-            Column("pair", itemgetter(0), group="pair"),
-            Column("rows", lambda row: sum(row[1].values()), 0, group="pair"),
-        ]
+        rows = []
+        for pair, own in counts.items():
+            size = sum(own.values())
+            shares = {f"{name} %": 100 * count / size for name, count in own.items()}
+            rows.append({"pair": pair, "rows": size, **own, **shares})
+        columns = [Column("pair", group="pair"), Column("rows", decimals=0, group="pair")]
         for name in OUTCOMES:
-            columns += _outcome_columns(name)
+            columns.append(Column(name, decimals=0, group=name))
+            columns.append(Column("%", f"{name} %", 1, group=name))
         notes = [saving.describe() for saving in self.savings]
-        return [Table(columns, [*counts.items()], notes=notes, cautions=self.notes)]
+        return [Table(columns, rows, notes=notes, cautions=self.notes)]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with its outcome and scores."""
@@ -162,13 +163,6 @@ class RoutedTranslations(Result):
 
 def _score(spec: str, row: RoutedRow) -> float | None:
     return row.scores.get(spec)
-
-
-def _outcome_columns(name: Outcome) -> list[Column]:
-    return [
-        Column(name, lambda row: row[1][name], 0, group=name),
-        Column("%", lambda row: 100 * row[1][name] / sum(row[1].values()), 1, group=name),
-    ]
 
 
 def apply_route(
@@ -212,15 +206,15 @@ def apply_route(
     undecided = [n for n, (outcome, _) in enumerate(decisions) if outcome is None]
     candidates = len(undecided)
     savings = []
-    drift: dict[str, dict[str, Drift]] = {}
+    drift: dict[str, dict[str, dict[str, float]]] = {}
     for stage in route.stages:
         count = len(undecided)
         if not count:
             break
         [scores] = score_rows([rows[n] for n in undecided], [stage.metric])
         stage.check_signatures(scores)
-        missing = int(scores.flags[NO_SCORE].sum()) if NO_SCORE in scores.flags else 0
-        if missing:
+        if NO_SCORE in scores.flags:
+            missing = int(scores.flags[NO_SCORE].sum())
             notes.append(
                 f"warning: {stage.metric}: no score for {missing:,} of {count:,} rows: it decides "
                 "nothing about them"
@@ -230,15 +224,14 @@ def apply_route(
         drift |= {stage.metric: drifts} if drifts else {}
         undecided = _apply_stage(stage, scores, routed, undecided)
         if stage is not route.stages[0]:
-            savings.append(
-                Saving(
-                    metric=stage.metric,
-                    scored=count,
-                    avoided=candidates - count,
-                    seconds=scores.seconds,
-                    cost=scores.usage.get("cost"),
-                )
+            saving = Saving(
+                metric=stage.metric,
+                scored=count,
+                avoided=candidates - count,
+                seconds=scores.seconds,
+                cost=scores.usage.get("cost"),
             )
+            savings.append(saving)
     return RoutedTranslations(
         route=route,
         rows=tuple(routed),
@@ -288,7 +281,9 @@ def _apply_stage(
     return undecided
 
 
-def _measure_drift(stage: RouteStage, rows: Sequence[Row], scores: RowScores) -> dict[str, Drift]:
+def _measure_drift(
+    stage: RouteStage, rows: Sequence[Row], scores: RowScores
+) -> dict[str, dict[str, float]]:
     """Compare the scores of each language pair with those of its judged rows."""
     drifts = {}
     for lp, indices in group_by_pair(rows).items():
@@ -299,13 +294,15 @@ def _measure_drift(stage: RouteStage, rows: Sequence[Row], scores: RowScores) ->
     return drifts
 
 
-def _describe_drift(stage: RouteStage, drifts: Mapping[str, Drift]) -> Iterator[str]:
+def _describe_drift(stage: RouteStage, drifts: Mapping[str, dict[str, float]]) -> Iterator[str]:
+    """Yield warnings about scores that differ significantly and by more than a trifle."""
     for lp, drift in drifts.items():
-        if drift.is_large:
+        distance, p_value = drift["distance"], drift["p_value"]
+        if p_value < DRIFT_LEVEL and distance >= MIN_DRIFT:
             yield (
                 f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "
-                f"the judged rows (Kolmogorov-Smirnov distance {drift.distance:.2f}, p = "
-                f"{drift.p_value:.1g}): the promised precision may not hold; judge some rows "
+                f"the judged rows (Kolmogorov-Smirnov distance {distance:.2f}, p = "
+                f"{p_value:.1g}): the promised precision may not hold; judge some rows "
                 "and fit the route again"
             )
 
@@ -333,10 +330,9 @@ class Promise:
     ----------
     target_precision
         Share of good translations among the published ones.
-    bad_precision
-        Share of bad translations among those below the lower threshold.
     alpha
-        Probability that one of these shares is not reached.
+        Probability that this share, or that of bad translations below the lower threshold (.5), is
+        not reached.
     good_score
         Human score of a good translation (default: 80 for ESA and DA, -1 MQM).
     bad_score
@@ -345,7 +341,6 @@ class Promise:
 
     group: ClassVar[str] = "Statistics"
     target_precision: Share = 0.95
-    bad_precision: Share = 0.5
     alpha: Share = 0.05
     good_score: float | None = None
     bad_score: float | None = None

@@ -2,9 +2,8 @@
 
 1. Outputs that are not a translation: empty, in the wrong language, copied, cut off.
 2. Translations with a critical finding of a check, such as a lost placeholder.
-3. All others by the chance of a serious error: fitted on judged rows if there are any; else, for a
-   metric that predicts human scores with their spread, the chance that human raters see one; else
-   by the rank of the score.
+3. All others by the chance of a serious error, if a metric predicts human scores with their spread,
+   else by the rank of the score.
 """
 
 from __future__ import annotations
@@ -13,20 +12,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.errors import UsageError
-from tertium.core.options import Compute, InFiles, Option
+from tertium.core.options import Compute, Option
 from tertium.core.result import Column, MarkedLine, Result, Section, Table, mark_texts
 from tertium.core.segment import Segment
 from tertium.core.spans import Span
-from tertium.decide.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
-from tertium.evaluation.judged import Sources
 from tertium.evaluation.metric_choice import MetricOptions, default_metric, recommend_metric
 from tertium.evaluation.rows import (
     Row,
@@ -40,7 +36,6 @@ from tertium.evaluation.rows import (
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.evaluation.system_scores import distinct_labels
 from tertium.files.text_inputs import InputFiles
-from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.capabilities import can_mark_errors, predict_uncertainty
 from tertium.metrics.base.judge_run import JudgeServer
 from tertium.metrics.base.loading import load_metrics
@@ -49,10 +44,9 @@ from tertium.metrics.base.metric import Metric
 # A human score below which a translation has a serious error, for metrics that predict such scores:
 # the middle of the DA scale; MQM penalties of at least one major error, 5 of 25 points.
 SERIOUS_SCORES = {"da": 0.5, "mqm": 0.8}
-RISK_BINS = 20
 LOW_SCORE = "low score"
 MAX_PRINTED = 60  # characters of a text in the terminal
-NO_CHANCE = "chance: not known without human scores (--human); rows are ordered by score"
+NO_CHANCE = "chance: these metrics predict none; rows are ordered by score"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +108,10 @@ class WorstSegments(Result):
 
     def tables(self) -> list[Table]:
         """Return one row per translation, without references and errors."""
-        columns = [column for column in self._columns() if column.show]
         notes = [self.page_subtitle]
         if self.rows and not self._has_chance:
             notes.append(NO_CHANCE)
-        return [Table(columns, self.rows, notes=notes)]
+        return [replace(self.file_table(), notes=notes)]
 
     @property
     def page_title(self) -> str:
@@ -132,13 +125,13 @@ class WorstSegments(Result):
 
     def sections(self) -> list[Section]:
         """Return the number of translations by reason, and all with marked errors."""
-        reasons = [Column("reason", itemgetter(0)), Column("translations", itemgetter(1), 0)]
-        counts = Table(reasons, [*self.counts().items()])
+        counts = self.counts()
+        reasons = [Column("reason", str), Column("translations", counts.__getitem__, 0)]
         hidden = ("translation", "source")
         columns = [own for own in self._columns() if own.show and own.name not in hidden]
         filters = ["reason", "system", "lp", "document"]
         texts = Table([*columns, Column("texts", _mark)], self.rows, filters=filters)
-        return [Section("Reasons", [counts]), Section("Translations", [texts])]
+        return [Section("Reasons", [Table(reasons, [*counts])]), Section("Translations", [texts])]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row per translation with all texts, scores, warnings and errors."""
@@ -218,7 +211,6 @@ def worst(
     count: int = 50,
     per: Mapping[str, int] | None = None,
     lp: str = "",
-    human: Sources | JudgedRows | None = None,
 ) -> WorstSegments:
     """List the translations most in need of attention, the worst first.
 
@@ -237,8 +229,6 @@ def worst(
         At most so many translations of each "language" pair, and of each "document".
     lp
         The language pair of all rows, if there is no column.
-    human
-        Files or sets of human scores on which the chance of a serious error is fitted.
 
     Examples
     --------
@@ -254,19 +244,17 @@ def worst(
     if "document" in limits and not texts.documents:
         raise UsageError("a limit per document needs document names: give them with --documents")
     rows = rows_of_testset(texts, lp)
-    judged_rows = None if human is None else read_judged_rows(human)
     specs = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics(specs)
     scored = score_rows(rows, [metric.spec for metric in loaded])
     findings = find_errors(rows)
     reasons = [_reason(spans) for spans in findings]
-    risks = [_risk(scores, rows, judged_rows) for scores in scored]
-    chances = _mean([risk for risk in risks if risk is not None], len(rows))
-    ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))
-    order = sorted(
-        range(len(rows)),
-        key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
-    )
+    predicted = [_predict_chances(scores, rows) for scores in scored]
+    known = [chances for chances in predicted if chances is not None]
+    chances = np.mean(known, axis=0) if known else np.full(len(rows), np.nan)
+    ranks = np.mean([_rank(scores.oriented) for scores in scored], axis=0)
+    places = [place for place, _ in reasons]
+    order = np.lexsort((-ranks, -np.nan_to_num(chances, nan=2.0), places)).tolist()
     chosen = _apply_limits(order, rows, count, limits)
     marks = _mark_errors(loaded, rows, chosen)
     listed = [
@@ -295,15 +283,13 @@ def _reason(spans: Sequence[Span]) -> tuple[int, str]:
     return (place, critical[0]) if critical else (place + 1, LOW_SCORE)
 
 
-def _risk(
-    scores: RowScores, rows: Sequence[Row], judged_rows: JudgedRows | None
-) -> FloatArray | None:
-    """Return the chance of a serious error of each row, (n,); None if it is not known."""
-    if judged_rows is not None:
-        return _fitted_risk(scores, judged_rows)
+def _predict_chances(scores: RowScores, rows: Sequence[Row]) -> FloatArray | None:
+    """Return the chance of a serious error of each row, (n,); None if the metric predicts none."""
     limit = SERIOUS_SCORES.get(getattr(scores.metric, "scale", ""))
     if limit is None:
         return None
+    from scipy.special import ndtr
+
     chances = np.full(len(rows), np.nan)
     for lp, indices in group_by_pair(rows).items():
         segments = [rows[n].segment for n in indices]
@@ -312,32 +298,8 @@ def _risk(
         deviation = predict_uncertainty(metric, values, segments)
         if deviation is None:
             return None
-        chances[indices] = _normal_tail((values - limit) / deviation)
+        chances[indices] = ndtr(-(values - limit) / deviation)
     return chances
-
-
-def _normal_tail(distances: FloatArray) -> FloatArray:
-    """Return the probability that a standard normal value is above each distance."""
-    from scipy.special import ndtr
-
-    return ndtr(-distances)
-
-
-def _fitted_risk(scores: RowScores, judged_rows: JudgedRows) -> FloatArray:
-    """Return the share of serious errors among judged rows with a similar score, (n,)."""
-    [fitted] = score_rows(judged_rows.rows, [scores.metric.spec])
-    usable = np.isfinite(fitted.values)
-    if usable.sum() < MIN_PAIRS:
-        raise UsageError(
-            f"{int(usable.sum())} judged rows with a score of {scores.metric.spec} are too few: "
-            f"expected at least {MIN_PAIRS}"
-        )
-    serious = choose_criteria(judged_rows).flag_serious(judged_rows)[usable].astype(np.float64)
-    best = float(fitted.oriented[usable].max())
-    bins = fit_bins(best - fitted.oriented[usable], serious, bins=RISK_BINS)
-    places = np.searchsorted([part.high for part in bins[:-1]], best - scores.oriented)
-    chances: FloatArray = np.array([part.agree for part in bins])[places]
-    return np.where(np.isfinite(scores.values), chances, np.nan)
 
 
 def _rank(oriented: FloatArray) -> FloatArray:
@@ -345,11 +307,6 @@ def _rank(oriented: FloatArray) -> FloatArray:
     ordered = np.sort(oriented[np.isfinite(oriented)])
     better = len(ordered) - np.searchsorted(ordered, oriented, side="right")
     return np.where(np.isfinite(oriented), better / max(len(ordered), 1), 1.0)
-
-
-def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
-    """Return the mean of columns, (n,); NaN without columns."""
-    return np.mean(columns, axis=0) if columns else np.full(size, np.nan)
 
 
 def _apply_limits(
@@ -361,7 +318,7 @@ def _apply_limits(
     for n in order:
         lp, document = rows[n].lp, rows[n].document
         keys = [("language", lp), ("document", lp, document)]
-        if any(key[0] in limits and seen[key] >= limits[key[0]] for key in keys):
+        if any(seen[key] >= limits.get(key[0], np.inf) for key in keys):
             continue
         seen.update(keys)
         chosen.append(n)
@@ -401,7 +358,6 @@ def worst_of_files(
     compute: Compute,
     judge: JudgeServer,
     *,
-    human: Annotated[InFiles, Option(group="Input")] = (),
     count: Annotated[int, Option("-n", "--count", group="Output")] = 50,
     per: Annotated[tuple[Limit, ...], Option(group="Output")] = (),
 ) -> WorstSegments:
@@ -409,8 +365,6 @@ def worst_of_files(
 
     Parameters
     ----------
-    human
-        Human scores of other translations, to fit the chance of a serious error.
     count
         Translations.
     per
@@ -420,7 +374,7 @@ def worst_of_files(
     --------
     tertium worst -s source.txt -t a.txt b.txt -r reference.txt -o worst.xlsx
     tertium worst -t systems.jsonl -m tertium-multi -n 100 --per language=20 -o worst.html
-    tertium worst -t systems.jsonl -m chrf --human ratings.jsonl -o worst.csv worst.jsonl
+    tertium worst -t systems.jsonl -m chrf -o worst.csv worst.jsonl
 
     Notes
     -----
@@ -438,5 +392,4 @@ def worst_of_files(
         count=count,
         per=dict(per),
         lp=inputs.language_pair,
-        human=human or None,
     )

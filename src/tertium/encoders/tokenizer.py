@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
@@ -49,12 +50,11 @@ class Tokenizer:
     tokens. `prefix_ids` and `suffix_ids` are the special tokens around a text.
     """
 
-    def __init__(self, folder: Path, *, lowercase: bool = False, prompt: str = "") -> None:
+    def __init__(self, folder: Path, *, prompt: str = "") -> None:
         backend = _load_backend(folder)
         backend.no_truncation()
         backend.no_padding()
         self._backend = backend
-        self._lowercase = lowercase
         self._names: dict[int, str] = {}
         before, self.suffix_ids = _find_special_tokens(backend, folder)
         self.prefix_ids = before + _encode_prompt(backend, prompt, folder)
@@ -73,14 +73,11 @@ class Tokenizer:
         return [self._name_tokens(ids) for ids in self.encode_ids(texts)]
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        texts = [text.lower() for text in texts] if self._lowercase else list(texts)
-        encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def token_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
         """Return the code points each token spans; a token may include the space before it."""
-        if self._lowercase:
-            raise ValueError("lower-casing may change the number of code points of a text")
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
         return [tuple(encoding.offsets) for encoding in encodings]
 
@@ -137,48 +134,14 @@ def find_out_of_vocabulary(
     return {text for text, pieces in tokenized if {*pieces.tokens} <= UNKNOWN_TOKENS}
 
 
-class Window(NamedTuple):
-    """Tokens start:stop of a text, of which the vectors of first:last are kept."""
-
-    start: int
-    stop: int
-    first: int
-    last: int
-
-
-def split_windows(length: int, window_size: int) -> list[Window]:
-    """Split a long text into overlapping windows; return one window if it fits.
-
-    Neighbors overlap by half a window. Each token keeps the vector of the window that gives it the
-    most context on its shorter side.
-
-    >>> [tuple(window) for window in split_windows(10, 4)]
-    [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
-    """
-    if length <= window_size:
-        return [Window(0, length, 0, length)]
-    stride = max(1, window_size // 2)
-    starts = [*range(0, length - window_size, stride), length - window_size]
-    windows = []
-    for number, start in enumerate(starts):
-        stop = start + window_size
-        first = 0 if number == 0 else (start + starts[number - 1] + window_size) // 2
-        is_last = number == len(starts) - 1
-        last = length if is_last else (starts[number + 1] + stop) // 2
-        windows.append(Window(start, stop, first, last))
-    return windows
-
-
 def _load_backend(folder: Path) -> Any:
     """Load the fast tokenizer of a folder, with transformers only if tokenizer.json needs it."""
     file, settings = folder / "tokenizer.json", read_optional_json(folder / "tokenizer_config.json")
     if settings.get("tokenizer_class") in (GENERIC_CLASS, *WORDPIECE_CLASSES) and file.is_file():
         from tokenizers import Tokenizer as Backend
 
-        try:
+        with _explain_loading(folder):
             backend = Backend.from_file(str(file))
-        except Exception as error:  # tokenizers has no exception type of its own
-            raise _loading_error(folder, error) from None
         is_generic = settings["tokenizer_class"] == GENERIC_CLASS
         if is_generic or _matches_settings(backend.normalizer, settings):
             return backend
@@ -200,21 +163,23 @@ def _load_with_transformers(folder: Path) -> Any:
     require_modules("transformers", purpose=f"the tokenizer of {folder}")
     from transformers import AutoTokenizer
 
-    try:
+    with _explain_loading(folder):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # tokenizers has no exception type of its own
-        raise _loading_error(folder, error) from None
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return copy.deepcopy(backend)
 
 
-def _loading_error(folder: Path, error: Exception) -> ModelError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}")
+@contextmanager
+def _explain_loading(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # tokenizers has no exception type of its own
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}") from None
 
 
 def _encode_prompt(backend: Any, prompt: str, folder: Path) -> tuple[int, ...]:

@@ -41,14 +41,13 @@ class ToyEncoder:
     ) -> Embeddings:
         words = self.tokenize(texts)
         matrices = [self._word_matrix(text_words) for text_words in words]
-        means = [m.mean(axis=0) if len(m) else np.zeros(self.dim) for m in matrices]
-        return make_embeddings(
-            matrices if tokens else [m[:0] for m in matrices],
-            words if tokens else [() for _ in texts],
-            np.array(means, dtype=np.float32).reshape(-1, self.dim)[:, : self.dim * sentences],
-            [False] * len(texts),
-            self.dim,
-        )
+        means = np.zeros((len(texts), self.dim * sentences), dtype=np.float32)
+        for row, matrix in enumerate(matrices):
+            if sentences and len(matrix):
+                means[row] = matrix.mean(axis=0)
+        if not tokens:
+            words, matrices = [()] * len(texts), [np.zeros((0, self.dim), np.float32)] * len(texts)
+        return make_embeddings(matrices, words, means, [False] * len(texts), self.dim)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(text.lower().split()) for text in texts]
@@ -79,7 +78,7 @@ def _random_vector(word: str, dim: int) -> FloatArray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def load(name: EncoderName, *, precision: str, long: str, special: bool, device: str) -> ToyEncoder:
+def load(name: EncoderName, *, precision: str, special: bool, device: str) -> ToyEncoder:
     """Load the toy encoder, which supports only fp32 and has no special tokens."""
     if precision != "fp32":
         raise UsageError(f"encoder toy supports only fp32, not {precision}")

@@ -1,7 +1,7 @@
 """Any Hugging Face encoder: tokens, token vectors of a layer, and pooled sentence vectors.
 
-Texts are truncated or split into windows to fit the model, batched by length, and run once, up to
-the deepest requested layer. Token vectors of several layer choices and sentence vectors come from
+Texts are truncated to fit the model, batched by length, and run once, up to the deepest requested
+layer. Token vectors of several layer choices and sentence vectors come from
 the same pass, also for several encoders of one model. Tokenizer and network are loaded when the
 first text is computed, so a run whose vectors are all cached loads neither.
 """
@@ -12,21 +12,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tertium.core.arrays import Float32Array, IntArray, exact_squared_norms
+from tertium.core.arrays import IntArray
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
-from tertium.core.runtime import LongTextPolicy, Precision, resolve_device
+from tertium.core.runtime import Precision, resolve_device
 from tertium.core.store import cached_file_hash
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
 from tertium.encoders.model_settings import (
     CONFIG_FILE,
     ModelSettings,
-    concatenates_layers,
     parse_layers,
     read_optional_json,
     read_settings,
@@ -37,7 +37,6 @@ from tertium.encoders.tokenizer import (
     certainly_fits,
     find_longer,
     find_out_of_vocabulary,
-    split_windows,
 )
 from tertium.encoders.weight_files import (
     TensorLoader,
@@ -45,7 +44,6 @@ from tertium.encoders.weight_files import (
     locate_weights,
     missing_extras,
 )
-from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,9 +55,9 @@ if TYPE_CHECKING:
 class TransformerEncoder:
     """The encoder of a model folder at a layer; encoders of equal backbones can share a pass.
 
-    `layer` is a number (0: the embedding layer), a range such as 3-6 (their mean), a list such as
-    2+4+6 or `all` (concatenated). Sentence vectors do not depend on it. `special` keeps the special
-    tokens around a text as rows of their own, whose tokens are empty strings.
+    `layer` is a number (0: the embedding layer), a list such as 2+4+6 or `all` (concatenated).
+    Sentence vectors do not depend on it. `special` keeps the special tokens around a text as rows
+    of their own, whose tokens are empty strings.
     """
 
     name: str
@@ -67,21 +65,19 @@ class TransformerEncoder:
     settings: ModelSettings
     layer: str
     precision: Precision
-    long: LongTextPolicy
     device: str
     special: bool = False
 
     @property
     def backbone(self) -> tuple[object, ...]:
         """Everything that decides the states of a text: equal backbones share a pass."""
-        load_tensors = self.weights.load_tensors
-        model = (self.weights.folder, load_tensors, self.settings)
-        return (*model, self.precision, self.long, self.device, self.special)
+        weights, settings = self.weights, self.settings
+        model = weights.folder, weights.load_tensors, settings
+        return (*model, self.precision, self.device, self.special)
 
     @property
     def tokenizer(self) -> Tokenizer:
-        settings = self.settings
-        return _load_tokenizer(self.weights.folder, settings.pooling.lowercase, settings.prefix)
+        return _load_tokenizer(self.weights.folder, self.settings.prefix)
 
     @property
     def network(self) -> EncoderNetwork:
@@ -90,7 +86,7 @@ class TransformerEncoder:
 
     @property
     def dim(self) -> int:
-        return self._token_dim(self.layer)
+        return self.settings.hidden * self.layers
 
     @property
     def sentence_dim(self) -> int:
@@ -98,7 +94,7 @@ class TransformerEncoder:
 
     @property
     def layers(self) -> int:
-        return self.dim // self.settings.hidden
+        return len(self._numbers(self.layer))
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -114,15 +110,9 @@ class TransformerEncoder:
         return self.settings.max_length
 
     @property
-    def window_size(self) -> int:
-        """The number of tokens that fit between the special tokens."""
-        return self.max_length - self.tokenizer.special_count
-
-    @property
     def max_tokens(self) -> int:
-        """The number of tokens of a text that are read, in one window or several."""
-        is_truncated = self.long == "truncate"
-        return self.window_size if is_truncated else max(self.window_size, MAX_ENCODED_TOKENS)
+        """The number of tokens of a text that are read, between the special tokens."""
+        return self.max_length - self.tokenizer.special_count
 
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
@@ -141,7 +131,7 @@ class TransformerEncoder:
         return [ids[: self.max_tokens] for ids in self.tokenizer.encode_ids(texts)]
 
     def hidden_states(self, texts: Sequence[Sequence[int]], layers: str) -> tuple[Tensor, Tensor]:
-        """Compute the states of texts, given as at most `window_size` token ids, on the device.
+        """Compute the states of texts, given as at most `max_tokens` token ids, on the device.
 
         Returns states (layers, texts, positions, d) and a mask (texts, positions) that is True for
         tokens and False for special tokens and padding.
@@ -156,11 +146,10 @@ class TransformerEncoder:
         return torch.stack(states), mask.to(states[0].device)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return list(self._plan_jobs(self._read_tokens(texts), False)[0])
+        return list(self._name_tokens(self._read_tokens(texts)))
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        limit = self.max_length if self.long == "truncate" else MAX_ENCODED_TOKENS
-        limit -= len(self.settings.prefix.encode())
+        limit = self.max_length - len(self.settings.prefix.encode())
         candidates = [text for text in texts if not certainly_fits(text, limit)]
         return find_longer(candidates, self.max_tokens, self.tokenizer) if candidates else set()
 
@@ -177,7 +166,7 @@ class TransformerEncoder:
         }
         if self.settings.prefix:
             fields["prefix"] = re.sub(r"\W+", "_", self.settings.prefix).strip("_")
-        return {**fields, "long": "window"} if self.long == "window" else fields
+        return fields
 
     def _settings_suffix(self) -> str:
         """Return a hash of config, tokenizer and pooling, unless they are those of the card."""
@@ -193,18 +182,11 @@ class TransformerEncoder:
         layer = "pooled"
         if part == "tokens":
             layer = self.layer if self.special else f"{self.layer} without special tokens"
-        is_truncated = self.long == "truncate"
-        length_policy = self.long if is_truncated else f"{self.long}-{MAX_ENCODED_TOKENS}"
-        choices = (self.settings.hash, layer, self.precision, str(self.max_length), length_policy)
+        choices = (self.settings.hash, layer, self.precision, str(self.max_length), "truncate")
         return ":".join(["transformer-4", self.weights_hash, part, *choices])
 
     def _numbers(self, layers: str) -> tuple[int, ...]:
         return parse_layers(layers, self.settings.depth, self.name)
-
-    def _token_dim(self, layer: str) -> int:
-        """Return the size of a token vector for a layer choice."""
-        count = len(self._numbers(layer)) if concatenates_layers(layer) else 1
-        return self.settings.hidden * count
 
     def _read_tokens(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Return the tokens of texts that have vectors."""
@@ -217,115 +199,70 @@ class TransformerEncoder:
     def _run_pass(
         self, texts: Sequence[str], choices: Sequence[str], sentences: bool
     ) -> list[Embeddings]:
-        """Compute texts in one pass, with the token vectors of each layer choice.
+        """Compute texts in one pass, with the token vectors of each choice of layers.
 
         A choice may be "", for embeddings without tokens. An empty text has only a sentence vector.
         """
+        import torch
+
         complete = self.tokenizer(texts)
         read = [text.truncate(self.max_tokens) for text in complete]
-        names, jobs = self._plan_jobs(read, sentences)
+        names = self._name_tokens(read)
         offsets = offsets_from_lengths([len(text_names) for text_names in names])
+        layers = {choice: self._numbers(choice) for choice in choices if choice}
+        needed = sorted({*chain(*layers.values())})
+        hidden = self.settings.hidden
         vectors = {
-            choice: np.zeros((int(offsets[-1]), self._token_dim(choice)), dtype=np.float32)
-            for choice in choices
-            if choice
+            choice: np.zeros((offsets[-1], hidden * len(numbers)), dtype=np.float32)
+            for choice, numbers in layers.items()
         }
-        needed = sorted({number for choice in vectors for number in self._numbers(choice)})
-        pooled_windows = np.zeros((len(jobs), self.sentence_dim * sentences), dtype=np.float32)
+        summaries = np.zeros((len(texts), self.sentence_dim * sentences), dtype=np.float32)
+        pools_empty_text = sentences and self.tokenizer.special_count > 0
+        used = np.array([n for n, text in enumerate(read) if text.ids or pools_empty_text], int)
+        start = 0 if self.special else len(self.tokenizer.prefix_ids)
 
         def run(batch: IntArray) -> None:
-            rows = self._add_special_tokens([jobs[n].ids for n in batch])
+            numbers = used[batch]
             states, pooled = self.network(
-                rows, needed, self.settings.pooling if sentences else None
+                self._add_special_tokens([read[n].ids for n in numbers]),
+                needed,
+                self.settings.pooling if sentences else None,
             )
             by_layer = dict(zip(needed, states, strict=True))
             for choice, output in vectors.items():
-                chosen = [by_layer[number] for number in self._numbers(choice)]
-                combined = _combine_layers(chosen, concatenates_layers(choice)).cpu().numpy()
-                for n, job_states in zip(batch, combined, strict=True):
-                    position, row, size = jobs[n].position, jobs[n].row, jobs[n].size
-                    output[row : row + size] = job_states[position : position + size]
+                combined = torch.cat([by_layer[number] for number in layers[choice]], dim=-1)
+                for n, text_states in zip(numbers, combined.cpu().numpy(), strict=True):
+                    first, last = offsets[n], offsets[n + 1]
+                    output[first:last] = text_states[start : start + last - first]
             if pooled is not None:
-                pooled_windows[batch] = pooled.cpu().numpy()
+                summaries[numbers] = pooled.cpu().numpy()
 
-        lengths = [len(job.ids) + self.tokenizer.special_count for job in jobs]
+        lengths = [len(read[n]) + self.tokenizer.special_count for n in used]
         for _ in self.network.map_batches(run, lengths):
             pass
-        owners = np.array([job.text for job in jobs], dtype=np.int64)
         empty = np.zeros((0, self.dim), dtype=np.float32)
         return [
             Embeddings(
                 vectors=vectors.get(choice, empty),
                 offsets=offsets if choice else np.zeros_like(offsets),
                 tokens=names if choice else ((),) * len(texts),
-                sentences=self._average_windows(pooled_windows, owners, len(texts)),
+                sentences=summaries,
                 truncated=np.array([len(text) > self.max_tokens for text in complete], np.bool_),
             )
             for choice in choices
         ]
 
-    def _plan_jobs(
-        self, texts: Sequence[TokenizedText], sentences: bool
-    ) -> tuple[tuple[tuple[str, ...], ...], list[_Job]]:
-        """Return the names of the tokens that have vectors, by text, and the windows to compute."""
-        shift = len(self.tokenizer.prefix_ids)
-        before, after = (shift, len(self.tokenizer.suffix_ids)) if self.special else (0, 0)
-        names: list[tuple[str, ...]] = []
-        jobs: list[_Job] = []
-        row = 0
-        for number, text in enumerate(texts):
-            length = len(text)
-            names.append(("",) * before + text.tokens + ("",) * after if length else ())
-            if not (length or (sentences and self.tokenizer.special_count)):
-                continue
-            for start, stop, first, last in split_windows(length, self.window_size):
-                leading = before if length and first == 0 else 0
-                trailing = after if length and last == length else 0
-                size = leading + last - first + trailing
-                position = shift + first - start - leading
-                jobs.append(_Job(number, text.ids[start:stop], position, row, size))
-                row += size
-        return tuple(names), jobs
-
-    def _average_windows(self, pooled: Float32Array, owners: IntArray, count: int) -> Float32Array:
-        """Return the mean over the windows of each text, added up from left to right."""
-        vectors = np.zeros((count, pooled.shape[1]), dtype=np.float32)
-        np.add.at(vectors, owners, pooled)
-        windows = np.bincount(owners, minlength=count)
-        several = windows > 1
-        if pooled.shape[1] and several.any():
-            vectors[several] /= windows[several, None]
-            if self.settings.pooling.normalize:
-                norms = np.sqrt(exact_squared_norms(vectors[several]))[:, None]
-                vectors[several] /= norms.astype(np.float32)
-        return vectors
-
-
-class _Job(NamedTuple):
-    """A window of text number `text` and where its vectors go.
-
-    The states of `size` tokens from `position` are the vectors of the pass from `row`.
-    """
-
-    text: int
-    ids: tuple[int, ...]
-    position: int
-    row: int
-    size: int
-
-
-def _combine_layers(states: Sequence[Tensor], concatenate: bool) -> Tensor:
-    """Concatenate or average the states of layers, each (jobs, positions, d)."""
-    import torch
-
-    if len(states) == 1:
-        return states[0]
-    return torch.cat(list(states), dim=-1) if concatenate else torch.stack(list(states)).mean(dim=0)
+    def _name_tokens(self, texts: Sequence[TokenizedText]) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the tokens that have vectors, by text."""
+        tokenizer = self.tokenizer
+        before = ("",) * len(tokenizer.prefix_ids) if self.special else ()
+        after = ("",) * len(tokenizer.suffix_ids) if self.special else ()
+        return tuple((*before, *text.tokens, *after) if text.ids else () for text in texts)
 
 
 @lru_cache(maxsize=8)
-def _load_tokenizer(folder: Path, lowercase: bool, prompt: str) -> Tokenizer:
-    tokenizer = Tokenizer(folder, lowercase=lowercase, prompt=prompt)
+def _load_tokenizer(folder: Path, prompt: str) -> Tokenizer:
+    tokenizer = Tokenizer(folder, prompt=prompt)
     rows = read_optional_json(folder / CONFIG_FILE).get("vocab_size")
     if isinstance(rows, int) and tokenizer.largest_id >= rows:
         raise ModelError(
@@ -355,27 +292,17 @@ def open_network(
 _load_network = lru_cache(maxsize=4)(open_network)
 
 
-def load(
-    name: EncoderName, *, precision: Precision, long: LongTextPolicy, special: bool, device: str
-) -> TransformerEncoder:
+def load(name: EncoderName, **options: Any) -> TransformerEncoder:
     """Load the encoder of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
     require_modules("torch", "tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
-    weights = locate_weights(name)
-    return build_encoder(
-        name, weights, precision=precision, long=long, special=special, device=device
-    )
+    return build_encoder(name, locate_weights(name), **options)
 
 
-def build_encoder(
-    name: EncoderName,
-    weights: WeightFolder,
-    *,
-    precision: Precision,
-    long: LongTextPolicy = "truncate",
-    special: bool = False,
-    device: str,
-) -> TransformerEncoder:
-    """Build an encoder from weights that were located and checked."""
+def build_encoder(name: EncoderName, weights: WeightFolder, **options: Any) -> TransformerEncoder:
+    """Build an encoder from weights that were located and checked.
+
+    `options` are `precision`, `device` and `special`, as in `load_encoder`.
+    """
     settings = read_settings(weights.folder, weights.card.prefix if weights.card else "")
     recommended = weights.card.layer if weights.card else None
     layer = name.layer or str(settings.depth if recommended is None else recommended)
@@ -385,8 +312,5 @@ def build_encoder(
         weights=weights,
         settings=settings,
         layer=layer,
-        precision=precision,
-        long=long,
-        device=device,
-        special=special,
+        **options,
     )

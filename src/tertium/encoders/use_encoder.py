@@ -27,14 +27,13 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray, round_to_grid
-from tertium.core.errors import ModelError, UnknownNameError, UsageError
+from tertium.core.errors import UsageError
 from tertium.core.extras import explain_missing, require_modules
 from tertium.encoders.batching import split_by_size
 from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings, offsets_from_lengths
@@ -46,7 +45,6 @@ UNKNOWN_ID = 0
 SPACE = "\u2581"
 TOKEN, SETTINGS, TABLE = 0x0A, 0x1A, 0x12  # first bytes of a token, the settings and the table
 
-_FLOAT = struct.Struct("<f")
 _UNKNOWN_PARTS = re.compile("<unk>|.", re.DOTALL)
 
 
@@ -90,19 +88,13 @@ def _split_unknown(ids: Sequence[int], tokens: Sequence[str]) -> TokenizedText:
 
 def _read_model(path: Path) -> tuple[list[tuple[str, float]], bytes]:
     """Read the (token, score) list of a SentencePiece file and its normalization table."""
-    data = path.read_bytes()
+    fields = list(_iter_fields(path.read_bytes()))
     vocabulary: list[tuple[str, float]] = []
-    position = 0
-    try:
-        while data[position] == TOKEN:  # 0x0A, size, 0x0A, size of the text, text, 0x15, score
-            end = position + 4 + data[position + 3]
-            text, score = data[position + 4 : end].decode(), _FLOAT.unpack_from(data, end + 1)[0]
-            vocabulary.append((text, score))
-            position += 2 + data[position + 1]
-        settings = dict(_iter_fields(data[position:]))[SETTINGS]
-        return vocabulary, dict(_iter_fields(settings))[TABLE]
-    except (IndexError, KeyError, UnicodeDecodeError, struct.error) as error:
-        raise ModelError(f"{path} is not a SentencePiece model: {error!r}") from None
+    for tag, token in fields:
+        if tag == TOKEN:  # 0x0A, size of the text, text, 0x15, score
+            end = 2 + token[1]
+            vocabulary.append((token[2:end].decode(), *struct.unpack_from("<f", token, end + 1)))
+    return vocabulary, dict(_iter_fields(dict(fields)[SETTINGS]))[TABLE]
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -129,9 +121,6 @@ TABLE_PARTS = 17  # the embedding table is stored in interleaved parts with sepa
 BATCH_TOKENS = 32_768  # tokens that share one set of token tables
 BLOCK_TOKENS = 1_024  # tokens convolved together: fits into a core's cache
 
-FEATURES = 2  # the layer that sentence vectors are computed from
-LAYERS = {0: EMBEDDING, 1: 3 * WIDTH, 2: EMBEDDING + 3 * WIDTH, 3: EMBEDDING}
-
 
 class UniversalNetwork:
     """The weights and the forward pass: token ids in, vectors out."""
@@ -157,41 +146,33 @@ class UniversalNetwork:
         self.shift = np.concatenate([w[f"ln_b{n}"] for n in sizes])
 
     def run(
-        self, texts: Sequence[IntArray], layer: int | None, sentences: bool
-    ) -> Iterator[tuple[Sequence[Float32Array], Float32Array]]:
-        """Yield the requested vectors of blocks of n texts: n x (tokens, dim), and (n, 512)."""
+        self, texts: Sequence[IntArray], tokens: bool, sentences: bool
+    ) -> Iterator[tuple[list[Float32Array], Float32Array]]:
+        """Yield the requested vectors of blocks of n texts: n x (tokens, 512), and (n, 512)."""
         for batch in split_by_size(texts, map(len, texts), BATCH_TOKENS):
             tables = TokenTables(self, np.unique(np.concatenate(batch)))
             for block in split_by_size(batch, map(len, batch), BLOCK_TOKENS):
-                yield self._run_block(tables, block, layer, sentences)
+                lengths = np.array([len(text) for text in block])
+                starts = offsets_from_lengths(lengths)[:-1]
+                features = self._compute_features(tables, block, lengths)
+                shares = np.zeros((len(features), 0), dtype=np.float32)
+                if tokens:
+                    shares = _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
+                summary = np.zeros((len(block), 0), dtype=np.float32)
+                if sentences:
+                    summary = self._summarize(np.add.reduceat(features, starts), lengths)
+                yield np.split(shares, starts[1:]), summary
 
-    def _run_block(
-        self, tables: TokenTables, texts: Sequence[IntArray], layer: int | None, sentences: bool
-    ) -> tuple[Sequence[Float32Array], Float32Array]:
-        lengths = np.array([len(text) for text in texts])
-        offsets = offsets_from_lengths(lengths)
-        deepest = max(layer or 0, FEATURES if sentences else 0)
-        states = list(islice(self._iter_layers(tables, texts, lengths), deepest + 1))
-        tokens = np.zeros((offsets[-1], 0), np.float32) if layer is None else states[layer]
-        summary = np.zeros((len(texts), 0), dtype=np.float32)
-        if sentences:
-            totals = np.add.reduceat(states[FEATURES], offsets[:-1])
-            summary = self._summarize(totals, lengths)
-        return np.split(tokens, offsets[1:-1]), summary
-
-    def _iter_layers(
+    def _compute_features(
         self, tables: TokenTables, texts: Sequence[IntArray], lengths: IntArray
-    ) -> Iterator[Float32Array]:
-        """Yield the vectors of each layer, (tokens, width)."""
+    ) -> Float32Array:
+        """Compute the contextual vectors f of all tokens, (tokens, 1280)."""
         rows, codes = tables.arrange(texts, lengths)
-        embedded = tables.embedded[codes[rows]]
-        yield embedded
-        first = list(tables.convolve_first(codes))
-        yield np.concatenate([h[rows] for h in first], axis=1)
-        second = [self._convolve_second(k, h)[rows - REACH] for k, h in enumerate(first)]
-        features = np.concatenate([embedded, *second], axis=1)
-        yield self.normalize(features, self.weights["ln_g"], self.weights["ln_b"])
-        yield _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
+        columns = [tables.embedded[codes[rows]]]
+        for k, h in enumerate(tables.convolve_first(codes)):
+            columns.append(self._convolve_second(k, h)[rows - REACH])
+        features = np.concatenate(columns, axis=1)
+        return self.normalize(features, self.weights["ln_g"], self.weights["ln_b"])
 
     def _convolve_second(self, k: int, h: Float32Array) -> Float32Array:
         """Apply the second layer of window k, (n, 256) -> (n - 2 REACH, 256)."""
@@ -292,6 +273,7 @@ def _relu(x: Float32Array) -> Float32Array:
 
 
 BEGIN, END = 1, 2
+LAYER = "3"  # of the token vectors, after the embeddings and two convolutions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -299,25 +281,17 @@ class UniversalEncoder:
     """USE multilingual v3 (Arabic, Chinese, Dutch, English, French, German, Italian, Japanese,
     Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish).
 
-    `layer` 0 embeds tokens without context (512), 1 and 2 are the convolutions (768 and 1280), 3
-    (the default, best on da/wmt15 and da/wmt16) is a token's share of its sentence (512). Texts in
-    other languages get meaningless vectors. Computation is in numpy, always on the CPU.
+    Token vectors are a token's share of its sentence. Texts in other languages get meaningless
+    vectors. Computation is in numpy, always on the CPU.
     """
 
     weights: WeightFolder
-    layer: int
+    name: ClassVar[str] = f"use@{LAYER}"
+    dim: ClassVar[int] = EMBEDDING
     languages: ClassVar[frozenset[str]] = MODEL_CARDS["use"].languages
     sentence_dim: ClassVar[int] = EMBEDDING
     layers: ClassVar[int] = 1
     max_length: ClassVar[int] = MAX_ENCODED_TOKENS
-
-    @property
-    def name(self) -> str:
-        return f"use@{self.layer}"
-
-    @property
-    def dim(self) -> int:
-        return LAYERS[self.layer]
 
     @property
     def weights_hash(self) -> str:
@@ -329,10 +303,9 @@ class UniversalEncoder:
         complete = self._tokenizer(texts)
         read = [text.truncate(MAX_ENCODED_TOKENS) for text in complete]
         inputs = [np.array([BEGIN, *(text.ids or (UNKNOWN_ID,)), END]) for text in read]
-        layer = self.layer if tokens else None
         matrices: list[Float32Array] = []
         summaries = [np.zeros((0, EMBEDDING * sentences), dtype=np.float32)]
-        for block, block_sentences in self._network.run(inputs, layer, sentences):
+        for block, block_sentences in self._network.run(inputs, tokens, sentences):
             matrices += block
             summaries.append(block_sentences)
         return make_embeddings(
@@ -355,10 +328,10 @@ class UniversalEncoder:
         return {text for text, pieces in tokenized if {*pieces.ids} == {UNKNOWN_ID}}
 
     def signature_fields(self) -> Mapping[str, str]:
-        return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
+        return {"model": f"use@{self.weights_hash[:8]}", "layer": LAYER, "prec": "fp32"}
 
     def fingerprint(self, part: str) -> str:
-        layer = str(self.layer) if part == "tokens" else "pooled"
+        layer = LAYER if part == "tokens" else "pooled"
         return f"universal-3:{self.weights_hash}:{part}:{layer}"
 
     @property
@@ -375,14 +348,11 @@ def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]
     return SentencePieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 
 
-def load(
-    name: EncoderName, *, precision: str, long: str, special: bool, device: str
-) -> UniversalEncoder:
+def load(name: EncoderName, *, precision: str, special: bool, device: str) -> UniversalEncoder:
     """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
     if precision != "fp32":
         raise UsageError(f"encoder use supports only fp32, not {precision}")
-    layer = name.layer or str(MODEL_CARDS["use"].layer)
-    if layer not in map(str, LAYERS):
-        raise UnknownNameError("layer of use", layer, map(str, LAYERS))
+    if name.layer not in ("", LAYER):
+        raise UsageError(f"encoder {name}: use has no layer {name.layer}, only {LAYER}")
     require_modules("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
-    return UniversalEncoder(weights=locate_weights(name), layer=int(layer))
+    return UniversalEncoder(weights=locate_weights(name))

@@ -251,32 +251,27 @@ def show_cache() -> Listing:
     """
     items, unknown_files = list_cache()
     limit = store_size_limit()
-    texts = Store(cache_folder() / FILE, limit).count()
-    kinds: dict[str, dict[str, int]] = {}
+    path = cache_folder() / FILE
+    texts = Store(path, limit).count()
     rows: list[dict[str, Any]] = []
     for name, kind in CACHE_KINDS.items():
         sizes = [item.bytes for item in items if item.kind is kind]
-        kinds[name] = {"files": len(sizes), "bytes": sum(sizes)}
-        rows.append({"kind": name, "content": kind.description, **kinds[name]})
-        if kind is VECTORS:
-            for key, count in texts.items():
-                content = f"{describe_fingerprint(key)}: {count:,} texts"
-                rows.append({"kind": "", "content": content, "files": None, "bytes": None})
-    total = sum(item.bytes for item in items)
-    notes = [f"{total / 1e6:.1f} MB in {cache_folder()}"]
-    notes.append(f"size limit of vectors: {limit / 1e6:.0f} MB")
-    foreign = [str(file) for file in unknown_files]
+        row = {"kind": name, "content": kind.description, "files": len(sizes), "bytes": sum(sizes)}
+        rows.append(row)
+    total = sum(row["bytes"] for row in rows)
+    foreign = [*map(str, unknown_files)]
+    record = {"path": str(path), "bytes": total, "limit": limit, "texts": texts}
+    record |= {"kinds": {row["kind"]: row for row in rows}, "foreign": foreign}
+    notes = [f"{describe_fingerprint(key)}: {count:,} texts" for key, count in texts.items()]
+    notes.append(f"{total / 1e6:.1f} MB in {cache_folder()}; limit of vectors: {limit / 1e6:.0f}")
     if foreign:
-        listed = [*foreign[:MAX_NAMED_FILES], *["..."] * (len(foreign) > MAX_NAMED_FILES)]
-        notes.append(f"not written by tertium, ignored: {', '.join(listed)}")
+        notes.append(f"not written by tertium, ignored: {', '.join(foreign[:MAX_NAMED_FILES])}")
     columns = [
         Column("kind"),
         Column("content"),
         Column("files", decimals=0),
-        Column("MB", lambda row: row["bytes"] and row["bytes"] / 1e6, 1),
+        Column("MB", lambda row: row["bytes"] / 1e6, 1),
     ]
-    record = {"path": str(cache_folder() / FILE), "bytes": total, "limit": limit}
-    record |= {"texts": texts, "kinds": kinds, "foreign": foreign}
     return Listing(table=Table(columns, rows, notes=notes), json=record)
 
 
@@ -301,15 +296,13 @@ def clear_cache(kinds: Annotated[tuple[str, ...], Option(metavar="KIND")] = (), 
     for kind in kinds:
         if kind not in CACHE_KINDS:
             raise UnknownNameError("kind of cached file", kind, CACHE_KINDS)
-    chosen = kinds or (*CACHE_KINDS,)
-    freed = 0
     store = cache_folder() / FILE
-    for item in list_cache()[0]:
-        if item.kind.name in chosen and item.path != store:
-            item.remove()
-            freed += item.bytes
-    # The store comes last: a database of another program under this name raises an error.
-    return _report_freed(freed + (Store(store, 0).clear() if VECTORS.name in chosen else 0))
+    items = [item for item in list_cache()[0] if item.path != store]
+    freed = remove_oldest([item for item in items if item.kind.name in (kinds or CACHE_KINDS)], 0)
+    if not kinds or VECTORS.name in kinds:
+        # The store comes last: a database of another program under this name raises an error.
+        freed += Store(store, 0).clear()
+    return _report_freed(freed)
 
 
 def limit_cache(size: str, /) -> View:
@@ -336,9 +329,8 @@ def limit_cache(size: str, /) -> View:
 
 def _report_freed(freed: int) -> View:
     record = {"path": str(cache_folder()), "freed": freed}
-    table = Table([Column("path"), Column("freed", decimals=0)], [record])
-    text = f"{freed / 1e6:.1f} MB freed in {cache_folder()}"
-    return View(result=Listing(table=table, json=record), printed=[text])
+    listing = Listing(table=Table([Column("path"), Column("freed")], [record]), json=record)
+    return View(result=listing, printed=[f"{freed / 1e6:.1f} MB freed in {cache_folder()}"])
 
 
 def describe_fingerprint(fingerprint: str) -> str:

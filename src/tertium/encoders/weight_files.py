@@ -12,8 +12,8 @@ A short name or `hf/NAME` is searched for in the models folder, in an installed 
 importing it), in the Hugging Face cache, and then on the Hugging Face hub. `dir/PATH` is only that
 folder. Pickles are rejected, since loading one can run code.
 
-`download_file` gets a file from the hub at a fixed revision and without retries. It checks no
-hashes: whoever calls compares the files with the model card. `HF_ENDPOINT` is the address of
+`download_model` gets files from the hub at a fixed revision. It checks no hashes: whoever calls
+compares the files with the model card. `HF_ENDPOINT` is the address of
 another hub, and `HF_HUB_OFFLINE` disables the hub.
 """
 
@@ -24,29 +24,25 @@ import importlib.util
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from tertium.core.atomic import open_atomic
 from tertium.core.errors import MissingResourceError, ModelError
 from tertium.core.extras import EXTRA_BY_MODULE, install_command
 from tertium.core.fields import check_value, read_json_object
 from tertium.core.runtime import progress_task
 from tertium.core.store import cached_file_hash, hub_folder, models_folder
 from tertium.encoders.encoder import EncoderName
-from tertium.version import __version__
 
 logger = logging.getLogger(__name__)
 
 HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
-HUB_IGNORED_PATTERNS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
+HUB_IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot"]
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
 MODEL_PREFIX = re.compile(r"^(bert|roberta|mpnet)\.")  # of tensors in a model saved with a head
@@ -78,13 +74,13 @@ class Resource:
     languages: frozenset[str]
     size_mb: int
     files: Mapping[str, str]
-    packages: tuple[str, ...]
+    packages: Sequence[str]
     settings: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     subfolder: str = ""
     source_hash: str = ""
     license: str = ""
-    extras: tuple[str, ...] = ()
+    extras: Sequence[str] = ()
     layer: int | None = None
     archive_prefix: str = ""
     quantized_file: str = ""
@@ -101,14 +97,8 @@ class Resource:
         return {**self.settings, **self.files}
 
 
-def _read_card(name: str, fields: Mapping[str, Any]) -> Resource:
-    lists = {key: tuple(fields.get(key, ())) for key in ("packages", "extras")}
-    languages = frozenset(fields["languages"].split())
-    return Resource(name=name, **{**fields, **lists, "languages": languages})
-
-
 MODEL_CARDS: Mapping[str, Resource] = {
-    name: _read_card(name, fields)
+    name: Resource(name=name, **{**fields, "languages": frozenset(fields["languages"].split())})
     for name, fields in read_json_object(Path(__file__).with_name("cards.json")).items()
 }
 
@@ -134,9 +124,15 @@ def locate_weights(name: EncoderName) -> WeightFolder:
     if place := _find_folder(name, card):
         return _check_folder(place[0], card)
     hub_name = card.hub_name if card else name.path
-    if hub_name and (downloaded := _download(hub_name, card.hub_revision if card else "")):
-        return _check_folder(downloaded, card)
-    raise MissingResourceError(_missing_message(name, card))
+    if not hub_name or is_offline():
+        raise MissingResourceError(_missing_message(name, card))
+    revision = card.hub_revision if card else ""
+    choices = {"ignore_patterns": HUB_IGNORED_PATTERNS, "cache_dir": hub_folder()}
+    try:
+        return _check_folder(download_model(hub_name, revision, HUB_PATTERNS, **choices), card)
+    except HubError as error:
+        logger.info("could not download %s from the Hugging Face hub: %s", hub_name, error)
+        raise MissingResourceError(_missing_message(name, card)) from None
 
 
 def find_installed_weights(name: str) -> tuple[Path, str] | None:
@@ -172,16 +168,12 @@ def _find_package(module: str) -> Path | None:
 
 
 def _find_snapshot(hub_name: str) -> Path | None:
-    """Return the newest complete snapshot of a hub model in the Hugging Face cache."""
+    """Return the main or newest complete snapshot of a model in the Hugging Face cache."""
     base = hub_folder() / f"models--{hub_name.replace('/', '--')}"
-    try:
-        revision = (base / "refs" / "main").read_text().strip()
-        candidates = [base / "snapshots" / revision]
-    except OSError:
-        candidates = []
-    snapshots = base.glob("snapshots/*")
-    candidates += sorted(snapshots, key=lambda p: p.stat().st_mtime, reverse=True)
-    return next((folder for folder in candidates if _is_model(folder, None)), None)
+    main = base / "refs" / "main"
+    revision = main.read_text().strip() if main.is_file() else ""
+    complete = [folder for folder in base.glob("snapshots/*") if _is_model(folder, None)]
+    return max(complete, key=lambda f: (f.name == revision, f.stat().st_mtime), default=None)
 
 
 def _is_model(folder: Path, card: Resource | None) -> bool:
@@ -190,30 +182,6 @@ def _is_model(folder: Path, card: Resource | None) -> bool:
     return (folder / "config.json").is_file() and any(
         any(folder.glob(pattern)) for pattern in ("*.safetensors", "*.npz", "pytorch_model*.bin")
     )
-
-
-def _download(hub_name: str, revision: str) -> Path | None:
-    """Download a model from the hub; None if the hub is unreachable or does not have it."""
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        return None
-    try:
-        if not is_offline():
-            check_hub()  # the client would repeat a failed request for half a minute
-        return Path(
-            snapshot_download(
-                hub_name,
-                revision=revision or None,
-                cache_dir=hub_folder(),
-                allow_patterns=list(HUB_PATTERNS),
-                ignore_patterns=list(HUB_IGNORED_PATTERNS),
-                etag_timeout=5,
-            )
-        )
-    except Exception as error:  # the hub client raises a different type for each kind of failure
-        logger.info("could not download %s from the Hugging Face hub: %s", hub_name, error)
-        return None
 
 
 def _check_folder(folder: Path, card: Resource | None) -> WeightFolder:
@@ -308,16 +276,11 @@ def _missing_message(name: EncoderName, card: Resource | None) -> str:
 
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
-TIMEOUT = 5.0  # seconds to wait for a connection, and for each block of a file
-COPY_BYTES = 1 << 20
+TIMEOUT = 5.0  # seconds to wait for an answer
 
 
 class HubError(Exception):
     """The hub cannot be reached or does not have a file; the text is the reason."""
-
-
-class RefusedRequestError(HubError):
-    """The hub answers, but does not send the file."""
 
 
 def is_offline() -> bool:
@@ -326,58 +289,18 @@ def is_offline() -> bool:
     return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
 
 
-def check_hub() -> None:
-    """Raise `HubError` if the hub does not answer within a few seconds."""
-    with suppress(RefusedRequestError), _open("", method="HEAD"):
-        pass  # a mirror of the hub may have no start page, but it answers
-
-
-def download_file(model: str, revision: str, name: str, target: Path, *, max_bytes: int) -> None:
-    """Download one file of a model; raise `HubError` if the hub does not send all of it."""
-    path = f"{model}/resolve/{revision}/{quote(name)}"
-    with (
-        _open(path) as response,
-        open_atomic(target, make_folder=True, durable=False) as sink,
-        progress_task(f"downloading {name}", total=response.length) as advance,
-    ):
-        expected, size = response.length, 0
-        while block := _read_block(response):
-            size += len(block)
-            if size > max_bytes:
-                raise HubError("a file is far larger than expected")
-            sink.write(block)
-            advance(len(block))
-        if expected is not None and size != expected:
-            raise HubError(f"the connection ended after {size} of {expected} bytes")
-
-
-def _read_block(response: HTTPResponse) -> bytes:
-    with _explain():
-        return response.read(COPY_BYTES)
-
-
-@contextmanager
-def _open(path: str, *, method: str = "GET") -> Iterator[HTTPResponse]:
+def download_model(model: str, revision: str, patterns: Sequence[str], **options: Any) -> Path:
+    """Download files of a model; raise `HubError` if the hub does not send them."""
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or DEFAULT_ENDPOINT
-    if not endpoint.startswith(("https://", "http://")):
-        raise HubError(f"HF_ENDPOINT={endpoint}: expected an address that starts with https://")
-    headers = {"User-Agent": f"tertium/{__version__}"}
-    with _explain():
-        request = Request(f"{endpoint}/{path}", headers=headers, method=method)
-        response: HTTPResponse = urlopen(request, timeout=TIMEOUT)
-    with response:
-        yield response
-
-
-@contextmanager
-def _explain() -> Iterator[None]:
-    """Turn the errors of a request into a `HubError` with a reason of one line."""
+    options |= {"revision": revision or None, "allow_patterns": list(patterns)}
     try:
-        yield
-    except HTTPError as error:
-        raise RefusedRequestError(f"HTTP status {error.code}") from None
-    except (OSError, HTTPException, ValueError) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        text = getattr(reason, "strerror", None) or str(reason) or repr(reason)
-        is_late = isinstance(reason, TimeoutError)
-        raise HubError("no answer" if is_late else text.splitlines()[0]) from None
+        from huggingface_hub import snapshot_download
+
+        with suppress(HTTPError), urlopen(Request(endpoint, method="HEAD"), timeout=TIMEOUT):
+            pass  # the client would repeat requests to an unreachable hub for half a minute
+        with progress_task(f"downloading {model}"):
+            folder = snapshot_download(model, endpoint=endpoint, etag_timeout=TIMEOUT, **options)
+    except Exception as error:  # the client raises a different type for each kind of failure
+        reason = str(error).strip() or repr(error)
+        raise HubError(reason.splitlines()[0]) from None
+    return Path(folder)

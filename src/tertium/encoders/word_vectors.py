@@ -1,13 +1,12 @@
 """Static word vectors: GloVe, or any word2vec or GloVe file.
 
-`glove` is GloVe 6B (50 d) from an installed package, `file/PATH` one of these:
+`glove` is GloVe 6B (50 d) from an installed package, `file/PATH` a text file:
 
     vectors.txt, .vec, .txt.gz   lines of `word v1 v2 ...`, with or without word2vec's header
-    vectors.npy                  a matrix (words, dim); its words are the lines of vectors.txt
-    vectors.npy + *.parquet      the same with the words in the first column of a parquet file
 
-Text and parquet files are slow to read. Their content is cached as a matrix and a list of words
-under the hash of the files, and memory-mapped from there.
+The package has a matrix (words, dim) and a parquet file whose first column has the words. Text and
+parquet files are slow to read: their content is cached as a matrix and a list of words under the
+hash of the files, and memory-mapped from there.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class WordVectorEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows, words = self._rows, self.tokenize(texts)
+        rows, words, long = self._rows, self.tokenize(texts), self.find_truncated(texts)
         indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
         vectors = np.asarray(self._table[0][indices], dtype=np.float32)  # (words, dim)
         offsets = offsets_from_lengths([len(text_words) for text_words in words])
@@ -78,7 +77,7 @@ class WordVectorEncoder:
             offsets=offsets * tokens,
             tokens=tuple(text_words if tokens else () for text_words in words),
             sentences=_mean_vectors(vectors, offsets)[:, : self.dim * sentences],
-            truncated=np.array([self._is_truncated(text) for text in texts], dtype=np.bool_),
+            truncated=np.array([text in long for text in texts], dtype=np.bool_),
         )
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -86,17 +85,16 @@ class WordVectorEncoder:
 
     def find_unknown_words(self, texts: Sequence[str]) -> set[str]:
         """Return the texts with words that have no vector."""
-        return {text for text in texts if self.count_unknown_words(text)}
-
-    def count_unknown_words(self, text: str) -> int:
-        """Count the words of a text that have no vector."""
-        return sum(word not in self._rows for word in self._lookup_forms(text))
+        return {text for text in texts if {*self._lookup_forms(text)} - self._rows.keys()}
 
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
-        return {text for text in texts if self._is_truncated(text)}
+        long = [text for text in texts if len(text) > MAX_ENCODED_TOKENS]
+        return {
+            text for text in long if any(islice(self._known_words(text), MAX_ENCODED_TOKENS, None))
+        }
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
-        return {t for t in texts if t.strip() and next(self._known_words(t), None) is None}
+        return {text for text in texts if text.strip() and not any(self._known_words(text))}
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.replace(":", "_").replace("|", "_")
@@ -107,11 +105,6 @@ class WordVectorEncoder:
 
     def _known_words(self, text: str) -> Iterator[str]:
         return (word for word in self._lookup_forms(text) if word in self._rows)
-
-    def _is_truncated(self, text: str) -> bool:
-        if len(text) <= MAX_ENCODED_TOKENS:
-            return False
-        return next(islice(self._known_words(text), MAX_ENCODED_TOKENS, None), None) is not None
 
     def _lookup_forms(self, text: str) -> Iterator[str]:
         """Yield the words of a text in the form of the table, unknown words in lower case."""
@@ -140,9 +133,7 @@ def _mean_vectors(vectors: Float32Array, offsets: IntArray) -> Float32Array:
     return means
 
 
-def load(
-    name: EncoderName, *, precision: str, long: str, special: bool, device: str
-) -> WordVectorEncoder:
+def load(name: EncoderName, *, precision: str, special: bool, device: str) -> WordVectorEncoder:
     """Load `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
     if precision != "fp32":
         raise UsageError(f"encoder {name} supports only fp32, not {precision}")
@@ -153,18 +144,12 @@ def load(
         files = tuple(weights.folder / file for file in card.files)
         digest, languages = weights.hash, card.languages
     else:
-        files = list_files(Path(name.path).expanduser())
-        missing = [str(file) for file in files if not file.is_file()]
-        if missing:
-            raise MissingResourceError(f"encoder {name}: there is no file {missing[0]}")
-        digest = hashlib.sha256("".join(map(cached_file_hash, files)).encode()).hexdigest()
-        languages = None
+        file = Path(name.path).expanduser()
+        if not file.is_file():
+            raise MissingResourceError(f"encoder {name}: there is no file {file}")
+        files, languages = (file,), None
+        digest = hashlib.sha256(cached_file_hash(file).encode()).hexdigest()
     return WordVectorEncoder(name=str(name), weights_hash=digest, files=files, languages=languages)
-
-
-def list_files(path: Path) -> tuple[Path, ...]:
-    """Return the files of the vectors at a path: a matrix has its words in another file."""
-    return (path, path.with_suffix(".txt")) if path.suffix == ".npy" else (path,)
 
 
 def read_table(files: Sequence[Path], key: str) -> tuple[Float32Array, list[str]]:
@@ -185,9 +170,9 @@ def read_table(files: Sequence[Path], key: str) -> tuple[Float32Array, list[str]
         write_cache_file(matrix_path, lambda stream: np.save(stream, matrix))
     else:
         matrix = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
-        words = _read_words(files[1])
-    if len(words) != len(matrix):
-        raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
+        with explain_missing(f"reading the words of {files[1].name}"):
+            from pyarrow import parquet
+        words = parquet.read_table(files[1]).column(0).to_pylist()
     write_cache_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
     return matrix, words
 
@@ -224,13 +209,3 @@ def _open(path: Path) -> Iterator[TextIO]:
             yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged gzip file ({error})") from None
-
-
-def _read_words(path: Path) -> list[str]:
-    if path.suffix != ".parquet":
-        with _open(path) as stream:
-            return [line.rstrip("\n") for line in limited_lines(stream, str(path))]
-    with explain_missing(f"reading the words of {path.name}"):
-        from pyarrow import parquet
-    words: list[str] = parquet.read_table(path).column(0).to_pylist()
-    return words

@@ -24,6 +24,7 @@ from tertium.core.result import (
     Section,
     Table,
     View,
+    field_values,
     mark_texts,
 )
 from tertium.core.runtime import track_progress
@@ -58,7 +59,6 @@ class CheckReport(Result):
     The category of a span is the id of its check. `locate` finds the texts in their files.
     """
 
-    file_kind = "findings"
     testset: TestSet
     settings: CheckSettings
     spans: dict[str, list[tuple[Span, ...]]]
@@ -296,7 +296,7 @@ def _check_segments(
     def make_pair(number: int) -> TranslationPair:
         segment = segments[number]
         limit = limit_of.get(number, "")
-        chosen = replace(usual, max_length=int(limit)) if limit.isdecimal() else usual
+        chosen = usual._replace(max_length=int(limit)) if limit.isdecimal() else usual
         return TranslationPair(segment.source or "", segment.hypothesis, *languages, chosen)
 
     # Pairs keep what checks compute of their texts: they are made one at a time.
@@ -358,15 +358,11 @@ class CheckOptions:
         """Return the settings of the file, those of options first."""
         path = self.config or find_configuration("check")
         fields: dict[str, Any] = read_settings(path) if path else {}
-        options = {
-            "source_language": texts.source_language,
-            "target_language": texts.target_language,
-            "select": self.select,
-            "ignore": self.ignore,
-            "terms": self.terms,
-            "max_length": self.max_length,
-            "do_not_translate": read_names(self.do_not_translate) if self.do_not_translate else (),
-        }
+        options = field_values(self, "config")
+        for name in ("source_language", "target_language"):
+            options[name] = getattr(texts, name)
+        if self.do_not_translate:
+            options["do_not_translate"] = read_names(self.do_not_translate)
         fields |= {name: value for name, value in options.items() if value}
         return CheckSettings(**fields)
 

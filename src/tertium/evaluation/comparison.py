@@ -6,20 +6,16 @@ baseline; the p-values of all other pairs are available too.
 A verdict in words: what a comparison of systems allows to conclude, in one sentence.
 
 The paired bootstrap finds too many differences between equal systems, most on small test sets. The
-verdict therefore also needs the test of the gate (`noninferiority`), on at least ten segments.
+verdict therefore also needs the test of the gate (`paired_tests`), on at least ten segments.
 
-If metrics disagree, people decide. The number of segments that they should judge assumes that they
-see a difference as large, relative to its spread over segments, as the metric that sees most.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, permutations
-from operator import itemgetter
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -28,16 +24,17 @@ from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
 from tertium.core.errors import UnknownNameError, UsageError
 from tertium.core.resampling import resampling_warnings
-from tertium.core.result import Column, Emphasis, Section, Table, format_number
+from tertium.core.result import Column, Emphasis, Section, Table, field_values, format_number
 from tertium.core.scores import Scores
-from tertium.evaluation.human_agreement import HumanAgreement, find_scales
+from tertium.evaluation.human_agreement import find_scales
 from tertium.evaluation.metric_choice import default_metrics
-from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
+    MIN_SEGMENTS_TO_TEST,
     Test,
     assign_clusters,
     check_test_options,
+    measure_difference,
     paired_bootstrap,
     paired_randomization,
 )
@@ -52,7 +49,6 @@ from tertium.evaluation.scoring import (
 )
 from tertium.evaluation.system_scores import (
     MIN_SEGMENTS,
-    NOTE,
     Evaluation,
     MetricDict,
     find_reference_copies,
@@ -90,50 +86,58 @@ class Comparison(Evaluation):
     p_values: Mapping[str, FloatArray] = field(repr=False)
     clusters: Mapping[str, Sequence[int]] = field(repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "p_values", MetricDict(self.p_values))
-        object.__setattr__(self, "clusters", MetricDict(self.clusters))
-
-    def p_value(self, metric: str, system: str) -> float:
-        """Return the p-value of a system against the baseline."""
-        if system not in self.systems:
-            raise UnknownNameError("system", system, self.systems)
-        return float(self.p_values[metric][0, self.systems.index(system)])
+    def p_value(self, metric: str, system: str, other: str = "") -> float:
+        """Return the p-value of a system against another, by default the baseline."""
+        for name in (system, other):
+            if name and name not in self.systems:
+                raise UnknownNameError("system", name, self.systems)
+        places = [self.systems.index(name) for name in (other or self.baseline, system)]
+        return float(self.p_values[metric][*places])
 
     @cached_property
     def verdict(self) -> str:
-        """What the comparison allows to conclude, in a sentence or two."""
-        return describe_verdict(self, self.p_values, test=self.test, alpha=self.alpha)
+        """What the comparison allows to conclude, in a sentence or two.
+
+        It is empty with one segment. Metrics that are unfit for the language do not count. They are
+        named first, and so are systems that equal the reference too often. If the test is the
+        bootstrap, the larger p-value of two tests counts.
+        """
+        unfit, copies = find_unfit_metrics(self), find_reference_copies(self.testset)
+        warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
+        tested = {
+            metric: self.p_values[metric]
+            for metric in self.metrics
+            if metric not in unfit and not np.isnan(self.p_values[metric][0]).any()
+        }
+        if not tested:
+            return (
+                f"{warning}No metric of this comparison can decide." if unfit else warning.strip()
+            )
+        count = len(self.testset)
+        if count < MIN_SEGMENTS_TO_TEST:
+            return f"{warning}{count} segments are too few for a verdict: use at least 10."
+        if self.test == "bootstrap":
+            for metric, p_values in tested.items():
+                tested[metric] = _strict_p_values(self.metric_scores(metric), p_values)
+        return warning + replace(self, p_values=tested)._conclude()
 
     @cached_property
-    def _scales(self) -> tuple[Mapping[str, DifferenceScale], Mapping[str, str]]:
-        return find_scales(self)
-
-    @property
     def scales(self) -> Mapping[str, DifferenceScale]:
         """Difference scales by metric, if there are any."""
-        return MetricDict(self._scales[0])
+        return MetricDict(find_scales(self))
 
-    def human_agreement(self, metric: str, system: str, other: str = "") -> HumanAgreement | None:
+    def human_agreement(self, metric: str, system: str, other: str = "") -> dict[str, Any]:
         """Return how often humans agree with a system's difference to another (by default the
-        baseline).
+        baseline), in how many judged pairs of systems, and their language direction.
 
-        None if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
+        Empty if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
         segments: scales were fitted on whole test sets.
         """
-        if len(self.testset) < MIN_SEGMENTS:
-            return None
         difference, scale = self.difference(metric, system, other), self.scales.get(metric)
-        if scale is None or difference != difference or difference == 0:
-            return None
+        if scale is None or len(self.testset) < MIN_SEGMENTS or not abs(difference) > 0:
+            return {}
         nearest = scale.find(difference)
-        return HumanAgreement(
-            difference=difference,
-            agree=nearest.agree,
-            pairs=nearest.pairs,
-            direction=scale.direction,
-        )
+        return {"agree": nearest.agree, "pairs": nearest.pairs, "direction": scale.direction}
 
     def tables(self) -> list[Table]:
         """Return systems x (score, p-value against the baseline, rank) for each metric."""
@@ -180,94 +184,61 @@ class Comparison(Evaluation):
         """Return the score of each system, its p-value and its rank cluster."""
         score, *bounds = self.score_columns(metric)
         clusters = dict(zip(self.systems, self.clusters[metric], strict=True))
-
-        def p_value(system: str) -> float | None:
-            return None if system == self.baseline else self.p_value(metric, system)
-
-        p = self.p_value_column("p", p_value, lambda system: self.difference(metric, system))
-        columns = [score, *bounds, replace(p, group=score.name)]
+        p_value = self.p_value_column("p", lambda system: (metric, system, self.baseline))
+        columns = [score, *bounds, replace(p_value, group=score.name)]
         agreements = {system: self.human_agreement(metric, system) for system in self.systems[1:]}
-        if any(agreements.values()):
-
-            def agree(system: str) -> float | str:
-                agreement = agreements.get(system)
-                return agreement.agree if agreement else ""
-
-            columns.append(Column(f"{score.name} human agreement", agree, 2, show=False))
+        shares = {system: own["agree"] for system, own in agreements.items() if own}
+        if shares:
+            name = f"{score.name} human agreement"
+            columns.append(Column(name, lambda system: shares.get(system, ""), 2, show=False))
         rank = Column("rank", lambda system: clusters[system] or np.nan, 0, group=score.name)
         return [*columns, rank]
 
-    def p_value_column(
+    def p_value_column(self, name: str, get: Callable[[Any], tuple[str, str, str]]) -> Column:
+        """Return a column of p-values, marked with the sign of a significant difference.
+
+        `get` returns the metric of a row, and the two systems.
+        """
+
+        def p_value(row: Any) -> float | None:
+            metric, system, other = get(row)
+            return None if system == other else self.p_value(metric, system, other)
+
+        return self.mark_p_values(name, p_value, lambda row: self.difference(*get(row)))
+
+    def mark_p_values(
         self, name: str, get: Callable[[Any], float | None], difference: Callable[[Any], float]
     ) -> Column:
         """Return a column of p-values, marked with the sign of a significant difference."""
 
-        def is_significant(row: Any) -> bool:
+        def sign(row: Any) -> str:
             p = get(row)
-            return p is not None and p < self.alpha
+            if p is None or not p < self.alpha:
+                return ""
+            return "+" if difference(row) > 0 else "-"
 
         def text(row: Any, decimals: int) -> str:
             p = get(row)
             if p is None:
                 return ""
-            if is_significant(row):
-                return f"{p:.{decimals}f} *{'+' if difference(row) > 0 else '-'}"
-            return format_number(p, decimals) + ("  " if p == p else "")
+            marked = f" *{sign(row)}" if sign(row) else "  " if p == p else ""
+            return format_number(p, decimals) + marked
 
-        def mark(row: Any) -> Emphasis:
-            if not is_significant(row):
-                return ""
-            return "good" if difference(row) > 0 else "bad"
-
-        return Column(name, get, 4, text=text, mark=mark)
+        marks: Mapping[str, Emphasis] = {"": "", "+": "good", "-": "bad"}
+        return Column(name, get, 4, text=text, mark=lambda row: marks[sign(row)])
 
     def pair_table(self, metric: str) -> Table:
         """Return the p-values of all pairs of systems under one metric."""
 
-        index = {system: n for n, system in enumerate(self.systems)}
-
-        def p_value_column(other: str) -> Column:
-            def p_value(system: str) -> float | None:
-                p = float(self.p_values[metric][index[system], index[other]])
-                return None if system == other else p
-
-            return self.p_value_column(
-                other, p_value, lambda system: self.difference(metric, system, other)
-            )
+        def column(other: str) -> Column:
+            return self.p_value_column(other, lambda system: (metric, system, other))
 
         note = (
             f"{self.test_name}; * p < {self.alpha:g}: "
             "the row is better (+) or worse (-) than the column"
         )
         title = f"p-values of all pairs, {self.names[metric]}"
-        columns = [Column("", str), *map(p_value_column, self.systems)]
-        return Table(columns, self.systems, title, [note])
-
-    def pair_list(self) -> Table:
-        """Return the p-values of all pairs of systems, one row per metric and ordered pair."""
-        rows = [
-            (metric, system, other)
-            for metric in self.metrics
-            for system, other in permutations(self.systems, 2)
-        ]
-
-        def p_value(row: tuple[str, str, str]) -> float:
-            metric, system, other = row
-            places = self.systems.index(system), self.systems.index(other)
-            return float(self.p_values[metric][places])
-
-        def agree(row: tuple[str, str, str]) -> float | str:
-            agreement = self.human_agreement(*row)
-            return agreement.agree if agreement else ""
-
-        columns = [
-            Column("metric", itemgetter(0)),
-            Column("system", itemgetter(1)),
-            Column("other", itemgetter(2)),
-            Column("p", p_value, 4),
-            Column("human agreement", agree, 2),
-        ]
-        return Table(columns, rows)
+        return Table([Column("", str), *map(column, self.systems)], self.systems, title, [note])
 
     @property
     def test_name(self) -> str:
@@ -283,11 +254,14 @@ class Comparison(Evaluation):
             for system in self.systems[1:]:
                 if agreement := self.human_agreement(metric, system):
                     scores = self.scores[system][metric]
-                    lines.append(f"{system}: {agreement.describe(scores.name, scores.decimals)}")
+                    difference = self.difference(metric, system)
+                    better = "better" if difference > 0 else "worse"
+                    lines.append(
+                        f"{system}: {abs(difference):.{scores.decimals}f} {scores.name} {better}: "
+                        f"humans agree in {100 * agreement['agree']:.0f} % of such system pairs "
+                        f"(n = {agreement['pairs']:,}, {agreement['direction']})"
+                    )
         return lines
-
-    def _notes(self) -> list[str]:
-        return [*super()._notes(), *(f"{NOTE} {text}" for text in self._scales[1].values())]
 
     def _sample_warnings(self) -> list[str]:
         """Warn if segments or resamples are too few for tests, intervals and human agreement."""
@@ -307,49 +281,101 @@ class Comparison(Evaluation):
         """
         if suffix == ".xlsx":
             return super().file_table(suffix)
-        places = range(len(self.systems))
-        rows = [self._file_row(metric, place) for metric in self.metrics for place in places]
-        return Table.from_values({name: [row[name] for row in rows] for name in rows[0]})
-
-    def _file_row(self, metric: str, place: int) -> dict[str, Any]:
-        system = self.systems[place]
-        leads = [self.difference(metric, other, system) for other in self.systems]
-        bounds = self.intervals[system][metric]
-        return {
-            "system": system,
-            "metric": metric,
-            "score": self.scores[system][metric].system,
-            "low": bounds.low,
-            "high": bounds.high,
-            "difference": self.difference(metric, system) if place else np.nan,
-            "p_value": self.p_value(metric, system) if place else np.nan,
-            "rank": 1 + sum(lead > 0 for lead in leads),
-            "cluster": self.clusters[metric][place],
-        }
+        rows = []
+        for metric, system in product(self.metrics, self.systems):
+            leads = [self.difference(metric, other, system) for other in self.systems]
+            bounds, is_baseline = self.intervals[system][metric], system == self.baseline
+            row = {
+                "system": system,
+                "metric": metric,
+                "score": self.scores[system][metric].system,
+                "low": bounds.low,
+                "high": bounds.high,
+                "difference": np.nan if is_baseline else self.difference(metric, system),
+                "p_value": np.nan if is_baseline else self.p_value(metric, system),
+                "rank": 1 + sum(lead > 0 for lead in leads),
+                "cluster": self.clusters[metric][self.systems.index(system)],
+            }
+            rows.append(row)
+        return Table([*map(Column, rows[0])], rows)
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
-        copies, missing_scales = find_reference_copies(self.testset), self._scales[1]
+        copies = find_reference_copies(self.testset)
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)
-            row = self.p_values[metric][place]
+            row = self.p_values[metric][place].tolist()
             record |= {
                 "test": self.test,
                 "resamples": self.resamples,
                 "seed": self.seed,
                 "cluster": self.clusters[metric][place] or None,
-                "p_values": dict(zip(self.systems, row.tolist(), strict=True)),
+                "p_values": dict(zip(self.systems, row, strict=True)),
             }
             if place:
-                agreement = self.human_agreement(metric, system)
-                record["p_value"] = float(row[0])
-                record["people_agree"] = agreement and agreement.record()
-            cautions = [missing_scales.get(metric, ""), copies.get(system, "")]
-            if any(cautions):
-                record["cautions"] = [text for text in cautions if text]
+                record["p_value"] = row[0]
+                record["people_agree"] = self.human_agreement(metric, system) or None
+            if system in copies:
+                record["cautions"] = [copies[system]]
         return records
+
+    def _conclude(self) -> str:
+        """Describe the system that is better than all others under some metric, if there is one."""
+        systems = self.systems
+        winners: dict[str, list[str]] = {}
+        groups: list[list[str]] = []
+        for metric, p_values in self.p_values.items():
+            clusters = assign_clusters(self.metric_scores(metric), p_values, alpha=self.alpha)
+            first = [s for s, cluster in zip(systems, clusters, strict=True) if cluster == 1]
+            groups.append(first)
+            if len(first) == 1:
+                winners.setdefault(first[0], []).append(metric)
+        if len(winners) > 1:
+            return self._no_decision(winners)
+        common = [s for s in systems if all(s in group for group in groups)]
+        for best, metrics in winners.items():
+            if best not in common:
+                break
+            rival = "all others" if len(systems) > 2 else next(s for s in systems if s != best)
+            rest = [self.names[metric] for metric in self.p_values if metric not in metrics]
+            undecided = f"; {_list(rest)} cannot tell" if rest else ""
+            reasons = f"under {self._name_metrics(metrics)}{undecided}"
+            return f"{best} is better than {rival} {reasons}: choose {best}."
+        if len(systems) == 2:
+            return self._of_tie(*systems)
+        shared = common or [s for s in systems if any(s in group for group in groups)]
+        return f"No system is better than all others: {_list(shared)} share the first rank."
+
+    def _of_tie(self, first: str, second: str) -> str:
+        if all(self.difference(metric, second) == 0 for metric in self.p_values):
+            return f"{first} and {second} have the same scores: keep {first}."
+        smallest = min(self.p_values, key=lambda metric: float(self.p_values[metric][0, 1]))
+        has_several = len(self.p_values) > 1
+        subject = "No metric separates" if has_several else "The metric does not separate"
+        reason = f"{self.names[smallest]}: {self._format_p(smallest)}"
+        return f"{subject} {first} and {second} ({reason}): keep {first}."
+
+    def _no_decision(self, winners: Mapping[str, Sequence[str]]) -> str:
+        texts = [
+            f"{self._name_metrics(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
+            for system, metrics in winners.items()
+        ]
+        of_pair = f" of {_list([*winners][:2])}" if len(self.systems) > 2 else ""
+        people = f"have people judge segments{of_pair} (`tertium plan`)"
+        return f"{', '.join(texts)}: no decision; {people}."
+
+    def _name_metrics(self, metrics: Iterable[str]) -> str:
+        """Return the names of metrics; with two systems, also the p-values of the difference."""
+        names = self.names
+        if len(self.systems) > 2:
+            return _list(names[metric] for metric in metrics)
+        return _list(f"{names[metric]} ({self._format_p(metric)})" for metric in metrics)
+
+    def _format_p(self, metric: str) -> str:
+        p = float(self.p_values[metric][0, 1])
+        return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
 
 
 def compare(
@@ -414,7 +440,7 @@ def compare_evaluation(
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     samples = bootstrap_systems(evaluation, bootstrap_resamples, seed)
-    p_values, clusters = {}, {}
+    p_values, clusters = MetricDict[FloatArray](), MetricDict[Sequence[int]]()
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
         if test == "bootstrap":
@@ -428,11 +454,8 @@ def compare_evaluation(
             [0] * len(p) if baseline_only else assign_clusters(scores, p, alpha=alpha)
         )
     return Comparison(
-        evaluation.testset,
-        evaluation.systems,
-        evaluation.metrics,
-        evaluation.scores,
-        find_intervals(evaluation, samples),
+        **field_values(evaluation, "intervals"),
+        intervals=find_intervals(evaluation, samples),
         test=test,
         resamples=count,
         seed=seed,
@@ -449,39 +472,6 @@ def add_significance(evaluation: Evaluation, *, seed: int = 12345, **choices: An
     return compare_evaluation(evaluation, seed=seed, **choices)
 
 
-MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion
-
-
-def describe_verdict(
-    evaluation: Evaluation, p_values: Mapping[str, FloatArray], *, test: Test, alpha: float
-) -> str:
-    """Return what to conclude from tests of systems; empty with one segment or without a metric.
-
-    Metrics that are unfit for the language do not count. They are named first, and so are systems
-    that equal the reference too often. If the test is the bootstrap, the larger p-value of two
-    tests counts.
-    """
-    unfit, copies = find_unfit_metrics(evaluation), find_reference_copies(evaluation.testset)
-    warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
-    tested = {
-        metric: p_values[metric]
-        for metric in evaluation.metrics
-        if metric not in unfit and not np.isnan(p_values[metric][0]).any()
-    }
-    if not tested:
-        return f"{warning}No metric of this comparison can decide." if unfit else warning.strip()
-    count = len(evaluation.testset)
-    if count < MIN_SEGMENTS_TO_TEST:
-        return f"{warning}{count} segments are too few for a verdict: use at least 10."
-    if test == "bootstrap":
-        tested = {
-            metric: _strict_p_values(evaluation.metric_scores(metric), p)
-            for metric, p in tested.items()
-        }
-    verdict = _Verdict(evaluation, tested, alpha)
-    return warning + verdict.describe()
-
-
 def _strict_p_values(scores: Sequence[Scores], p_values: FloatArray) -> FloatArray:
     matrix = p_values.copy()
     for first, second in combinations(range(len(scores)), 2):
@@ -489,90 +479,6 @@ def _strict_p_values(scores: Sequence[Scores], p_values: FloatArray) -> FloatArr
         p = min(1.0, 2 * min(own.p_less(0.0), own.p_greater(0.0)))
         matrix[first, second] = matrix[second, first] = np.maximum(matrix[first, second], p)
     return matrix
-
-
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    """Sentences about an evaluation, given the p-values of metrics that can decide."""
-
-    evaluation: Evaluation
-    p_values: Mapping[str, FloatArray]
-    alpha: float
-
-    def describe(self) -> str:
-        """Describe the system that is better than all others under some metric, if there is one."""
-        winners: dict[str, list[str]] = {}
-        groups: list[list[str]] = []
-        systems = self.evaluation.systems
-        for metric, p_values in self.p_values.items():
-            scores = self.evaluation.metric_scores(metric)
-            clusters = assign_clusters(scores, p_values, alpha=self.alpha)
-            groups.append([s for s, cluster in zip(systems, clusters, strict=True) if cluster == 1])
-            if len(groups[-1]) == 1:
-                winners.setdefault(groups[-1][0], []).append(metric)
-        if len(winners) > 1:
-            return self._no_decision(winners)
-        common = [s for s in systems if all(s in group for group in groups)]
-        if winners and {*winners} & {*common}:
-            ((best, metrics),) = winners.items()
-            rivals = [system for system in systems if system != best]
-            rival = rivals[0] if len(rivals) == 1 else "all others"
-            rest = [metric for metric in self.p_values if metric not in metrics]
-            names = _list(self.evaluation.names[metric] for metric in rest) if rest else ""
-            undecided = f"; {names} cannot tell" if rest else ""
-            reasons = f"under {self._describe(metrics)}{undecided}"
-            return f"{best} is better than {rival} {reasons}: choose {best}."
-        if len(systems) == 2:
-            return self._of_tie(*systems)
-        shared = common or [s for s in systems if any(s in group for group in groups)]
-        return f"No system is better than all others: {_list(shared)} share the first rank."
-
-    def _of_tie(self, first: str, second: str) -> str:
-        if all(self.evaluation.difference(metric, second) == 0 for metric in self.p_values):
-            return f"{first} and {second} have the same scores: keep {first}."
-        smallest = min(self.p_values, key=lambda metric: float(self.p_values[metric][0, 1]))
-        has_several = len(self.p_values) > 1
-        subject = "No metric separates" if has_several else "The metric does not separate"
-        reason = f"{self.evaluation.names[smallest]}: {self._format_p(smallest)}"
-        count = self._segments_to_decide(first, second)
-        more = math.ceil(round_up(max(1, count - len(self.evaluation.testset))))
-        advice = f"; about {more:,} more segments would show such a difference" if count else ""
-        return f"{subject} {first} and {second} ({reason}): keep {first}{advice}."
-
-    def _no_decision(self, winners: Mapping[str, Sequence[str]]) -> str:
-        texts = [
-            f"{self._describe(metrics)} {'prefers' if len(metrics) == 1 else 'prefer'} {system}"
-            for system, metrics in winners.items()
-        ]
-        first, second, *_ = winners
-        count = self._segments_to_decide(first, second)
-        number = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} " if count else ""
-        of_pair = f" of {first} and {second}" if len(self.evaluation.systems) > 2 else ""
-        people = f"have people judge {number}segments{of_pair}: `tertium plan`"
-        return f"{', '.join(texts)}: no decision; {people}."
-
-    def _describe(self, metrics: Iterable[str]) -> str:
-        """Return the names of metrics; with two systems, also the p-values of the difference."""
-        names = self.evaluation.names
-        if len(self.evaluation.systems) > 2:
-            return _list(names[metric] for metric in metrics)
-        return _list(f"{names[metric]} ({self._format_p(metric)})" for metric in metrics)
-
-    def _format_p(self, metric: str) -> str:
-        p = float(self.p_values[metric][0, 1])
-        return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
-
-    def _segments_to_decide(self, first: str, second: str) -> float:
-        """Return how many segments a test needs for the clearest difference; 0 for too many."""
-        scores = self.evaluation.scores
-        counts = [
-            measure_difference(scores[second][metric], scores[first][metric]).segments_to_decide(
-                0.0, self.alpha / 2
-            )
-            for metric in self.p_values
-        ]
-        smallest = min(counts, default=math.inf)
-        return smallest if smallest < MAX_SEGMENTS else 0.0
 
 
 def _list(texts: Iterable[str]) -> str:

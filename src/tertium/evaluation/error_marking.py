@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import chain, product
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,8 @@ from tertium.core.result import (
     mark_texts,
 )
 from tertium.core.segment import Segment
-from tertium.core.spans import Span, UnlocatedError, check_span_bounds, score_spans
-from tertium.data.human_data import HumanData
+from tertium.core.spans import Span, UnlocatedError, score_spans
 from tertium.data.records import record_from_segment
-from tertium.data.testset import TestSet
 from tertium.evaluation.system_scores import Evaluation, as_numbers
 from tertium.files.annotations import Annotation
 from tertium.files.projects import Project
@@ -65,11 +63,6 @@ class MarkedTranslation:
         return (*self.spans, *self.missing)
 
     @property
-    def weight(self) -> float:
-        """The total weight of the errors."""
-        return -score_spans(self.errors, weights=WEIGHTS)
-
-    @property
     def severity(self) -> str:
         """The severity of the most severe error."""
         return min((error.severity for error in self.errors), key=[*WEIGHTS].index)
@@ -77,33 +70,25 @@ class MarkedTranslation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarkedTranslations:
-    """The error spans of one metric in every translation, system by system.
+    """The error spans of one metric in every translation, system by system."""
 
-    `decimals` is None for human scores as given. `sign` is -1 if lower is better. `note` says what
-    the metric leaves out.
-    """
-
-    metric: str
-    label: str
+    metric: Metric
     translations: tuple[MarkedTranslation, ...]
-    decimals: int | None = None
-    sign: float = 1.0
-    note: str = ""
 
     def counts(self) -> dict[str, int]:
         """Count the errors of each severity, the most severe first."""
-        errors: Counter[str] = Counter(
-            error.severity for entry in self.translations for error in entry.errors
-        )
-        return {severity: errors[severity] for severity in WEIGHTS if errors[severity]}
+        errors = chain(*(entry.errors for entry in self.translations))
+        counts: Counter[str] = Counter(error.severity for error in errors)
+        return {name: counts[name] for name in WEIGHTS if counts[name]}
 
     def worst(self, count: int) -> list[MarkedTranslation]:
         """Return empty translations, then those with the largest error weight and worst score."""
         marked = [entry for entry in self.translations if entry.errors]
+        sign = 1 if self.metric.higher_is_better else -1
 
         def badness(entry: MarkedTranslation) -> tuple[bool, float, float]:
-            score = self.sign * entry.score if isfinite(entry.score) else inf
-            return (EMPTY_TRANSLATION not in entry.missing, -entry.weight, score)
+            score = sign * entry.score if isfinite(entry.score) else inf
+            return not entry.missing, score_spans(entry.errors, weights=WEIGHTS), score
 
         return sorted(marked, key=badness)[:count]
 
@@ -115,18 +100,19 @@ class MarkedTranslations:
         unit = "translation" if total == 1 else "translations"
         summary = f"{', '.join(counts) or 'no errors marked'} in {total:,} {unit}."
         if any(span.chance is not None for entry in worst for span in entry.spans):
-            summary = f"suspected: {summary}"  # only predicted errors have a probability
+            summary = f"suspected: {summary}"
         columns = [
             Column("segment", "item"),
             Column("system"),
-            Column("score", decimals=4 if self.decimals is None else self.decimals),
+            Column("score", decimals=self.metric.decimals),
             Column("severity"),
             Column("texts", _mark),
         ]
-        title = f"{self.label}: the worst {len(worst)} translations"
+        label = self.metric.label
+        title = f"{label}: the worst {len(worst)} translations"
         table = Table(columns, worst, title, filters=["system", "severity"])
-        notes = [self.note] if self.note else []
-        return Section(self.label, [summary, *notes, *([table] if worst else [])])
+        notes = filter(None, [span_note(self.metric)])
+        return Section(label, [summary, *notes, *([table] if worst else [])])
 
 
 class MarkedErrors(Result, list[MarkedTranslations]):
@@ -134,8 +120,9 @@ class MarkedErrors(Result, list[MarkedTranslations]):
 
     def tables(self) -> list[Table]:
         """Return the number of errors by metric and severity."""
-        rows = [{"metric": own.metric, **dict.fromkeys(WEIGHTS, 0), **own.counts()} for own in self]
-        severities = [name for name in WEIGHTS if any(row[name] for row in rows)]
+        counts = [{"metric": own.metric.spec, **own.counts()} for own in self]
+        severities = [name for name in WEIGHTS if any(name in row for row in counts)]
+        rows = [{**dict.fromkeys(severities, 0), **row} for row in counts]
         return [Table([Column("metric"), *map(count_column, severities)], rows, "Marked errors")]
 
     def sections(self) -> list[Section]:
@@ -148,8 +135,8 @@ class MarkedErrors(Result, list[MarkedTranslations]):
         for own in self:
             for entry in own.translations:
                 texts = {"hypothesis": entry.segment.hypothesis, "source": entry.segment.source}
+                about = {"metric": own.metric.spec, "system": entry.system, "segment": entry.item}
                 for span in entry.spans:
-                    about = {"metric": own.metric, "system": entry.system, "segment": entry.item}
                     rows.append(about | asdict(span) | {"text": span.of(texts[span.side] or "")})
         return Table([*map(Column, ("metric", *ERROR_COLUMNS))], rows)
 
@@ -157,7 +144,7 @@ class MarkedErrors(Result, list[MarkedTranslations]):
         """Return one record for each translation, in a layout that readers of judgments accept."""
         return [
             {
-                "metric": own.metric,
+                "metric": own.metric.spec,
                 "system": entry.system,
                 "segment": entry.item,
                 **record_from_segment(entry.segment),
@@ -174,9 +161,9 @@ class MarkedErrors(Result, list[MarkedTranslations]):
 
     def warn_about_missing_spans(self) -> None:
         """Warn about each metric that marked nothing, if it says why."""
-        for entry in self:
-            if entry.note and not entry.counts():
-                logger.warning("warning: %s: no spans; %s", entry.metric, entry.note)
+        for own in self:
+            if (note := span_note(own.metric)) and not own.counts():
+                logger.warning("warning: %s: no spans; %s", own.metric.spec, note)
 
 
 def _mark(entry: MarkedTranslation) -> list[MarkedLine]:
@@ -194,59 +181,19 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     testset, scores = evaluation.testset, evaluation.scores
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
     places = product(testset.systems, enumerate(as_numbers(testset.items)))
+    spans, is_empty = metric.mark_errors(segments), flag_empty(metric, segments)
     translations = tuple(
         MarkedTranslation(
             system=system,
             item=item,
-            segment=segment,
+            segment=segments[row],
             score=float(scores[system][metric.spec].segments[n]),
-            spans=spans,
-            missing=(EMPTY_TRANSLATION,) if is_empty else (),
+            spans=spans[row],
+            missing=(EMPTY_TRANSLATION,) if is_empty[row] else (),
         )
-        for (system, (n, item)), segment, spans, is_empty in zip(
-            places,
-            segments,
-            metric.mark_errors(segments),
-            flag_empty(metric, segments),
-            strict=True,
-        )
+        for row, (system, (n, item)) in enumerate(places)
     )
-    return MarkedTranslations(
-        metric=metric.spec,
-        label=metric.label,
-        translations=translations,
-        decimals=metric.decimals,
-        sign=1.0 if metric.higher_is_better else -1.0,
-        note=span_note(metric),
-    )
-
-
-def human_marked_errors(testset: TestSet, human_data: HumanData) -> MarkedErrors:
-    """Return the human error annotations of a test set as one entry, or an empty list."""
-    annotations, scores = human_data.error_annotations(), human_data.segment_scores().cells()
-    documents = human_data.labels().get("document")
-    items = testset.match_item_names({item for _, item in scores}, documents)  # annotated or not
-    marked = []
-    for system in testset.systems:
-        for name, item, segment in zip(items, testset.items, testset.segments(system), strict=True):
-            key = (system, name)
-            if key not in annotations or key not in scores:
-                continue
-            spans = annotations[key].spans
-            where = f"{human_data.title}, item {name} of {system!r}"
-            check_span_bounds(spans, segment.hypothesis, "hypothesis", where)
-            check_span_bounds(spans, segment.source or "", "source", where)
-            translation = MarkedTranslation(
-                system=system,
-                item=item,
-                segment=segment,
-                score=scores[key],
-                spans=spans,
-                missing=annotations[key].missing,
-            )
-            marked.append(translation)
-    people = MarkedTranslations(metric="people", label="Human", translations=tuple(marked))
-    return MarkedErrors([people] if marked else [])
+    return MarkedTranslations(metric=metric, translations=translations)
 
 
 def write_back(
@@ -298,29 +245,27 @@ def _annotate_scores(
 ) -> dict[str, list[Annotation]]:
     rows: dict[str, list[Annotation]] = {}
     confidence_metric = _find_confidence(evaluation)
-    for system in evaluation.systems:
+    count = len(evaluation.testset)
+    for place, system in enumerate(evaluation.systems):
         scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
-        spans = [
-            [entry.spans for entry in own.translations if entry.system == system] for own in marked
-        ]
-        rows[system] = [
-            Annotation(
+        rows[system] = []
+        for n in range(count):
+            spans = [own.translations[place * count + n].spans for own in marked]
+            annotation = Annotation(
                 {name: float(values[n]) for name, values in scores.items()},
-                tuple(span for own in spans for span in own[n]),
+                tuple(chain(*spans)),
                 float(scores[confidence_metric][n]) if confidence_metric else math.nan,
             )
-            for n in range(len(evaluation.testset))
-        ]
+            rows[system].append(annotation)
     return rows
 
 
 def _find_confidence(evaluation: Evaluation) -> str:
     """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
     for name in evaluation.metrics:
-        scores = [evaluation.scores[system][name] for system in evaluation.systems]
+        scores = evaluation.metric_scores(name)
         values = np.concatenate([own.segments for own in scores])
-        finite = values[~np.isnan(values)]
-        is_share = finite.size > 0 and finite.min() >= 0.0 and finite.max() <= 1.0
-        if is_share and all(own.higher_is_better for own in scores):
+        low, high = np.nanmin(values, initial=inf), np.nanmax(values, initial=-inf)
+        if 0.0 <= low <= high <= 1.0 and scores[0].higher_is_better:
             return name
     return ""

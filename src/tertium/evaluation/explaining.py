@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 from typing import Annotated
 
 from tertium.core.errors import UsageError, short_repr
@@ -17,7 +16,7 @@ from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
 from tertium.evaluation.metric_choice import load_scorer
 from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
-from tertium.files.text_inputs import STDIN, InputFiles
+from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.capabilities import Explains, can_mark_errors, span_note
 from tertium.metrics.base.explanation import DEFAULT_TOP, Explanation, MarkedText
 from tertium.metrics.base.judge_run import JudgeConnection
@@ -66,17 +65,21 @@ def explain(
         explained = ranker.explain(segments)
         chances = explained.win_probabilities.chances if explained.win_probabilities else ()
         is_compared = all(isfinite(chance) for row in chances for chance in row)
-        not_compared = () if is_compared else (NOT_COMPARED,)
-        return replace(explained, warnings=(*count_flags(ranker.flags(segments)), *not_compared))
+        problems = () if is_compared else (NOT_COMPARED,)
+        return replace(explained, warnings=(*count_flags(ranker.flags(segments)), *problems))
     if isinstance(metric, Ranker) or (isinstance(metric, str) and split_spec(metric)[0] in RANKERS):
         name = metric if isinstance(metric, str) else metric.name
         raise UsageError(f"{name} compares translations: give two or more (repeat -t)")
-    choice = metric or _default_metric(translation)
-    scorer = choice if isinstance(choice, Metric) else load_metric(choice)
+    scorer = load_metric(metric or _default_metric(translation))
     with explain_missing(scorer.name):
-        explained = add_error_spans(_explain(scorer, translation), scorer, translation)
-        no_score = () if isfinite(explained.score) else (NO_SCORE,)
-        return replace(explained, warnings=(*count_flags(scorer.flags([translation])), *no_score))
+        if isinstance(scorer, Explains) or not can_mark_errors(scorer):
+            explained = scorer.explain(translation)
+        else:
+            score = float(scorer.score([translation]).segments[0])
+            explained = Explanation(metric=scorer.spec, score=score)
+        explained = add_error_spans(explained, scorer, translation)
+        problems = () if isfinite(explained.score) else (NO_SCORE,)
+        return replace(explained, warnings=(*count_flags(scorer.flags([translation])), *problems))
 
 
 def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment) -> Explanation:
@@ -91,12 +94,6 @@ def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment
         note=span_note(scorer),
     )
     return replace(explained, marked_text=marked_text)
-
-
-def _explain(scorer: Metric, translation: Segment) -> Explanation:
-    if isinstance(scorer, Explains) or not can_mark_errors(scorer):
-        return scorer.explain(translation)
-    return Explanation(metric=scorer.spec, score=float(scorer.score([translation]).segments[0]))
 
 
 def _default_metric(translation: Segment) -> str:
@@ -146,17 +143,13 @@ def explain_texts(
     Without a reference the translation is compared with its source. With two or more translations,
     a ranker (or any metric) shows which one wins.
     """
-    if count < 0:
-        raise UsageError(f"--count {count}: expected 0 or more")
-    testset = _make_testset(inputs) if text else _read_testset(inputs)
-    if segment is None and len(testset) > 1:
-        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
-    number = segment or 1
+    testset = _make_testset(inputs) if text else inputs.read().testset
+    number = segment or (1 if len(testset) == 1 else 0)
     if not 1 <= number <= len(testset):
-        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
+        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
     scorer: str | Metric | Ranker | None = metric
-    if metric and inputs.target_language:
-        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language)
+    if metric:
+        scorer = load_scorer(metric, inputs.source_language or "", inputs.target_language or "")
     segments = [testset.segments(system)[number - 1] for system in testset.systems]
     explanation = explain(*segments, metric=scorer)
     return View(
@@ -174,10 +167,3 @@ def _make_testset(inputs: InputFiles) -> TestSet:
     systems = {f"-t {n}": [text] for n, text in enumerate(inputs.translations, start=1)}
     sources = None if inputs.sources is None else [inputs.sources]
     return TestSet.from_lists(systems, sources, [inputs.references] if inputs.references else None)
-
-
-def _read_testset(inputs: InputFiles) -> TestSet:
-    for file in (*inputs.translations, *inputs.references, inputs.sources or STDIN):
-        if file != STDIN and not Path(file[:4096]).exists():
-            raise UsageError(f"{file}: no such file; give --text if -t, -s and -r are sentences")
-    return inputs.read().testset

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from tertium.core.errors import TertiumError
 from tertium.evaluation.metric_choice import describe_tokenizers
@@ -33,38 +32,6 @@ from tertium.text.language_identification import (
 )
 
 SCALES_FILE = "differences.json"
-INPUT_NAMES = {
-    "source": "the source only",
-    "reference": "the reference only",
-    "source+reference": "source and reference",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanAgreement:
-    """How often humans agree with a difference of two systems, from `pairs` judged system pairs.
-
-    >>> agreement = HumanAgreement(difference=0.01, agree=0.78, pairs=245, direction="into English")
-    >>> agreement.describe("chrF", 3)
-    '0.010 chrF better: humans agree in 78 % of such system pairs (n = 245, into English)'
-    """
-
-    difference: float
-    agree: float
-    pairs: int
-    direction: str
-
-    def describe(self, metric: str, decimals: int) -> str:
-        """Return one sentence; "better" accounts for metrics where lower is better."""
-        share, better = f"{100 * self.agree:.0f} %", "better" if self.difference > 0 else "worse"
-        return (
-            f"{abs(self.difference):.{decimals}f} {metric} {better}: humans agree in {share} of "
-            f"such system pairs (n = {self.pairs:,}, {self.direction})"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {"agree": self.agree, "pairs": self.pairs, "direction": self.direction}
 
 
 @cache
@@ -81,62 +48,36 @@ def scale_name(metric: Metric) -> str:
     return scale_spec(metric)
 
 
-def find_metric_scales(spec: str) -> list[DifferenceScale]:
-    """Return the scales of a metric for all inputs and directions; none if its model changed."""
-    try:
-        metric = load_metric(spec)
-        name = scale_name(metric)
-        scales = [scale for scale in load_bundled_scales() if scale.metric == name]
-        return [scale for scale in scales if scale.learned == tuple(metric.model_ids)]
-    except TertiumError:
-        return []
-
-
-def find_scale(spec: str, direction: str, inputs: str) -> DifferenceScale | None:
-    """Return the scale of a metric that was fitted with the same inputs, or None."""
-    scales = {s.direction: s for s in find_metric_scales(spec) if s.inputs == inputs}
+def find_scale(spec: str | Metric, direction: str, inputs: str) -> DifferenceScale | None:
+    """Return the scale of a metric that was fitted with the same inputs and models, or None."""
+    metric = load_metric(spec)
+    name, models = scale_name(metric), tuple(metric.model_ids)
+    scales = {
+        scale.direction: scale
+        for scale in load_bundled_scales()
+        if (scale.metric, scale.inputs, scale.learned) == (name, inputs, models)
+    }
     return scales.get(direction) or scales.get(ALL_DIRECTIONS)
 
 
-def describe_scale_inputs(spec: str, inputs: str) -> str:
-    """Return with which inputs human agreement was measured; empty if also with these, or never.
-
-    >>> describe_scale_inputs("tertium-multi", "source+reference")
-    ''
-    """
-    measured = dict.fromkeys(scale.inputs for scale in find_metric_scales(spec))
-    if not measured or inputs in measured:
-        return ""
-    return (
-        f"{INPUT_NAMES[inputs]}, and human agreement with its differences was measured only with "
-        f"{' or '.join(INPUT_NAMES[own] for own in measured)}"
-    )
-
-
-def find_scales(evaluation: Evaluation) -> tuple[dict[str, DifferenceScale], dict[str, str]]:
+def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     """Return the scale of each metric for its inputs and the language direction of the systems.
 
-    A metric has none if it was fitted with another tokenizer, or if words cannot be split. If only
-    its inputs are the reason, the second dictionary has a sentence about it.
+    A metric has none if it was fitted with another tokenizer or other inputs, or if words cannot be
+    split.
     """
     testset = evaluation.testset
     segments = testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
     unfit = find_unfit_metrics(evaluation)
-    scales, missing = {}, {}
-    for metric in evaluation.metrics:
-        try:
-            loaded = load_metric(metric)
-        except TertiumError:  # scores of a metric that is not installed
-            continue
-        inputs = find_inputs(loaded, segments)
-        if reason := describe_scale_inputs(metric, inputs):
-            name = evaluation.names[metric]
-            missing[metric] = f"{name} read {reason}: human agreement is not shown"
-        scale = find_scale(metric, direction, inputs)
-        if scale and metric not in unfit and not describe_tokenizers(testset, [metric]):
-            scales[metric] = scale
-    return scales, missing
+    scales = {}
+    for spec in evaluation.metrics:
+        with suppress(TertiumError):  # scores of a metric that is not installed
+            metric = load_metric(spec)
+            scale = find_scale(metric, direction, find_inputs(metric, segments))
+            if scale and spec not in unfit and not describe_tokenizers(testset, [spec]):
+                scales[spec] = scale
+    return scales
 
 
 def find_direction(texts: Sequence[str]) -> str:
@@ -145,16 +86,9 @@ def find_direction(texts: Sequence[str]) -> str:
     >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
     'into English'
     """
-    non_english_count = sum(map(is_clearly_not_english, texts))
     if are_english(texts):
-        return (
-            INTO_ENGLISH
-            if non_english_count <= MAX_OTHER_LANGUAGE_SHARE * len(texts)
-            else ALL_DIRECTIONS
-        )
-    languages = [identify_language(text) for text in texts if not is_too_short(text)]
-    return (
-        NOT_INTO_ENGLISH
-        if languages.count("en") <= MAX_OTHER_LANGUAGE_SHARE * len(languages)
-        else ALL_DIRECTIONS
-    )
+        direction, others, count = INTO_ENGLISH, sum(map(is_clearly_not_english, texts)), len(texts)
+    else:
+        languages = [identify_language(text) for text in texts if not is_too_short(text)]
+        direction, others, count = NOT_INTO_ENGLISH, languages.count("en"), len(languages)
+    return direction if others <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS

@@ -113,9 +113,10 @@ class HumanInputs:
 
     def check_excluded(self, systems: Mapping[str, Collection[str]]) -> None:
         """Raise an error if a system to exclude is in none of the sets."""
-        names = {system for own in systems.values() for system in own}
-        if unknown := next((system for system in self.exclude if system not in names), None):
-            raise UnknownNameError(f"system of {', '.join(systems)}", unknown, names)
+        names = set().union(*systems.values())
+        for system in self.exclude:
+            if system not in names:
+                raise UnknownNameError(f"system of {', '.join(systems)}", system, names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +197,7 @@ def read_judged(
     campaign, or "rater" for one rater of each translation, who is then held out of the judgments.
     """
     inputs = as_inputs(human, options)
-    read_level = judgment_level or level
-    human_data, entries = _read_with_baseline(inputs, read_level, level)
+    human_data, baselines = _read_with_baseline(inputs, judgment_level or level, level)
     loaded = load_metrics(metrics) if metrics else []
     bundled_files = [file for entry in human_data.values() for file in entry.files]
     files = inputs.scores or ([] if loaded else bundled_files)
@@ -216,11 +216,12 @@ def read_judged(
             "metrics of -m know whether lower is better"
         )
     negated = {e.metric for _, e in stored if not e.higher_is_better} | {*inputs.lower_better}
-    oriented = [(n, _negate(e) if e.metric in negated else e) for n, e in stored]
-    entries = [*oriented, *_compute_scores(loaded, human_data, level, inputs.exclude), *entries]
+    oriented = [(name, _negate(e) if e.metric in negated else e) for name, e in stored]
+    computed = _compute_scores(loaded, human_data, level, inputs.exclude)
     sets = []
     for name, data in human_data.items():
-        scores = merge_levels(entry for owner, entry in entries if owner == name)
+        entries = [e for owner, e in (*oriented, *computed, *baselines) if owner == name]
+        scores = merge_levels(entries)
         aligned = AlignedScores.align(
             name,
             [entry.segments for entry in scores if entry.segments is not None],
@@ -304,8 +305,10 @@ def _select_row_scores(
         raise UnknownNameError("metric in the judgments", unknown, names)
     selected = []
     for metric in wanted or names:
-        for name in (name for name, own in by_set.items() if metric in own):
-            matrix = human_data[name].to_score_matrix(by_set[name][metric], metric, level)
+        for name, scores in by_set.items():
+            if metric not in scores:
+                continue
+            matrix = human_data[name].to_score_matrix(scores[metric], metric, level)
             has_scores = np.asarray(~np.isnan(matrix.values).all(axis=1))
             systems = tuple(compress(matrix.systems, has_scores.tolist()))
             segments = replace(matrix, systems=systems, values=matrix.values[has_scores])
@@ -335,9 +338,9 @@ def _compute_scores(
                 f"{data.title}: the judgments have no texts that a metric could score: "
                 "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
             )
-        rows = [Row(segment=segment, system=system) for system, _, segment in translations]
-        wanted = [n for n, row in enumerate(rows) if row.system not in exclude]
-        wanted = wanted or [*range(len(rows))]
+        wanted = [n for n, (system, _, _) in enumerate(translations) if system not in exclude]
+        wanted = wanted or [*range(len(translations))]
+        rows = [Row(segment=s, system=system) for system, _, s in translations]
         for scored in score_rows([rows[n] for n in wanted], metrics):
             spec = scored.metric.spec
             values = np.full(len(rows), np.nan)

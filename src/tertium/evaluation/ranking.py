@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.charts import IntervalChart
-from tertium.core.errors import MissingInputError
 from tertium.core.options import Compute, Display, InFile, Option
 from tertium.core.result import Column, Result, Table, View
 from tertium.core.scores import ScoreMatrix, format_warning_counts
@@ -30,7 +29,7 @@ from tertium.evaluation.system_scores import (
 from tertium.files.text_inputs import InputFiles
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker, load_ranker
+from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
 from tertium.metrics.base.text_warnings import count_flags
 
 DECIMALS = 4  # of win probabilities
@@ -84,45 +83,45 @@ class Ranking(Result):
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system, from best to worst."""
+        scores, ranks, best_on = self.matrix.system_scores, self.ranks, self.best_on
         records = []
         for n in self.order:
             system = self.matrix.systems[n]
-            warnings = {kind: by[system] for kind, by in self.warnings.items() if system in by}
             record = {
                 "name": self.matrix.name,
                 "system": system,
-                "rank": self.ranks[n],
-                "score": float(self.matrix.system_scores[n]),
-                "best": int(self.best_on[n]),
+                "rank": ranks[n],
+                "score": float(scores[n]),
+                "best": int(best_on[n]),
                 "signature": self.signature,
                 **(segment_fields(self.testset, self.matrix.values[n]) if segments else {}),
             }
+            warnings = {kind: by[system] for kind, by in self.warnings.items() if system in by}
             records.append({**record, "warnings": warnings} if warnings else record)
         return records
 
     def tables(self) -> list[Table]:
         """Return one row per system, best first."""
-        matrix, ranks = self.matrix, self.ranks
         columns = [
-            Column("system", matrix.systems.__getitem__),
-            Column("rank", ranks.__getitem__, 0),
+            Column("system"),
+            Column("rank", decimals=0),
             Column(
                 "win probability",
-                matrix.system_scores.tolist().__getitem__,
+                "score",
                 DECIMALS,
-                mark=lambda n: "best" if ranks[n] == 1 else "",
+                mark=lambda row: "best" if row["rank"] == 1 else "",
                 adjustable=True,
             ),
-            Column("best on", self.best_on.tolist().__getitem__, 0),
+            Column("best on", "best", 0),
         ]
         count = len(self.testset)
         lines = self.warning_lines()
         notes = [
-            f"{count} segment{'s' * (count != 1)}, all pairs of {len(ranks)} systems",
+            f"{count} segment{'s' * (count != 1)}, all pairs of {len(self.matrix.systems)} systems",
             self.signature,
             *(line for line in lines if not is_caution(line)),
         ]
-        return [Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])]
+        return [Table(columns, self.records(), notes=notes, cautions=[*filter(is_caution, lines)])]
 
     def charts(self) -> list[IntervalChart]:
         """Return the mean win probability of each system."""
@@ -230,13 +229,13 @@ class RankedCandidates(Result):
     def tables(self) -> list[Table]:
         """Return one row per candidate."""
         rows = []
-        for number, record in enumerate(self.records(), start=1):
-            texts = record[self.lists[number - 1].key]
-            rows += [(number, *pair) for pair in zip(texts, record["scores"], strict=True)]
+        for number, (entry, record) in enumerate(zip(self.lists, self.records(), strict=True), 1):
+            for text, score in zip(record[entry.key], record["scores"], strict=True):
+                rows.append({"list": number, "candidate": text, "score": score})
         columns = [
-            Column("list", itemgetter(0), 0),
-            Column("candidate", itemgetter(1)),
-            Column("win probability", itemgetter(2), DECIMALS, adjustable=True),
+            Column("list", decimals=0),
+            Column("candidate"),
+            Column("win probability", "score", DECIMALS, adjustable=True),
         ]
         return [Table(columns, rows)]
 
@@ -250,17 +249,10 @@ def rerank(
     """Compute the win probability of each candidate in its list."""
     first_segments = [entry.segments[0] for entry in lists]
     chosen = as_ranker(recommend_ranker(first_segments) if ranker is None else ranker)
-    for number, segment in enumerate(first_segments, start=1):
-        for part, value in (("references", segment.references), ("source", segment.source)):
-            if part in chosen.required_inputs and not value:
-                raise MissingInputError(
-                    f"{chosen.spec} needs {part}, but list {number} has none: add them to "
-                    "each list, or choose another ranker or metric"
-                )
+    chosen.check(first_segments)  # an error names the list
     rates = chosen.win_rates([entry.segments for entry in lists])
-    warnings = count_flags(chosen.flags([segment for entry in lists for segment in entry.segments]))
-    not_compared = sum(int(np.isnan(own).sum()) for own in rates if len(own) > 1)
-    if not_compared:
+    warnings = count_flags(chosen.flags([*chain(*(entry.segments for entry in lists))]))
+    if not_compared := sum(int(np.isnan(own).sum()) for own in rates if len(own) > 1):
         warnings = {**warnings, NOT_COMPARED: not_compared}
     return RankedCandidates(lists=lists, rates=rates, warnings=warnings)
 
@@ -299,8 +291,6 @@ def rank_files(
     RANKER is pairwise, pairwise:model=NAME (pairwise-minilm, a larger network; pairwise-published,
     the network of the paper; a folder with your own), or any metric, whose better score wins.
     """
-    if ranker:
-        load_ranker(ranker)  # fail before files are read
     texts = inputs.read()
     testset, source, target = texts.testset, texts.source_language, texts.target_language
     first = testset.segments(next(iter(testset.systems)))
@@ -343,8 +333,7 @@ def rank_candidates(
     -----
     The output has the candidates from best to worst; other fields of the records stay.
     """
-    chosen = load_ranker(ranker) if ranker else None  # fail before files are read
-    ranked = rerank(read_candidates(candidates), chosen)
+    ranked = rerank(read_candidates(candidates), ranker)
     lines = (json.dumps(missing_to_null(line), ensure_ascii=False) for line in ranked.lines())
     return View(
         result=ranked,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import UsageError
-from tertium.core.options import Compute, Display, FileKind, Option, Output, split_kind
+from tertium.core.options import SPANS, Compute, Display, Option, Output
 from tertium.core.result import Result, Table, View, make_page
 from tertium.evaluation.metric_choice import MetricOptions, default_metric, default_metrics
 from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES, SignificanceTests, Test
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from tertium.evaluation.slice_scores import Slices
 
 
-SCORE_FILES = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
-SPAN_FILES = (".jsonl", ".tsv", ".csv", ".parquet")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScoreView:
     """Which scores are printed.
@@ -39,7 +35,7 @@ class ScoreView:
     sentence_level
         Print a score for each segment.
     document_level
-        Print a score for each document.
+        Print a score for each document, unless -sl is given.
     only_system
         Omit segment scores from JSON files.
     with_texts
@@ -54,8 +50,6 @@ class ScoreView:
     with_texts: bool = False
 
     def __post_init__(self) -> None:
-        if self.sentence_level and self.document_level:
-            raise UsageError("--sentence-level and --document-level: give only one of them")
         if self.with_texts and not self.sentence_level:
             raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
 
@@ -116,28 +110,25 @@ def score_files(
                 "a paired test: omit them, or omit --paired-bs and --paired-ar"
             )
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
-    if tests.by and not view.is_of_systems:
-        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
-    is_json = display.format == "json" and not view.score_only
-    is_of_parts = view.sentence_level or view.document_level
-    if confidence and is_of_parts and not (is_json or output.output):
-        raise UsageError(
-            "--confidence: -sl and -dl show no intervals; omit one of them, or give -o FILE.json"
-        )
-    if tests.resamples is not None and not confidence:
-        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar: give one")
     copies.check(inputs.translations)
+    span_files, output = output.split(SPANS)
+    paths = output.paths(SlicedResult)
     texts = inputs.read(by=tests.by)
     if view.document_level and not texts.testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     loaded = metrics.load(texts, default_metric)
-    files = output.split(_score_kinds(loaded, output))
+    if span_files and not any(map(can_mark_errors, loaded)):
+        specs = ", ".join(metric.spec for metric in loaded)
+        raise UsageError(
+            f"-o {SPANS}{span_files[0]}: {specs} cannot mark error spans; add a metric that can, "
+            "such as tertium-multi"
+        )
     judge.stop_dry_run((texts.testset, loaded))
     evaluation = score(
         texts.testset,
         loaded,
         confidence=confidence,
-        resamples=DEFAULT_RESAMPLES["bootstrap"] if tests.resamples is None else tests.resamples,
+        resamples=tests.resamples or DEFAULT_RESAMPLES["bootstrap"],
         seed=tests.seed,
     )
     if copies.write_back:
@@ -151,15 +142,13 @@ def score_files(
         segments=not view.only_system,
         is_stored=True,
     )
-    pairs: list[tuple[Result, str]] = [
-        (results, path) for path in (*files["scores"], *files["results"])
-    ]
-    if files.get("spans"):
+    files: list[tuple[Result, str]] = [(results, path) for path in paths]
+    if span_files:
         from tertium.evaluation.error_marking import mark_errors
 
         marked = mark_errors(evaluation, loaded)
         marked.warn_about_missing_spans()
-        pairs += [(marked, path) for path in files["spans"]]
+        files += [(marked, path) for path in span_files]
     table = view.table(evaluation)
     return View(
         result=evaluation,
@@ -168,30 +157,8 @@ def score_files(
         json=results.plain_records(segments=view.sentence_level),
         bare=format_scores(table.with_decimals(display.width)) if view.score_only else None,
         warns_aside=not (view.is_of_systems or view.score_only),
-        files=pairs,
+        files=files,
     )
-
-
-def _score_kinds(metrics: Sequence[Metric], output: Output) -> dict[str, FileKind]:
-    """Return the kinds of files; error spans only if a metric marks errors."""
-    kinds = {
-        "scores": FileKind(Evaluation, SCORE_FILES),
-        "results": FileKind(Evaluation, RESULT_FILES),
-    }
-    if any(map(can_mark_errors, metrics)):
-        from tertium.evaluation.error_marking import MarkedErrors
-
-        kinds["spans"] = FileKind(MarkedErrors, SPAN_FILES)
-    elif any(split_kind(text)[0] == "spans" for text in output.output):
-        names = ", ".join(metric.spec for metric in metrics)
-        raise UsageError(
-            f"-o spans: {names} cannot mark error spans; add a metric that can, such as "
-            "tertium-multi"
-        )
-    return kinds
-
-
-RESULT_FILES = (".json", ".md", ".tex", ".html")
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +262,7 @@ def compare_files(
     Parameters
     ----------
     pairs
-        Also show p-values of all pairs (in TSV only these).
+        Also show p-values of all pairs (not in TSV).
 
     Examples
     --------
@@ -310,12 +277,9 @@ def compare_files(
     differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
     Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
     """
-    from tertium.evaluation.comparison import Comparison, compare
+    from tertium.evaluation.comparison import compare
 
-    if display.format in ("tsv", "csv") and pairs and tests.by:
-        raise UsageError(f"-f {display.format} prints one table: give either --pairs or --by")
-    suffixes = (*RESULT_FILES, ".tsv", ".csv", ".parquet")
-    files = output.split({"results": FileKind(Comparison, suffixes)})["results"]
+    paths = output.paths(SlicedResult)
     texts = inputs.read(by=tests.by)
     loaded = metrics.load(texts, default_metrics)
     judge.stop_dry_run((texts.testset, loaded))
@@ -328,17 +292,13 @@ def compare_files(
         alpha=tests.alpha,
     )
     results = SlicedResult(comparison, loaded, tests)
-    table = file_table = comparison.comparison_table()
-    if tests.by:
-        file_table = results.slice_table()
-    elif pairs:
-        file_table = comparison.pair_list()
+    table = comparison.comparison_table()
     pair_tables = [comparison.pair_table(metric) for metric in comparison.metrics if pairs]
     return View(
         result=comparison,
         printed=[table, *pair_tables, *results.slice_tables()],
-        table=file_table,
+        table=results.slice_table() if tests.by else table,
         json=results.plain_records(segments=False),
         warnings=[*filter(None, [*comparison.warning_lines(), comparison.verdict])],
-        files=[(results, path) for path in files],
+        files=[(results, path) for path in paths],
     )

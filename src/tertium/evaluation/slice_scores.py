@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
-from tertium.core.charts import DotChart, describe_direction
 from tertium.core.resampling import holm, resampling_warnings
 from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
@@ -29,29 +27,27 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
 from tertium.meta.tasks import Task
 
-MAX_CHART_SLICES = 60
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slices(Result):
     """An evaluation or comparison of each slice, in `parts` by label.
 
-    `adjusted` are p-values against the baseline by metric, adjusted over slices and systems.
+    `adjusted` are p-values against the baseline by metric, and by slice and system, over which they
+    are adjusted.
     """
 
     by: str
     parts: Mapping[str, Evaluation]
-    adjusted: Mapping[str, FloatArray]
+    adjusted: Mapping[str, Mapping[tuple[str, str], float]]
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each slice, system and metric, like `Comparison.records`."""
         records = []
-        for place, (name, part) in enumerate(self.parts.items()):
+        for name, part in self.parts.items():
             for record in part.records(segments=segments):
                 about = {"by": self.by, "slice": name, "size": len(part.testset)}
                 if "p_value" in record:
-                    adjusted = self.adjusted[record["spec"]][place]
-                    about["p_holm"] = float(adjusted[part.systems.index(record["system"])])
+                    about["p_holm"] = self.adjusted[record["spec"]][name, record["system"]]
                 records.append({**about, **record})
         return records
 
@@ -78,27 +74,9 @@ class Slices(Result):
         """What the slices are by."""
         return f"By {self.by}"
 
-    def charts(self) -> list[DotChart]:
-        """Return the scores of the systems on each slice, one chart for each metric."""
-        return [self._metric_chart(metric) for metric in self.first.metrics]
-
-    def _metric_chart(self, metric: str) -> DotChart:
-        names = [*self.parts][:MAX_CHART_SLICES]
-        scores = [self.parts[name].metric_scores(metric) for name in names]
-        title = f"{self.first.names[metric]} by {self.by}"
-        return DotChart(
-            title=title,
-            caption=title,
-            label=describe_direction(scores[0][0].higher_is_better),
-            rows=names,
-            series=self.first.systems,
-            values=np.array([[own.system for own in row] for row in scores]),
-            decimals=scores[0][0].decimals,
-        )
-
     def _metric_columns(self, metric: str) -> list[Column]:
         """Return the scores of a metric, and their p-values if systems were compared."""
-        first, places = self.first, [*self.parts]
+        first = self.first
         score = replace(
             first.score_columns(metric)[0],
             get=lambda row: self.parts[row[0]].scores[row[1]][metric].system,
@@ -107,15 +85,12 @@ class Slices(Result):
         )
         if not isinstance(first, Comparison):
             return [score]
-
-        def p_value(row: tuple[str, str]) -> float | None:
-            place = places.index(row[0]), first.systems.index(row[1])
-            return float(self.adjusted[metric][place]) if place[1] else None
-
-        def difference(row: tuple[str, str]) -> float:
-            return self.parts[row[0]].difference(metric, row[1])
-
-        return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
+        p_value = first.mark_p_values(
+            "p",
+            self.adjusted[metric].get,
+            lambda row: self.parts[row[0]].difference(metric, row[1]),
+        )
+        return [score, replace(p_value, group=score.name)]
 
     def _notes(self) -> list[str]:
         first = self.first
@@ -158,11 +133,11 @@ def slice_results(
         )
         for name, part in parts.items()
     }
-    adjusted = MetricDict[FloatArray]()
+    rows = [*product(compared, results.systems[1:])]
+    adjusted = MetricDict[Mapping[tuple[str, str], float]]()
     for metric in results.metrics:
-        p_values = np.array([part.p_values[metric][0] for part in compared.values()])
-        p_values[:, 0] = np.nan  # the baseline against itself
-        adjusted[metric] = holm(p_values)  # (slices, systems)
+        p_values = [compared[name].p_value(metric, system) for name, system in rows]
+        adjusted[metric] = dict(zip(rows, holm(p_values).tolist(), strict=True))
     return Slices(by=by, parts=compared, adjusted=adjusted)
 
 
@@ -192,34 +167,33 @@ def slice_agreement(
     """
     parts: dict[str, list[AlignedScores]] = {}
     for aligned in sets:
-        if by == "language" and judgments[aligned.name].lp:
+        human_data = judgments[aligned.name]
+        if by == "language" and human_data.lp:
             parts[aligned.name] = [aligned]
             continue
-        slicing = slice_items(judgments[aligned.name], aligned.items, by)
-        names = [name if len(sets) == 1 else f"{aligned.name} {name}" for name in slicing.names]
+        slicing = slice_items(human_data, aligned.items, by)
+        prefix = "" if len(sets) == 1 else f"{aligned.name} "
         parts[aligned.name] = [
-            aligned.keep_items(slicing.mask(label), name)
-            for label, name in zip(slicing.names, names, strict=True)
+            aligned.keep_items(slicing.mask(label), prefix + label) for label in slicing.names
         ]
-    slice_tasks = []
+    slice_tasks: list[Task] = []
     for task in tasks:
-        set_parts = chain.from_iterable(parts[name] for name in task.sets)
-        slice_tasks += [replace(task, sets=(part.name,)) for part in set_parts]
-    all_parts = [*chain.from_iterable(parts.values())]
-    results = MetaEvaluation(all_parts, seed=seed).run(slice_tasks)
+        names = [part.name for name in task.sets for part in parts[name]]
+        slice_tasks += [replace(task, sets=(name,)) for name in names]
+    results = MetaEvaluation([*chain(*parts.values())], seed=seed).run(slice_tasks)
     return replace(results, tasks=tuple(_adjusted_tasks(results.tasks)))
 
 
 def _adjusted_tasks(tasks: Sequence[TaskResult]) -> list[TaskResult]:
     """Adjust the p-values of the better of two metrics over all tasks of a statistic."""
-    places: dict[str, list[tuple[int, int, int]]] = {}
-    for n, task in enumerate(tasks):
-        for i, j in np.ndindex(task.p_values.shape):
-            if task.values[i] > task.values[j] or (task.values[i] == task.values[j] and i < j):
-                places.setdefault(task.task.statistic, []).append((n, i, j))
-    p_values = [task.p_values.copy() for task in tasks]
-    for family in places.values():
-        adjusted = holm([p_values[n][i, j] for n, i, j in family])
-        for (n, i, j), p in zip(family, adjusted, strict=True):
-            p_values[n][i, j] = p
-    return [replace(task, p_values=p) for task, p in zip(tasks, p_values, strict=True)]
+    results = [*tasks]
+    for statistic in dict.fromkeys(task.task.statistic for task in tasks):
+        family = [n for n, task in enumerate(tasks) if task.task.statistic == statistic]
+        p_values = np.stack([tasks[n].p_values for n in family])
+        values = np.stack([tasks[n].values for n in family])
+        rows, columns = values[:, :, None], values[:, None, :]
+        is_better = (rows > columns) | np.triu(rows == columns, k=1)
+        p_values[is_better] = holm(p_values[is_better])
+        for n, adjusted in zip(family, p_values, strict=True):
+            results[n] = replace(tasks[n], p_values=adjusted)
+    return results

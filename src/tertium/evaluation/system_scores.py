@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
@@ -59,19 +59,17 @@ class MetricDict(dict[str, Value]):
 
     def __missing__(self, name: str) -> Value:
         spec = self._find_spec(name)
-        if not super().__contains__(spec):
+        if spec == name:
             raise UnknownNameError("metric", name, self)
         return self[spec]
 
     def __contains__(self, name: object) -> bool:
-        if super().__contains__(name) or not isinstance(name, str):
-            return super().__contains__(name)
         return super().__contains__(self._find_spec(name))
 
     def get(self, name: str, default: Any = None) -> Any:
         return super().get(self._find_spec(name), default)
 
-    def _find_spec(self, name: str) -> str:
+    def _find_spec(self, name: Any) -> Any:
         """Return the key of a metric; the only one with these settings may have more of them."""
         if super().__contains__(name):
             return name
@@ -79,16 +77,17 @@ class MetricDict(dict[str, Value]):
             spec = load_metric(name).spec
         except TertiumError:
             return name
-        metric, settings = _split_spec(spec)
-        keys = {key: _split_spec(key) for key in self}
-        same = [key for key, (own, more) in keys.items() if own == metric and settings <= more]
-        return same[0] if len(same) == 1 and not super().__contains__(spec) else spec
+        if super().__contains__(spec):
+            return spec
+        settings = _split_spec(spec)
+        keys = [key for key in self if settings <= _split_spec(key)]
+        return keys[0] if len(keys) == 1 else spec
 
 
-def _split_spec(spec: str) -> tuple[str, set[str]]:
-    """Return the name and the settings of a metric."""
+def _split_spec(spec: str) -> set[str]:
+    """Return the name (with a colon) and the settings of a metric."""
     name, _, settings = spec.partition(":")
-    return name, {*settings.split(",")} - {""}
+    return {f"{name}:", *settings.split(",")} - {""}
 
 
 @dataclass(frozen=True)
@@ -242,29 +241,23 @@ class Evaluation(Result):
         return [column, *(bound_columns(column.name, bounds) if self.intervals else [])]
 
     def _score_column(self, metric: str, get: Callable[[Any], float]) -> Column:
-        decimals = self.metric_scores(metric)[0].decimals
-        return Column(self.heading(metric), get, decimals, adjustable=True)
-
-    def heading(self, metric: str) -> str:
-        """Return a metric's name with an arrow: up if higher is better."""
-        arrow = "↑" if self.metric_scores(metric)[0].higher_is_better else "↓"
-        return f"{self.names[metric]} {arrow}"
+        first = self.metric_scores(metric)[0]
+        arrow = "↑" if first.higher_is_better else "↓"
+        return Column(f"{self.names[metric]} {arrow}", get, first.decimals, adjustable=True)
 
     def is_best(self, system: str, metric: str) -> bool:
         """Return whether no other system has a better score; False for a single system."""
-        defined = [s.sign * s.system for s in self.metric_scores(metric) if s.system == s.system]
-        scores = self.scores[system][metric]
-        return len(self.systems) > 1 and scores.sign * scores.system == max(defined, default=np.nan)
+        leads = [self.difference(metric, system, s) for s in self.systems if s != system]
+        has_score = not np.isnan(self.scores[system][metric].system)
+        return bool(leads) and has_score and not any(lead < 0 for lead in leads)
 
     def document_table(self) -> Table:
         """Return one row per system and document with a column per metric."""
         documents = self.testset.documents
         columns = [Column("system", itemgetter(0)), Column("document", itemgetter(1))]
-        for metric in self.metrics:
-            values = {s: self.scores[s][metric].documents(documents) for s in self.systems}
-            columns.append(self._score_column(metric, partial(_look_up, values)))
-        rows = [*product(self.systems, dict.fromkeys(documents))]
-        return Table(columns, rows)
+        return self._part_table(
+            columns, dict.fromkeys(documents), lambda scores: scores.documents(documents)
+        )
 
     def segment_table(self, *, include_texts: bool = False) -> Table:
         """Return one row per system and segment with a column per metric, and with texts."""
@@ -274,10 +267,17 @@ class Evaluation(Result):
             Column("segment", lambda row: items[row[1]], 0, text=lambda row, _: str(items[row[1]])),
             *(self._text_columns() if include_texts else []),
         ]
+        return self._part_table(columns, range(len(items)), lambda scores: scores.segments)
+
+    def _part_table(
+        self, columns: Sequence[Column], keys: Iterable[Any], get: Callable[[Scores], Any]
+    ) -> Table:
+        """Return one row per system and key; `get` returns the scores of all keys."""
+        metric_columns = []
         for metric in self.metrics:
-            values = {s: self.scores[s][metric].segments.tolist() for s in self.systems}
-            columns.append(self._score_column(metric, partial(_look_up, values)))
-        return Table(columns, [*product(self.systems, range(len(items)))])
+            values = {system: get(self.scores[system][metric]) for system in self.systems}
+            metric_columns.append(self._score_column(metric, partial(_look_up, values)))
+        return Table([*columns, *metric_columns], [*product(self.systems, keys)])
 
     def _text_columns(self) -> list[Column]:
         """Return columns of the kinds of text that the test set has."""
@@ -300,20 +300,27 @@ class Evaluation(Result):
         """
         if suffix == ".xlsx":
             return self.segment_table(include_texts=True)
-        count = len(self.testset)
-        pairs = [(system, metric) for system in self.systems for metric in self.metrics]
-        scores = [self.scores[system][metric] for system, metric in pairs]
-        documents = {"document": list(self.testset.documents) * len(pairs)}
-        return Table.from_values(
+        testset = self.testset
+        documents: Any = testset.documents or [None] * len(testset)
+        rows = [
             {
-                "system": [system for system, _ in pairs for _ in range(count)],
-                "metric": [metric for _, metric in pairs for _ in range(count)],
-                "segment": as_numbers(self.testset.items) * len(pairs),
-                **(documents if self.testset.documents else {}),
-                "score": np.concatenate([own.segments for own in scores]).tolist(),
-                "higher_is_better": [own.higher_is_better for own in scores for _ in range(count)],
+                "system": system,
+                "metric": metric,
+                "segment": item,
+                "document": document,
+                "score": score,
+                "higher_is_better": self.scores[system][metric].higher_is_better,
             }
-        )
+            for system, metric in product(self.systems, self.metrics)
+            for item, document, score in zip(
+                as_numbers(testset.items),
+                documents,
+                self.scores[system][metric].segments.tolist(),
+                strict=True,
+            )
+        ]
+        names = [name for name in rows[0] if name != "document" or testset.documents]
+        return Table([*map(Column, names)], rows)
 
     @property
     def signatures(self) -> list[str]:
@@ -474,14 +481,10 @@ def find_reference_copies(testset: TestSet) -> dict[str, str]:
     >>> [*find_reference_copies(TestSet.from_lists(systems, references=texts))]
     ['new']
     """
-    counts = {
-        system: sum(
-            bool(segment.hypothesis.strip())
-            and segment.hypothesis.strip() in map(str.strip, segment.references)
-            for segment in testset.segments(system)
-        )
-        for system in testset.systems
-    }
+    counts = {}
+    for system in testset.systems:
+        pairs = [(s.hypothesis.strip(), s.references) for s in testset.segments(system)]
+        counts[system] = sum(bool(text) and text in map(str.strip, r) for text, r in pairs)
     sentences: dict[str, str] = {}
     size = len(testset)
     for system, count in counts.items():

@@ -8,15 +8,15 @@ import logging
 import math
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from tertium.core.atomic import PARTIAL_PATTERN, PathLike
-from tertium.core.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.core.fields import (
     choices,
     format_spec,
@@ -30,7 +30,7 @@ from tertium.core.options import Device, InFiles, LateOptions, Option, Specs
 from tertium.core.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
 from tertium.core.result import Column, Result, Table, is_frame
 from tertium.data.human_data_files import read_judgment_sets, read_sets_with_texts
-from tertium.data.judgments import JudgmentSet, read_judgments
+from tertium.data.judgments import read_judgments
 from tertium.evaluation.judged import as_list
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.models.checkpoint import CONFIG, NEXT_WEIGHTS, WEIGHTS
@@ -65,7 +65,12 @@ class TrainingPlan:
         if recipe not in learner.recipes:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
-        check_options(learner, options)
+        known = [option.name for option in trainable_options(learner)]
+        if unknown := [name for name in options if name not in known]:
+            raise UsageError(
+                f"{learner.name} has no option {_flags(unknown)}: leave it out "
+                f"(options: {_flags(known)})"
+            )
         if "model" in texts:
             raise UsageError(
                 f"{spec}: model= names a trained model: leave it out to train a new one"
@@ -144,10 +149,9 @@ def _reject_unused_options(plan: TrainingPlan, data: TrainingSets, options: Iter
     kind: Any = plan.cls.settings or plan.cls
     unused = plan.cls.unused_options(kind(**plan.settings), plan.options, data)
     if unused_given := [name for name in options if name in unused]:
-        flags = ", ".join("--" + name.replace("_", "-") for name in unused_given)
         raise UsageError(
-            f"{plan.cls.name} does not use {flags} with these settings and data: leave it out "
-            f"(`tertium train {plan.cls.name} --help` describes each option)"
+            f"{plan.cls.name} does not use {_flags(unused_given)} with these settings and data: "
+            f"leave it out (`tertium train {plan.cls.name} --help` describes each option)"
         )
 
 
@@ -186,15 +190,9 @@ def find_trainable_class(spec: str) -> type[TrainedModel]:
     return learner
 
 
-def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
-    """Raise an error for options that a class does not have."""
-    option_names = {field.name for field in fields(cls.options)}
-    unknown = ", ".join(
-        "--" + name.replace("_", "-") for name in options if name not in option_names
-    )
-    if unknown:
-        flags = ", ".join(option.flag for option in trainable_options(cls))
-        raise UsageError(f"{cls.name} has no option {unknown}: leave it out (options: {flags})")
+def _flags(options: Iterable[str]) -> str:
+    """Return options as they are written on the command line."""
+    return ", ".join("--" + name.replace("_", "-") for name in options)
 
 
 def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[TrainingOption]:
@@ -205,27 +203,26 @@ def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Tra
 def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool = False) -> None:
     """Raise an error if a folder holds other files, or a training that must not be overwritten."""
     folder = Path(place)
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: -o needs a folder")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
-    trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    if interrupted and cls.resumable:
+    is_trained, is_interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
+    if is_interrupted and cls.resumable:
         return
-    if (trained or interrupted) and not overwrite:
-        content = "an interrupted training" if interrupted else "a trained metric"
-        raise UsageError(
-            f"{folder} already has {content}: give another folder, or --overwrite "
-            "(overwrite=True in Python) to replace it"
-        )
-    incomplete = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # left by a killed process
-    files = folder.iterdir() if folder.is_dir() and not (trained or interrupted) else ()
-    if not all(any(map(file.match, incomplete)) for file in files):
-        raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
-
-
-MAX_SEARCHED = 10  # settings of a search that are printed
+    if is_trained or is_interrupted:
+        content = "an interrupted training" if is_interrupted else "a trained metric"
+        if not overwrite:
+            raise UsageError(
+                f"{folder} already has {content}: give another folder, or --overwrite "
+                "(overwrite=True in Python) to replace it"
+            )
+        return
+    leftovers = (PARTIAL_PATTERN, WEIGHTS, NEXT_WEIGHTS)  # of a killed process
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if not any(map(file.match, leftovers)):
+            raise UsageError(
+                f"{folder} is not empty and has no trained metric: give another folder"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,14 +242,10 @@ class TrainingFiles:
     """
 
     group: ClassVar[str] = "Input"
-    human: Annotated[InFiles, Option("--train", "--human")] = ()
+    human: Annotated[InFiles, Option("--train", "--human")]
     dev: InFiles = ()
     held_out: InFiles = ()
     gold: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.human:
-            raise UsageError("no training data: give --train FILE...")
 
     def read_scores(self, files: Sequence[str]) -> Sequence[Any]:
         """Read files if `gold` chooses among their scores; otherwise return their names."""
@@ -299,10 +292,8 @@ def _option_type(option: TrainingOption) -> Any:
 
 def _describe_defaults(cls: type[TrainedModel], name: str) -> str:
     """Describe the default of an option in each recipe of a class."""
-    defaults = {
-        recipe: next(o.default for o in trainable_options(cls, recipe) if o.name == name)
-        for recipe in cls.recipes
-    }
+    recipes = cls.recipes.items()
+    defaults = {recipe: format_value(getattr(own.options, name)) for recipe, own in recipes}
     if len(set(defaults.values())) == 1:
         return f"default: {next(iter(defaults.values()))}"
     return ", ".join(f"{recipe}: {value}" for recipe, value in defaults.items())
@@ -334,24 +325,33 @@ def _describe_class(cls: type[TrainedModel]) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Training(Result):
-    """A trained metric or ranker, the folder that holds it, and a study of it."""
+    """A trained metric or ranker, and the folder that holds it."""
 
     trained: Any
     folder: str
-    study: Sequence[Any] = ()
 
     def contents(self) -> list[Any]:
-        """Return the settings of a search, the agreement in cross-validation, and the folder."""
-        training = self.trained.checkpoint.training
-        contents: list[Any] = [*_search_table(training.get("search", ()))]
-        if agreement := training.get("cross-validation"):  # of an adapted metric
+        """Return the weights of a blend, the agreement in cross-validation, and the folder."""
+        contents: list[Any] = [*self.tables()]
+        agreement = self.trained.checkpoint.training.get("cross-validation")
+        if agreement:  # of an adapted metric
             before, after = agreement["tertium-multi"], agreement["adapted"]
             contents.append(f"r on held-out sources: {after:.3f} (tertium-multi: {before:.3f})")
         use = f"saved to {self.folder}; use it with -m {self.folder}"
-        return [*contents, *self.study, f"{self.trained.title}: {use}"]
+        return [*contents, f"{self.trained.title}: {use}"]
 
     def tables(self) -> list[Table]:
-        return [part for part in self.contents() if isinstance(part, Table)]
+        """Return the weight of each metric of a blend and its share."""
+        if not hasattr(type(self.trained).settings, "metrics"):
+            return []
+        weights = self.trained.coefficients
+        total = sum(weights.values()) or 1.0
+        columns = [
+            Column("metric", str),
+            Column("weight", weights.__getitem__, 4),
+            Column("%", lambda metric: 100 * weights[metric] / total, 0),
+        ]
+        return [Table(columns, [*weights], "Weights of normalized scores")]
 
     def file_table(self, suffix: str = "") -> Table:
         """Return one row with the metric and its folder."""
@@ -405,24 +405,18 @@ def train_on_files(
     spec = _add_metrics(metric, metrics) if metrics else metric
     values = {name: value for name, value in vars(options).items() if value is not None}
     recipe = values.pop("recipe", RECIPE)
-    plan = TrainingPlan.make(spec, recipe, **values)  # check before files are read
-    check_folder(output, plan.cls, overwrite=overwrite)
-    with _explain_interrupts(output):
-        is_blend = _combines_metrics(plan.cls)
-        data = _score_sets(files, plan) if is_blend else files.read_scores(files.human)
-        trained = train(
-            spec,
-            data,
-            dev=files.read_scores(files.dev),
-            held_out=files.held_out,
-            recipe=recipe,
-            folder=output,
-            overwrite=overwrite,
-            on_epoch=_report_epoch,
-            **values,
-        )
-    study = _study_blend(trained, data, plan) if is_blend else ()
-    return Training(trained=trained, folder=output, study=study)
+    trained = train(
+        spec,
+        files.read_scores(files.human),
+        dev=files.read_scores(files.dev),
+        held_out=files.held_out,
+        recipe=recipe,
+        folder=output,
+        overwrite=overwrite,
+        on_epoch=_report_epoch,
+        **values,
+    )
+    return Training(trained=trained, folder=output)
 
 
 def _report_epoch(epoch: Epoch) -> None:
@@ -432,67 +426,11 @@ def _report_epoch(epoch: Epoch) -> None:
     logger.warning("%s: loss %.4f%s, %.1f s%s", place, epoch.loss, dev, epoch.seconds, best)
 
 
-@contextmanager
-def _explain_interrupts(folder: str) -> Iterator[None]:
-    """Say what remains of a training that is interrupted by Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        message = f"nothing was saved to {folder}"
-        if (Path(folder) / SNAPSHOT).is_file():
-            message = f"{folder} holds the finished epochs: run the same command again to continue"
-        logger.error(message)
-        raise
-
-
-def _search_table(settings: Sequence[tuple[Mapping[str, float], float]]) -> list[Table]:
-    """Return a table of the best settings of a search, if it tried more than one."""
-    if len(settings) < 2:
-        return []
-    names = {"C": "c", "epsilon": "epsilon", "gamma": "gamma"}
-    best = settings[:MAX_SEARCHED]
-    values: dict[str, list[str]] = {
-        name: [f"{setting[key]:g}" for setting, _ in best] for name, key in names.items()
-    }
-    return [Table.from_values({**values, "R^2": [f"{value:.4f}" for _, value in best]})]
-
-
-def _combines_metrics(cls: type[TrainedModel]) -> bool:
-    """Return whether a class is trained on the scores of other metrics."""
-    return hasattr(cls.settings, "metrics")
-
-
 def _add_metrics(spec: str, metrics: Sequence[str]) -> str:
     """Return the spec of a metric to train with the metrics of -m."""
     cls = find_trainable_class(spec)
-    if not _combines_metrics(cls):
-        raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
     settings: Any = cls.settings
+    if not hasattr(settings, "metrics"):
+        raise UsageError(f"-m is for blend, which combines metrics: omit it for {cls.name}")
     fields = parse_fields(settings, cls.name, split_spec(spec)[1])
-    if "metrics" in fields:
-        raise UsageError(f"{spec} and -m both name metrics: give them once")
-    return format_spec(cls.name, settings(**fields, metrics=tuple(metrics)))
-
-
-def _score_sets(files: TrainingFiles, plan: TrainingPlan) -> list[JudgmentSet]:
-    """Read the judgments of --train, and score them with the metrics of a blend."""
-    from tertium.evaluation.blending import attach_scores
-    from tertium.metrics.base.trainable import HOW_TO_CHOOSE
-
-    metrics = plan.settings.get("metrics")
-    if not metrics:
-        raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
-    return attach_scores(read_judgment_sets(files.human, files.gold or ""), metrics)
-
-
-def _study_blend(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> list[Any]:
-    """Return the weights of a trained blend, and how it compares with its metrics."""
-    from tertium.evaluation.blending import cross_validate_blend, weight_table
-
-    weights = weight_table(metric.coefficients)
-    try:
-        study = cross_validate_blend(sets, **plan.settings, strengths=plan.options.strengths)
-    except DataError as error:
-        return [weights, f"not cross-validated: {error}"]
-    note = "The blend is cross-validated: trained on other documents, and if possible other systems"
-    return [weights, *study.tables(intervals=True, p_values=True), note]
+    return format_spec(cls.name, settings(**fields | {"metrics": tuple(metrics)}))

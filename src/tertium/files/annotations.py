@@ -7,16 +7,16 @@ earlier run inserted, with the blanks before it. Writing twice therefore changes
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, ClassVar
+from typing import IO, Any
+from xml.sax.saxutils import escape
 
 from tertium.core.spans import Span
-from tertium.files.units import InlineText, Range, Unit
+from tertium.files.units import Range, Unit
 from tertium.files.xml_elements import Element
+from tertium.text.printable import FORBIDDEN_IN_XML
 
-FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 NO_BLANKS = (0, 0)
 PRIORITIES = {"critical": 1, "major": 2, "minor": 3}
 DEFAULT_PRIORITY = 5
@@ -30,14 +30,14 @@ class Annotation:
     findings: Sequence[Span] = ()
     confidence: float = math.nan
 
-    def format_scores(self) -> dict[str, str]:
+    def format_scores(self) -> str:
         """Return the scores with six digits; missing ones are omitted.
 
         >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).format_scores()
-        {'chrf': '54', 'comet': '0.123457'}
+        'chrf: 54; comet: 0.123457'
         """
         scores = self.scores.items()
-        return {name: f"{value:.6g}" for name, value in scores if not math.isnan(value)}
+        return "; ".join(f"{name}: {value:.6g}" for name, value in scores if value == value)
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]
@@ -49,7 +49,7 @@ class Place:
 
     An annotation is a `template` with the fields text, kind, priority and side, after the same
     `blanks`. With `tags`, all are put into a new element, which has `outer_blanks` before its tags.
-    `label` is the name of a unit before its annotations, if several units share the place.
+    If several units share the place, the name of the unit comes first.
     """
 
     position: int
@@ -58,34 +58,23 @@ class Place:
     blanks: Range = NO_BLANKS
     tags: tuple[str, str] = ("", "")
     outer_blanks: Range = NO_BLANKS
-    label: str = "[{}] "
-    has_scores: ClassVar[bool] = True
 
     def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
         """Yield a text with all scores, and one for each finding."""
         for unit, annotation in annotated:
-            label = self.label.format(short_name(unit)) if len(annotated) > 1 else ""
-            scores = annotation.format_scores()
-            if scores and self.has_scores:
-                text = "; ".join(f"{name}: {score}" for name, score in scores.items())
-                yield self.template.format(
-                    text=edits.escape(label + text),
-                    kind="scores",
-                    priority=DEFAULT_PRIORITY,
-                    side="general",
-                )
+            label = ""
+            if len(annotated) > 1:  # the segment or plural form of the unit
+                label = f"[{unit.plural or unit.id.rpartition(':')[2]}] "
+            texts = [("scores", annotation.format_scores(), DEFAULT_PRIORITY, "target")]
             for span in annotation.findings:
-                yield self.template.format(
-                    text=edits.escape(label + edits.describe(span, unit)),
-                    kind="finding",
-                    priority=PRIORITIES.get(span.severity, DEFAULT_PRIORITY),
-                    side="source" if span.side == "source" else "target",
-                )
-
-
-def short_name(unit: Unit) -> str:
-    """Return the name of a segment or plural form without that of its unit."""
-    return unit.plural or unit.id.rpartition(":")[2]
+                side = "source" if span.side == "source" else "target"
+                description = describe_finding(span, getattr(unit, side) or "")
+                priority = PRIORITIES.get(span.severity, DEFAULT_PRIORITY)
+                texts.append(("finding", description, priority, side))
+            for kind, text, priority, side in texts:
+                if text:
+                    text = edits.escape(label + text)
+                    yield self.template.format(kind=kind, text=text, priority=priority, side=side)
 
 
 class FileEdits:
@@ -115,13 +104,7 @@ class FileEdits:
 
     def escape(self, text: str) -> str:
         """Return a text as the file writes it."""
-        return escape_xml(text) if self.is_xml else replace_forbidden(text)
-
-    def describe(self, span: Span, unit: Unit) -> str:
-        """Describe a finding; the marked text is as the file writes it, with its markup."""
-        text = (unit.source if span.side == "source" else unit.target) or InlineText("")
-        place = text.byte_range(span.start, span.end)
-        return describe_finding(span, text.text, self.text(*place) if place else "")
+        return escape_xml(text) if self.is_xml else FORBIDDEN_IN_XML.sub("\ufffd", text)
 
     def write(self, stream: IO[bytes]) -> None:
         """Write the file with its edits."""
@@ -134,33 +117,23 @@ class FileEdits:
             stream.write(view[position:])
 
 
-def replace_forbidden(text: str) -> str:
-    """Replace characters that XML does not allow.
-
-    >>> replace_forbidden("a\\x00b")
-    'a�b'
-    """
-    return FORBIDDEN.sub("�", text)
-
-
 def escape_xml(text: str) -> str:
-    """Return a text as XML writes it.
+    """Return a text as XML writes it; characters that it does not allow become U+FFFD.
 
-    >>> escape_xml('"a" < b')
-    '"a" &lt; b'
+    >>> escape_xml('"a" < b\\x00')
+    '"a" &lt; b�'
     """
-    text = replace_forbidden(text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(FORBIDDEN_IN_XML.sub("\ufffd", text))
 
 
-def describe_finding(span: Span, text: str, marked: str = "") -> str:
+def describe_finding(span: Span, text: str) -> str:
     """Return category, severity, message and marked text of a finding in one line."""
     description = f"{span.category or 'error'} ({span.severity})"
     if span.message:
         description += f": {span.message}"
     if text and (span.start, span.end) != (0, len(text)):
         side = "source" if span.side == "source" else "translation"
-        description += f" [{side}: {marked or span.of(text)}]"
+        description += f" [{side}: {span.of(text)}]"
     return " ".join(description.split())
 
 

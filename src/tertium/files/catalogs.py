@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from tertium.core.errors import DataError
 from tertium.text.language_codes import LANGUAGE_CODES
 
 if TYPE_CHECKING:
-    from tertium.files.units import Catalog, Languages, Unit
+    from tertium.files.units import Catalog, Languages, Units
 
 XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
 PO_SUFFIXES = frozenset({".po", ".pot"})
@@ -72,7 +72,7 @@ def is_localization_file(path: str | Path) -> bool:
     return root_element(str(path)).local == "resources"
 
 
-def read_units(path: str | Path, catalog: Catalog | None = None) -> Iterator[Unit]:
+def read_units(path: str | Path, catalog: Catalog | None = None) -> Units:
     """Yield the units of a file one by one, and complete the languages of a catalog on the way.
 
     XML files are read in parts: memory does not grow with their size. Units of formats with one
@@ -85,7 +85,7 @@ def read_units(path: str | Path, catalog: Catalog | None = None) -> Iterator[Uni
         raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
     module, reader = _READERS[suffix].split(":")
     read = getattr(import_module(f"tertium.files.{module}"), reader)
-    units: Iterator[Unit] = read(catalog or Catalog(str(path)))
+    units: Units = read(catalog or Catalog(str(path)))
     return units
 
 

@@ -15,14 +15,14 @@ from tertium.core.errors import DataError
 from tertium.core.extras import explain_missing
 from tertium.files.units import (
     Catalog,
-    Unit,
+    Units,
     decode_escape,
     join_surrogates,
     line_at,
     read_unicode,
     translated_unit,
 )
-from tertium.files.xml_elements import Element, Text, XmlFile
+from tertium.files.xml_elements import Element, XmlFile
 
 _PROPERTY = re.compile(
     r"(?P<comment>[#!][^\n]*)|(?P<blank>\s+)|(?P<key>(?:\\.|[^\\=:\s])*)(?P<pair>[ \t\f]*[=:]?)"
@@ -37,17 +37,17 @@ _STRING = re.compile(
 _ESCAPE = re.compile(r"\\([Uu][0-9A-Fa-f]{4}|\n[ \t\f]*|.)", re.DOTALL)
 
 
-def read_properties(catalog: Catalog) -> Iterator[Unit]:
+def read_properties(catalog: Catalog) -> Units:
     """Read a .properties file of Java: UTF-8 or else Latin-1, as Java 9 and later read it."""
     return _read_pairs(catalog.path, read_unicode(catalog.path, "latin-1"), _PROPERTY)
 
 
-def read_strings(catalog: Catalog) -> Iterator[Unit]:
+def read_strings(catalog: Catalog) -> Units:
     """Read a .strings file of iOS and macOS, in UTF-8 or UTF-16."""
     return _read_pairs(catalog.path, read_unicode(catalog.path), _STRING)
 
 
-def _read_pairs(path: str, text: str, syntax: re.Pattern[str]) -> Iterator[Unit]:
+def _read_pairs(path: str, text: str, syntax: re.Pattern[str]) -> Units:
     """Read keys and values, with the comments before them that no blank line separates."""
     position, notes = 0, []
     while position < len(text):
@@ -77,7 +77,7 @@ def _unescape(text: str, where: str) -> str:
     return join_surrogates(_ESCAPE.sub(decode, text))
 
 
-def read_fluent(catalog: Catalog) -> Iterator[Unit]:
+def read_fluent(catalog: Catalog) -> Units:
     """Read a Fluent file: messages, terms and attributes; variants of plurals are units."""
     with explain_missing("a Fluent file"):
         from fluent.syntax import FluentParser, ast
@@ -129,7 +129,7 @@ _TIME = r"(?:(\d+):)?(\d{2}:\d{2})[,.](\d{3})"
 _CUE = re.compile(rf"(?:[^\n]*\n)?\s*{_TIME}\s*-->\s*{_TIME}[^\n]*\n?(.*)", re.DOTALL)
 
 
-def read_subtitles(catalog: Catalog) -> Iterator[Unit]:
+def read_subtitles(catalog: Catalog) -> Units:
     """Read the cues of a subtitle file; the id of a cue is its start time."""
     text = read_unicode(catalog.path)
     for block in _BLOCK.finditer(text):
@@ -145,7 +145,7 @@ def read_subtitles(catalog: Catalog) -> Iterator[Unit]:
 _ANDROID_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)|\"|(\s+)", re.DOTALL)
 
 
-def read_android(catalog: Catalog) -> Iterator[Unit]:
+def read_android(catalog: Catalog) -> Units:
     """Read the resources of one language; a reference to a string is not translatable."""
     for element in XmlFile(catalog.path, ("string", "string-array", "plurals")).units():
         name = element.get("name")
@@ -164,8 +164,8 @@ def read_android(catalog: Catalog) -> Iterator[Unit]:
 def _inner_text(element: Element) -> Iterator[str]:
     """Yield texts and tags; `xliff:g` marks what is not translated and is no tag."""
     for child in element.children:
-        if isinstance(child, Text):
-            yield child.text
+        if isinstance(child, str):
+            yield child
         elif child.name == "xliff:g":
             yield from _inner_text(child)
         else:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tertium.core.errors import DataError
 from tertium.data.text_files import read_data
 from tertium.files.annotations import Place
-from tertium.files.units import Catalog, InlineText, Range, Unit, decode_escape
+from tertium.files.units import Catalog, Range, Unit, Units, decode_escape
 
 OWN_COMMENT = "# tertium: "
 CONTEXT_SEPARATOR = "|"
@@ -55,7 +55,7 @@ class Message:
             self.notes.append(note)
 
 
-def read_po(catalog: Catalog) -> Iterator[Unit]:
+def read_po(catalog: Catalog) -> Units:
     """Read all messages, one unit for each plural form; the header has none."""
     singular_form = 0  # the plural form that translates the singular message
     for number, message in enumerate(_read_messages(catalog)):
@@ -129,7 +129,7 @@ def _read_lines(catalog: Catalog) -> Iterator[tuple[int, int, int, str, str]]:
         start = end
 
 
-def _read_units(message: Message, singular_form: int) -> Iterator[Unit]:
+def _read_units(message: Message, singular_form: int) -> Units:
     """Yield a unit for each plural form of a message."""
     source, plural, context = map(message.get, ("msgid", "msgid_plural", "msgctxt"))
     state = "fuzzy" if "fuzzy" in message.flags else "translated"
@@ -142,8 +142,8 @@ def _read_units(message: Message, singular_form: int) -> Iterator[Unit]:
         is_plural = form and int(form) != singular_form
         yield Unit(
             id=f"{context}{CONTEXT_SEPARATOR}{source}" if context else source,
-            source=InlineText(plural if is_plural else source),
-            target=InlineText(text) if text else None,
+            source=plural if is_plural else source,
+            target=text or None,
             notes=tuple(message.notes),
             state=state if text else "",
             context=context,

@@ -16,7 +16,7 @@ from tertium.core.findings import FileLocation
 from tertium.core.spans import Side
 from tertium.data.testset import TestSet, name_systems
 from tertium.files.catalogs import read_catalog
-from tertium.files.units import Catalog, InlineText, Languages, Unit, is_same_language
+from tertium.files.units import Catalog, Languages, Unit, Units, is_same_language
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def read_project(
         _check_duplicates(catalog)
     declared = _common_languages(catalogs, languages)
     columns = [[*filter(is_wanted, catalog)] for catalog in catalogs]
-    strings = [[(u.id, u.plural, u.source and u.source.text) for u in units] for units in columns]
+    strings = [[(u.id, u.plural, u.source) for u in units] for units in columns]
     is_project = strings.count(strings[0]) < len(strings)
     systems = (names or [PROJECT]) if is_project else name_systems(translations, names)
     if is_project and len(systems) > 1:
@@ -152,7 +152,7 @@ def _group_forms(catalog: Catalog) -> dict[str, list[Unit]]:
     return forms
 
 
-def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Iterator[Unit]:
+def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Units:
     """Pair the forms of one key; a form that the source lacks is paired with `other`."""
     by_form = {unit.plural: unit for unit in sources}
     default = by_form.get("other") or sources[0]
@@ -160,8 +160,7 @@ def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Iterator[Unit]
         source = by_form.get(unit.plural, default)
         yield replace(
             unit,
-            # without positions, which are not those of this file
-            source=InlineText(source.target.text if source.target else ""),
+            source=source.target or "",
             notes=unit.notes or source.notes,
             max_length=unit.max_length or source.max_length,
             is_translatable=unit.is_translatable and source.is_translatable,
@@ -196,7 +195,7 @@ def _warn_about_keys(path: str, problem: str, keys: Iterable[str]) -> None:
 
 def is_wanted(unit: Unit) -> bool:
     """Return whether a unit has something to translate."""
-    has_text = unit.source is None or bool(unit.source.text.strip())
+    has_text = unit.source is None or bool(unit.source.strip())
     return unit.is_translatable and (has_text or unit.target is not None)
 
 
@@ -213,7 +212,7 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     return Languages(options.source or first.source, options.target or first.target)
 
 
-def _label_documents(units: Iterable[Unit], path: str, is_project: bool) -> Iterator[Unit]:
+def _label_documents(units: Iterable[Unit], path: str, is_project: bool) -> Units:
     """Yield units with their file, and with the document that it names, else the file."""
     name = Path(path).name
     for unit in units:
@@ -250,7 +249,7 @@ def _drop_untranslated(rows: list[Row]) -> list[Row]:
 
 def has_translation(unit: Unit) -> bool:
     """Return whether a unit has a translation that is not blank."""
-    return unit.target is not None and bool(unit.target.text.strip())
+    return bool((unit.target or "").strip())
 
 
 def _make_testset(
@@ -268,10 +267,10 @@ def _make_testset(
     }
     translations = {}
     for system, units in zip(systems, zip(*rows, strict=True), strict=True):
-        translations[system] = [unit.target.text if unit.target else "" for unit in units]
+        translations[system] = [unit.target or "" for unit in units]
     return TestSet(
         systems=translations,
-        sources=[u.source.text for u in firsts if u.source] if firsts[0].source else (),
+        sources=[] if firsts[0].source is None else [unit.source or "" for unit in firsts],
         references=[*zip(*(_read_references(firsts, file) for file in references), strict=True)],
         documents=[unit.document for unit in firsts],
         columns={name: values for name, values in columns.items() if any(values)},
@@ -285,4 +284,4 @@ def _read_references(units: Iterable[Unit], catalog: Catalog) -> Iterator[str]:
         target = by_key.get((unit.id, unit.plural))
         if target is None:
             raise DataError(f"{catalog.path}: no reference for the string {unit_name(unit)!r}")
-        yield target.text
+        yield target

@@ -111,16 +111,9 @@ class TextFiles(LanguageOptions):
     sources: Annotated[InFile | None, Option("-s", "--sources")] = None
     names: Names = ()
     fields: Annotated[tuple[str, ...], Option(metavar="NAME=COLUMN")] = ()
-
-    @property
-    def reference_files(self) -> tuple[str, ...]:
-        """Files with references; a command that needs none has no option for them."""
-        return ()
-
-    @property
-    def document_file(self) -> str | None:
-        """The file with the document ids."""
-        return None
+    # options of `InputFiles` only: other commands need no references
+    references: ClassVar[InFiles] = ()
+    documents: ClassVar[InFile | None] = None
 
     def read(self, *, by: Sequence[str] = (), keep_untranslated: bool = False) -> InputTexts:
         """Read the texts, with the labels of `by` (NAME=FILE) as columns.
@@ -130,7 +123,7 @@ class TextFiles(LanguageOptions):
         if not self.translations:
             raise UsageError("-t is missing: give system outputs")
         check_unique_names("--by", column_names(by))  # before files are read
-        files = [*self.translations, *self.reference_files, self.sources, self.document_file]
+        files = [*self.translations, *self.references, self.sources, self.documents]
         if files.count(STDIN) > 1:
             raise UsageError("- (standard input) is given twice: only one option can read it")
         texts = self._read(keep_untranslated)
@@ -163,13 +156,13 @@ class TextFiles(LanguageOptions):
             raise UsageError("--fields is for a file of records, such as .jsonl or .tsv")
         else:
             testset = TestSet.read(
-                files, self.reference_files, self.sources, self.document_file, self.names or None
+                files, self.references, self.sources, self.documents, self.names or None
             )
         return InputTexts(testset, self, self.source_language or "", self.target_language or "")
 
     def _check_alone(self, path: str) -> None:
         """Raise an error if a file with all texts is not the only one."""
-        options = self.sources, self.reference_files, self.document_file, self.names
+        options = self.sources, self.references, self.documents, self.names
         if len(self.translations) > 1 or any(options):
             raise UsageError(
                 f"{path} has sources, references and systems: give it alone, without other files, "
@@ -177,7 +170,7 @@ class TextFiles(LanguageOptions):
             )
 
     def _has_sgml(self) -> bool:
-        return any(map(is_sgml, (*self.translations, *self.reference_files, self.sources)))
+        return any(map(is_sgml, (*self.translations, *self.references, self.sources)))
 
     def _is_localization_file(self, path: str) -> bool:
         suffix = suffix_of(path)
@@ -188,7 +181,7 @@ class TextFiles(LanguageOptions):
         from tertium.files.projects import read_project
         from tertium.files.units import Languages
 
-        if self.document_file or self.fields:
+        if self.documents or self.fields:
             raise UsageError(
                 "localization files name their documents and have no columns: omit --documents "
                 "and --fields"
@@ -197,7 +190,7 @@ class TextFiles(LanguageOptions):
         project = self._read_wmt() or read_project(
             self.translations,
             self.sources,
-            self.reference_files,
+            self.references,
             names=self.names or None,
             languages=Languages(source, target),
             keep_untranslated=keep_untranslated,
@@ -217,7 +210,7 @@ class TextFiles(LanguageOptions):
         files, languages = self.translations, Languages()
         if self._has_sgml():
             testset = read_wmt_sgml(
-                files, self.sources, self.reference_files, self.names or None, languages
+                files, self.sources, self.references, self.names or None, languages
             )
         elif suffix_of(files[0]) == ".xml" and root_element(files[0]).local in XML_ROOTS:
             self._check_alone(files[0])
@@ -239,16 +232,8 @@ class InputFiles(TextFiles):
         A document id for each segment.
     """
 
-    references: Annotated[InFiles, Option("-r", "--references")] = ()
-    documents: InFile | None = None
-
-    @property
-    def reference_files(self) -> tuple[str, ...]:
-        return self.references
-
-    @property
-    def document_file(self) -> str | None:
-        return self.documents
+    references: Annotated[InFiles, Option("-r", "--references")] = ()  # type: ignore[misc]
+    documents: InFile | None = None  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tertium.core.errors import DataError, UsageError
 from tertium.files.annotations import Place, blanks_and_element
-from tertium.files.units import OWN, Catalog, Unit, is_same_language
+from tertium.files.units import OWN, Catalog, Unit, Units, is_same_language
 from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
 ALL_LANGUAGES = "*all*"
@@ -14,7 +12,7 @@ OWN_TYPE = f"x-{OWN}-"
 _PROP = f'<prop type="{OWN_TYPE}{{kind}}">{{text}}</prop>'
 
 
-def read_tmx(catalog: Catalog) -> Iterator[Unit]:
+def read_tmx(catalog: Catalog) -> Units:
     """Read a unit for every `tu`; the first variant in the target language is the target.
 
     The source language is that of the header. The target language is the wanted one, or the only
@@ -42,7 +40,7 @@ def _declared_language(element: Element) -> str:
 
 def _read_unit(
     element: Element, name: str, file: XmlFile, catalog: Catalog, has_wanted_target: bool
-) -> Iterator[Unit]:
+) -> Units:
     """Yield the unit of a `tu`, if it has the source language."""
     languages = catalog.languages
     variants = []

@@ -21,9 +21,8 @@ from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.data.text_files import read_data
 from tertium.files.units import (
     Catalog,
-    InlineText,
     Languages,
-    Unit,
+    Units,
     is_same_language,
     line_at,
     read_unicode,
@@ -54,7 +53,7 @@ def _read_json_object(path: str) -> dict[str, Any]:
     return content
 
 
-def read_json(catalog: Catalog) -> Iterator[Unit]:
+def read_json(catalog: Catalog) -> Units:
     """Read messages of i18next and similar tools, of browser extensions, or of Flutter.
 
     In Flutter, `@key` describes the message `key`.
@@ -72,7 +71,7 @@ def read_json(catalog: Catalog) -> Iterator[Unit]:
         yield replace(unit, notes=(str(note),)) if note else unit
 
 
-def _read_messages(tree: Any, path: str, max_texts: int | None = None) -> Iterator[Unit]:
+def _read_messages(tree: Any, path: str, max_texts: int | None = None) -> Units:
     """Read nested messages and their plural forms; `max_texts` are too many."""
     leaves = [*islice(_flatten(tree, path), max_texts)]
     if len(leaves) == max_texts:
@@ -117,7 +116,7 @@ def _join(name: str, other: str) -> str:
     return ".".join(filter(None, (name, other)))
 
 
-def read_yaml(catalog: Catalog) -> Iterator[Unit]:
+def read_yaml(catalog: Catalog) -> Units:
     """Read messages in YAML; the top key of a Rails file is its language."""
     with explain_missing("a YAML file"):
         import yaml
@@ -179,7 +178,7 @@ def _yaml_loader(text: str) -> Any:
     return Loader(text)
 
 
-def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
+def read_xcstrings(catalog: Catalog) -> Units:
     """Read a string catalog of Xcode in the wanted target language, or in the only one."""
     content, path, languages = _read_json_object(catalog.path), catalog.path, catalog.languages
     entries = content.get("strings")
@@ -199,7 +198,7 @@ def read_xcstrings(catalog: Catalog) -> Iterator[Unit]:
         yield from _read_entry(key, entry, languages)
 
 
-def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
+def _read_entry(key: str, entry: Tree, languages: Languages) -> Units:
     """Pair the variants of a string; one that the source lacks is paired with `other`."""
     translations = entry.get("localizations", {})
     sources, targets = (dict(_read_variants(translations.get(code, {}))) for code in languages)
@@ -211,7 +210,7 @@ def _read_entry(key: str, entry: Tree, languages: Languages) -> Iterator[Unit]:
         unit = translated_unit(_join(key, name), text, plural, str(entry.get("comment") or ""))
         yield replace(
             unit,
-            source=InlineText(source),
+            source=source,
             state=state,
             is_translatable=is_translatable and bool(source),
         )
@@ -233,7 +232,7 @@ def _read_variants(
                 yield from _read_variants(child, _join(name, label), plural)
 
 
-def read_stringsdict(catalog: Catalog) -> Iterator[Unit]:
+def read_stringsdict(catalog: Catalog) -> Units:
     """Read plural forms of iOS; every variable of a format is a key of its own."""
     path = catalog.path
     try:

@@ -16,51 +16,21 @@ from tertium.data.text_files import check_text, decode, display_name, read_data
 
 OWN = "tertium"  # marks the notes that we write
 Range = tuple[int, int]  # first byte in a file, byte after the last
-Piece = tuple[int, int, int]  # offset in the text, and its range
-
-
-@dataclass(frozen=True, slots=True)
-class InlineText:
-    """A text whose inline markup is replaced by placeholders such as `{1}` and `<g2>`.
-
-    `pieces` are the positions of its parts in the file, in bytes. They are empty for formats
-    without inline markup.
-    """
-
-    text: str
-    pieces: tuple[Piece, ...] = ()
-    encoding: str = "utf-8"
-
-    def byte_range(self, start: int, end: int) -> Range | None:
-        """Return the bytes of the file that `text[start:end]` was read from, None if unknown.
-
-        A placeholder stands for all bytes of its tag, an entity for all bytes of its name.
-        """
-        ranges: list[Range] = []
-        after = len(self.text)
-        for offset, low, high in reversed(self.pieces):
-            if offset < end and start < after:
-                piece = self.text[offset:after]
-                if len(piece.encode(self.encoding, "replace")) == high - low:  # as it is written
-                    low += len(self.text[offset:start].encode(self.encoding))
-                    high -= len(self.text[end:after].encode(self.encoding))
-                ranges.append((low, high))
-            after = offset
-        return (ranges[-1][0], ranges[0][1]) if ranges else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
+    Inline markup is replaced by placeholders such as `{1}` and `<g2>`.
     `plural` is a plural category (`one`, `other`, ...) or its number, and `max_length` is a limit
     in characters (0: none). `places` are the positions of what `write_back` adds, if scores can be
     written to the file; several units may share them.
     """
 
     id: str
-    source: InlineText | None = None
-    target: InlineText | None = None
+    source: str | None = None
+    target: str | None = None
     notes: tuple[str, ...] = ()
     state: str = ""
     context: str = ""
@@ -78,11 +48,13 @@ class Unit:
         return f"{self.id}[{self.plural}]" if self.plural else self.id
 
 
+Units = Iterator[Unit]
+
+
 def translated_unit(key: str, text: str, plural: str = "", note: str = "", line: int = 0) -> Unit:
     """Return a unit of a file in one language; an empty text is no translation."""
-    target = InlineText(text) if text else None
     notes = (note,) if note else ()
-    return Unit(id=key, target=target, plural=plural, notes=notes, line=line)
+    return Unit(id=key, target=text or None, plural=plural, notes=notes, line=line)
 
 
 @dataclass(slots=True)

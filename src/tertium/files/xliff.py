@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from tertium.core.errors import DataError
-from tertium.files.annotations import (
-    Annotated,
-    FileEdits,
-    Place,
-    blanks_and_element,
-    escape_xml,
-    short_name,
-)
-from tertium.files.units import OWN, Catalog, Unit
+from tertium.files.annotations import Annotated, FileEdits, Place, blanks_and_element
+from tertium.files.units import OWN, Catalog, Unit, Units
 from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
 ITS = "http://www.w3.org/2005/11/its"
-METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
 _NOTE_1 = (
     f'<{{0}}note from="{OWN}" priority="{{{{priority}}}}" annotates="{{{{side}}}}">{{{{text}}}}'
     "</{0}note>"
@@ -30,8 +21,6 @@ _NOTE_2 = (
     f'<{{0}}note category="{OWN}" appliesTo="{{{{side}}}}" priority="{{{{priority}}}}">'
     "{{text}}</{0}note>"
 )
-_DECLARATION = f' xmlns:mda="{METADATA}"'
-_METADATA_TAGS = f"<mda:metadata{_DECLARATION}>", "</mda:metadata>"
 _CONFIDENCE = f' xmlns:its="{ITS}" its:annotatorsRef="mt-confidence|{OWN}" its:mtConfidence="{{}}"'
 _OWN_CONFIDENCE = re.compile(re.escape(_CONFIDENCE).replace(r"\{\}", '[^"]*'))
 _OTHER_ITS = re.compile(r"\s(xmlns:its|its:(annotatorsRef|mtConfidence))\s*=")
@@ -58,59 +47,7 @@ class _ConfidencePlace(Place):
             yield self.template.format(f"{sum(numbers) / len(numbers):.6g}")
 
 
-class _ContainerPlace(Place):
-    """The end of a container with members of other tools, or a new container."""
-
-    __slots__ = ()
-
-    @classmethod
-    def find(
-        cls, containers: Sequence[Element], before: Element, template: str, tags: tuple[str, str]
-    ) -> Self:
-        """Return the place in the container, or for a new one before an element."""
-        members = [member for container in containers for member in container.elements()]
-        removed = blanks_and_element(filter(_is_own, members))
-        if len(removed) < len(members):
-            return cls(members[-1].end, template, removed, members[-1].blanks, label="{}: ")
-        removed = blanks_and_element(containers)
-        inner, outer = (*before.elements(), before)[0].blanks, before.blanks
-        return cls(outer[0], template, removed, inner, tags, outer, label="{}: ")
-
-
-class _FindingsPlace(_ContainerPlace):
-    """The `notes` of a unit of XLIFF 2."""
-
-    __slots__ = ()
-    has_scores = False
-
-
-class _MetadataPlace(_ContainerPlace):
-    """The `mda:metadata` of a unit of XLIFF 2."""
-
-    __slots__ = ()
-
-    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
-        """Yield one group with all scores."""
-        content = ""
-        for unit, annotation in annotated:
-            metas = ""
-            for name, score in annotation.format_scores().items():
-                metas += f'<mda:meta type="{_quote(name)}">{score}</mda:meta>'
-            if metas and len(annotated) > 1:
-                name = _quote(short_name(unit))
-                metas = f'<mda:metaGroup category="segment {name}">{metas}</mda:metaGroup>'
-            content += metas
-        if content:
-            declaration = "" if any(self.tags) else _DECLARATION
-            yield f'<mda:metaGroup{declaration} category="{OWN}">{content}</mda:metaGroup>'
-
-
-def _quote(text: str) -> str:
-    """Return a text as an XML attribute writes it."""
-    return escape_xml(text).replace('"', "&quot;")
-
-
-def read_xliff(catalog: Catalog) -> Iterator[Unit]:
+def read_xliff(catalog: Catalog) -> Units:
     """Read the segments of all units."""
     file, languages = XmlFile(catalog.path, ("trans-unit", "unit")), catalog.languages
     elements = file.elements()
@@ -133,7 +70,7 @@ def read_xliff(catalog: Catalog) -> Iterator[Unit]:
         yield from _read_unit(element, scope, file)
 
 
-def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Iterator[Unit]:
+def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
     """Yield the segments of a unit."""
     reader = InlineReader(file)
     contexts = [element.get("name")]
@@ -219,7 +156,7 @@ def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
             return ()
         removed = blanks_and_element(filter(_is_own, element.elements("note")))
         template = _NOTE_1.format(prefix)
-        notes = Place(anchor.end, template, removed, anchor.blanks, label="{}: ")
+        notes = Place(anchor.end, template, removed, anchor.blanks)
         if not target:
             return (notes,)
         position = target.start + len(f"<{target.name}".encode(encoding))
@@ -228,9 +165,14 @@ def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
     content = element.elements("originalData", "segment", "ignorable")
     if not content:
         return ()
-    containers = element.elements("notes")
+    containers, template = element.elements("notes"), _NOTE_2.format(prefix)
+    members = [note for container in containers for note in container.elements()]
+    removed = blanks_and_element(filter(_is_own, members))
+    if len(removed) < len(members):  # after the notes of other tools
+        last = members[-1]
+        return (Place(last.end, template, removed, last.blanks),)
+    first = content[0]
+    inner, outer = (*first.elements(), first)[0].blanks, first.blanks
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
-    notes = _FindingsPlace.find(containers, content[0], _NOTE_2.format(prefix), tags)
-    after_metadata = (*containers, *content)[0]
-    metadata = element.elements("metadata")
-    return _MetadataPlace.find(metadata, after_metadata, "", _METADATA_TAGS), notes
+    removed = blanks_and_element(containers)
+    return (Place(outer[0], template, removed, inner, tags, outer),)

@@ -1,4 +1,4 @@
-"""Read XML files of any size element by element, with the byte position of every tag and text.
+"""Read XML files of any size element by element, with the byte position of every tag.
 
 The parser is Expat, without namespaces: names keep their prefix, so that files with prefixes that
 nobody declared can be read. Declarations of entities are refused, because a few of them can expand
@@ -23,7 +23,7 @@ from typing import IO
 from xml.parsers import expat
 
 from tertium.core.errors import DataError
-from tertium.files.units import InlineText, Piece, Range, join_surrogates
+from tertium.files.units import Range, join_surrogates
 
 CHUNK = 1 << 16
 MAX_DEPTH = 200
@@ -34,15 +34,6 @@ _UTF16_STARTS = {
     b"<\0": "utf-16-le",  # without a mark
     b"\0<": "utf-16-be",
 }
-
-
-@dataclass(slots=True)
-class Text:
-    """Characters with their place in the file; an entity or a line end is a text of its own."""
-
-    text: str
-    start: int
-    end: int = -1
 
 
 @dataclass(slots=True)
@@ -63,7 +54,7 @@ class Element:
     inner_end: int = -1
     end: int = -1
     parents: tuple[Element, ...] = ()
-    children: list[Element | Text] = field(default_factory=list)
+    children: list[Element | str] = field(default_factory=list)
 
     def elements(self, *names: str) -> list[Element]:
         """Return the direct children with one of some local names, or all."""
@@ -82,7 +73,7 @@ class Element:
 
     def text(self) -> str:
         """Return all text below this element."""
-        return "".join(c.text if isinstance(c, Text) else c.text() for c in self.children)
+        return "".join(c if isinstance(c, str) else c.text() for c in self.children)
 
     def get(self, name: str, default: str = "") -> str:
         """Return the attribute of a full name."""
@@ -94,9 +85,6 @@ class Element:
             if key.rpartition(":")[2] == name:
                 return value
         return ""
-
-
-_NOTHING = Text("", 0)
 
 
 class XmlFile:
@@ -114,9 +102,8 @@ class XmlFile:
         self._ready: list[Element] = []
         self._stack: list[Element] = []
         self._wanted_depth = 0
-        # the last tag or text, whose end is known when the next one begins
-        self._last: Element | Text = _NOTHING
-        self._end_name = "end"
+        self._open_tag: Element | None = None  # its end is known when something follows
+        self._end_name = ""
         self._blank_start = -1
 
     def units(self) -> Iterator[Element]:
@@ -184,13 +171,14 @@ class XmlFile:
             self.encoding = encoding.lower()
 
     def _begin(self, *_: object) -> Range:
-        """Set the end of the last tag or text, since the next one begins.
+        """Set the end of the last tag, since another tag or text begins.
 
         Returns where the blanks before it begin, and where they end.
         """
         index = self._parser.CurrentByteIndex
-        setattr(self._last, self._end_name, index)
-        self._last, self._end_name = _NOTHING, "end"
+        if self._open_tag:
+            setattr(self._open_tag, self._end_name, index)
+        self._open_tag = None
         blanks = (index if self._blank_start < 0 else self._blank_start), index
         self._blank_start = -1
         return blanks
@@ -210,24 +198,24 @@ class XmlFile:
             element.parents = (*self._stack,)
         self._wanted_depth += bool(self._wanted_depth) or local in self.wanted
         self._stack.append(element)
-        self._last, self._end_name = element, "inner_start"
+        self._open_tag, self._end_name = element, "inner_start"
 
     def _end(self, _name: str) -> None:
         _, index = self._begin()
-        element = self._last = self._stack.pop()
+        element = self._stack.pop()
         element.inner_end = index
+        self._open_tag, self._end_name = element, "end"
         if self._wanted_depth:
             self._wanted_depth -= 1
             if not self._wanted_depth:
                 self._ready.append(element)
 
     def _text(self, text: str) -> None:
-        blank_start, index = self._begin()
+        blank_start, _ = self._begin()
         if text.isspace():
             self._blank_start = blank_start
         if self._wanted_depth:
-            self._last = Text(text, index)
-            self._stack[-1].children.append(self._last)
+            self._stack[-1].children.append(text)
 
 
 def root_element(path: str) -> Element:
@@ -260,34 +248,23 @@ class InlineReader:
         self.file = file
         self._numbers: dict[str, str] = {}
 
-    def read(self, element: Element | None) -> InlineText | None:
+    def read(self, element: Element | None) -> str | None:
         """Return the text of an element, if there is one."""
-        if element is None:
-            return None
-        texts: list[str] = []
-        pieces: list[Piece] = []
-        length = 0
-        for text, start, end in self._walk(element):
-            texts.append(text)
-            pieces.append((length, start, end))
-            length += len(text)
-        return InlineText("".join(texts), tuple(pieces), self.file.encoding)
+        return None if element is None else "".join(self._walk(element))
 
-    def _walk(self, element: Element) -> Iterator[tuple[str, int, int]]:
-        """Yield texts and placeholders with their first byte and the byte after the last."""
+    def _walk(self, element: Element) -> Iterator[str]:
         for child in element.children:
-            if isinstance(child, Text):
-                yield child.text, child.start, child.end
+            if isinstance(child, str):
+                yield child
             elif child.local == "cp":
-                yield self._character(child), child.start, child.end
+                yield self._character(child)
             elif child.local in _CODES:
-                placeholder = _CODES[child.local].format(self._name(child))
-                yield placeholder, child.start, child.end
+                yield _CODES[child.local].format(self._name(child))
             elif child.local in _PAIRS:
                 name = self._name(child)
-                yield _OPEN.format(name), child.start, child.inner_start
+                yield _OPEN.format(name)
                 yield from self._walk(child)
-                yield _CLOSE.format(name), child.inner_end, child.end
+                yield _CLOSE.format(name)
             else:  # an annotation: its text is part of the sentence
                 yield from self._walk(child)
 

@@ -8,6 +8,7 @@ computed from the counts of `pairwise` in each group and averaged over groups wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,7 @@ from tertium.meta.agreement import (
     Layout,
     Measurement,
     Replicate,
+    TestFunction,
     average_groups,
     make_layout,
     make_pooled_agreement,
@@ -32,8 +34,9 @@ from tertium.meta.pairwise import (
     MISSING,
     UNKNOWN,
     check_epsilon,
+    compare_pairs,
     count_groups,
-    pair_blocks,
+    pair_differences,
     preference_signs,
 )
 from tertium.meta.replicates import (
@@ -69,12 +72,8 @@ def acc_eq_calibrated(
     (1.0, 0.02)
     """
     layout = make_layout(human, metrics, grouping)
-    return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
-
-
-def accuracy_values(layout: Layout, epsilon: FloatArray) -> FloatArray:
-    """Return acc_eq of each group with one epsilon per metric, (metrics, groups)."""
-    return pairwise.accuracy(count_groups(layout, epsilon=epsilon))
+    epsilon = [calibrate(layout._replace(metrics=scores[None])) for scores in layout.metrics]
+    return average_accuracy(layout, np.array(epsilon))
 
 
 def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
@@ -83,8 +82,8 @@ def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     used = counts[..., :MISSING].sum(axis=-1)  # (metrics, groups)
     judged_counts = counts.sum(axis=-1).max(axis=0, initial=0)  # the same for all metrics
     groups = int((judged_counts > 0).sum())
-    return Agreement(
-        value=average_groups(layout, pairwise.accuracy(counts)).value,
+    return replace(
+        average_groups(layout, pairwise.accuracy(counts)),
         judged_count=int(judged_counts.sum()),
         used=used.sum(axis=-1).astype(np.int64).reshape(layout.shape),
         groups=groups,
@@ -93,43 +92,28 @@ def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     )
 
 
-def calibrate(layout: Layout, metric: FloatArray) -> float:
-    """Find the epsilon that maximizes the average acc_eq of one metric, (groups, points).
+def calibrate(layout: Layout) -> float:
+    """Find the epsilon that maximizes the average acc_eq of the only metric.
 
     A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
-    sizes, ties, weights = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
-    group_weights = _pair_weights(layout.human, metric)
-    is_uniform = len(np.unique(group_weights)) < 2
-    for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
-        human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        difference = metric.T[i] - metric.T[j]
+    sizes = [np.zeros(0)]
+    gains = [np.zeros(0)]
+    points = layout.present[0].sum(axis=-1)  # of each group
+    weights = divide(1.0, np.maximum(points * (points - 1) / 2, 1.0))
+    if len(np.unique(weights)) == 1:
+        weights = np.ones(len(weights))
+    for human_differences, (difference,) in pair_differences(layout):  # (pairs, groups)
+        human = preference_signs(human_differences)
         scores = preference_signs(difference)
         is_decided = (scores & 1).view(bool)  # neither tied nor unknown
         changes = is_decided & ((human == scores) | (human == 0))
         sizes.append(np.abs(difference[changes]))
-        ties.append(human[changes] == 0)
-        if not is_uniform:
-            weights.append(np.broadcast_to(group_weights, changes.shape)[changes])
-    all_sizes, all_ties = np.concatenate(sizes), np.concatenate(ties)
-    if is_uniform:
-        # Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
-        keys = np.sort((all_sizes.view(np.uint64) << np.uint64(1)) | all_ties)
-        gains = 2.0 * (keys & np.uint64(1)).astype(np.float64) - 1.0
-        return _best_threshold((keys >> np.uint64(1)).view(np.float64), gains)
+        gains.append(np.where(human == 0, weights, -weights)[changes])
+    all_sizes = np.concatenate(sizes)
     order = np.argsort(all_sizes)
-    gains = np.where(all_ties, 1.0, -1.0) * np.concatenate(weights)
-    return _best_threshold(all_sizes[order], gains[order])
-
-
-def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the weight of a pair in the average over groups: 1 / pairs of its group."""
-    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
-    return divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
-
-
-def _best_threshold(ordered: FloatArray, gains: FloatArray) -> float:
-    running = np.cumsum(gains)
+    ordered = all_sizes[order]
+    running = np.cumsum(np.concatenate(gains)[order])
     ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
     if not len(ends) or running[ends].max() <= 1e-9:
         return 0.0
@@ -143,8 +127,8 @@ def accuracy_replicate(human: FloatArray, metrics: FloatArray, epsilon: FloatArr
 
     def shares(points: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
         below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
-        for metric, scores in zip(points.metrics, points.scores, strict=True):
-            matrix = partial(_same_outcome, points.human, scores, float(epsilon[metric]))
+        for scores, threshold in zip(points.scores, epsilon[points.metrics], strict=True):
+            matrix = partial(_same_outcome, points.human, scores, float(threshold))
             yield divide(quadratic_form(matrix, drawn), below)
 
     return shared_cells_replicate(human, metrics, shares)
@@ -175,28 +159,27 @@ def accuracy_pair_test(
 
 
 def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Count the pairs that metric i gets right and j wrong, and return their weights."""
-    metrics, groups, n = layout.metrics.shape
-    epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
+    """Count the pairs that metric i gets right and j wrong, and return their weights.
+
+    Groups of one size have pairs of one weight: (weights, metrics, metrics) and (weights,).
+    """
+    metrics = len(layout.metrics)
     size = (~np.isnan(layout.human)).sum(axis=-1)
     sizes, kind = np.unique(size * (size - 1) // 2, return_inverse=True)
     wins = np.zeros((len(sizes), metrics, metrics))
-    for i, j in pair_blocks(n, groups * metrics):
-        human = preference_signs(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        metric_signs = [
-            preference_signs(scores.T[i] - scores.T[j], float(own_epsilon))
-            for scores, own_epsilon in zip(layout.metrics, epsilons, strict=True)
-        ]
-        signs = np.stack(metric_signs)  # (metrics, block, groups)
+    for differences, signs in compare_pairs(layout, epsilon):
+        human = preference_signs(differences)
         is_known = (human != UNKNOWN) & (signs != UNKNOWN)
-        right, wrong = (signs == human) & is_known, (signs != human) & is_known
+        right = ((signs == human) & is_known).astype(np.float32)
+        wrong = ((signs != human) & is_known).astype(np.float32)
         for k in range(len(sizes)):
-            sides = (side if len(sizes) == 1 else side[..., kind == k] for side in (right, wrong))
-            a, b = (side.reshape(metrics, -1).astype(np.float32) for side in sides)
-            wins[k] += a @ b.T
-    used = sizes > 0
-    weights: FloatArray = 1.0 / sizes[used]
-    return wins[used], weights
+            same_size = slice(None) if len(sizes) == 1 else kind == k
+            won = right[..., same_size].reshape(metrics, -1)
+            lost = wrong[..., same_size].reshape(metrics, -1)
+            wins[k] += won @ lost.T
+    if not sizes.any():
+        raise DataError("no pair to test: no group has two judged points")
+    return wins[sizes > 0], 1.0 / sizes[sizes > 0]
 
 
 def coin_p_values(
@@ -210,8 +193,6 @@ def coin_p_values(
     """
     from scipy.stats import binom
 
-    if not len(weights):
-        raise DataError("no pair to test: no group has two judged points")
     decided = wins + np.swapaxes(wins, 1, 2)
     if len(weights) == 1:
         return np.asarray(binom.sf(wins[0] - 1, decided[0], 0.5))
@@ -292,75 +273,45 @@ def p_value_gaps(
 ) -> FloatArray:
     """Return |p_human - p_metric| of each system pair, the mean of both directions."""
     used = (~np.isnan(human)).any(axis=0)
-    human_scores, stack = human[:, used], metrics[:, :, used]
-    signs = draw_signs(resamples, human_scores.shape[1], rng)
-    gaps = np.empty((len(stack), len(human_scores) * (len(human_scores) - 1) // 2))
-    complete = ~np.isnan(stack).any(axis=(1, 2)) & used.any() & (not np.isnan(human_scores).any())
-    for number in np.flatnonzero(~complete):
-        gaps[number] = _gaps_with_missing_scores(human_scores, stack[number], signs)
-    if complete.any():
-        human_p, *metric_p = pair_p_values(
-            np.concatenate([human_scores[None], stack[complete]]), signs
-        )
-        gaps[complete] = np.abs(human_p - np.array(metric_p)).mean(axis=-1)
+    signs = draw_signs(resamples, int(used.sum()), rng)
+    left, right = np.triu_indices(len(human), k=1)
+    human_difference = (human[left] - human[right])[:, used]  # (pairs, segments)
+    gaps = np.full((len(metrics), len(left)), np.nan)
+    for n, scores in enumerate(metrics):
+        difference = (scores[left] - scores[right])[:, used]
+        both = ~np.isnan(human_difference) & ~np.isnan(difference)
+        human_p = permutation_p_values(np.where(both, human_difference, 0.0), signs)
+        metric_p = permutation_p_values(np.where(both, difference, 0.0), signs)
+        gap = np.abs(human_p - metric_p).mean(axis=0)
+        gaps[n] = np.where(both.any(axis=-1), gap, np.nan)
     return gaps
 
 
-def pair_p_values(scores: FloatArray, signs: FloatArray) -> FloatArray:
-    """Return one-sided p-values of "i better than j" and "j better than i", (..., pairs, 2)."""
-    left, right = np.triu_indices(scores.shape[-2], k=1)
-    totals, sizes = scores.sum(axis=-1), np.abs(scores).sum(axis=-1)
-    slack = 1e-10 * (sizes[..., left] + sizes[..., right])  # so that equal sums compare equal
-    flat = scores.reshape(-1, scores.shape[-1])
-    flipped = (flat @ signs.T).reshape(*scores.shape[:-1], -1)  # (..., systems, resamples)
-    observed = totals[..., left] - totals[..., right]
-    result = np.zeros((*scores.shape[:-2], len(left), 2))
-    for n, (i, j) in enumerate(zip(left, right, strict=True)):
-        difference = flipped[..., i, :] - flipped[..., j, :]
-        low, high = observed[..., n] - slack[..., n], observed[..., n] + slack[..., n]
-        result[..., n, 0] = np.mean(difference >= low[..., None], axis=-1)
-        result[..., n, 1] = np.mean(difference <= high[..., None], axis=-1)
-    return result
-
-
-def _gaps_with_missing_scores(
-    human: FloatArray, scores: FloatArray, signs: FloatArray
-) -> FloatArray:
-    """Return the gaps if values are missing: each pair has its own segments, (pairs,)."""
-    left, right = np.triu_indices(len(human), k=1)
-    human_difference, difference = human[left] - human[right], scores[left] - scores[right]
-    both = ~np.isnan(human_difference) & ~np.isnan(difference)
-    sides = [np.where(both, values, 0.0) for values in (human_difference, difference)]
-    gaps = [
-        np.abs(np.subtract(*(permutation_p_values(direction * side, signs) for side in sides)))
-        for direction in (1.0, -1.0)  # i better, j better
-    ]
-    return np.where(both.any(axis=-1), np.mean(gaps, axis=0), np.nan)
-
-
 def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArray:
-    """Return the share of sign flips whose sum is at least the observed one, (..., n) -> (...)."""
+    """Return one-sided p-values of sums by sign flips, (..., n) -> (2, ...).
+
+    They are the shares of flips whose sum is at least the observed one, and at most.
+    """
     observed = differences.sum(axis=-1)
-    slack = 1e-10 * np.abs(differences).sum(axis=-1)
-    share = np.zeros(observed.shape)
+    slack = 1e-10 * np.abs(differences).sum(axis=-1)  # so that equal sums compare equal
+    counts = np.zeros((2, *observed.shape))
     for block in iterate_blocks(len(signs), observed.size):
-        flipped = differences @ signs[block].T  # (..., resamples)
-        share += (flipped >= (observed - slack)[..., None]).sum(axis=-1)
-    return share / len(signs)
+        flipped = np.moveaxis(differences @ signs[block].T, -1, 0)  # (resamples, ...)
+        counts[0] += (flipped >= observed - slack).sum(axis=0)
+        counts[1] += (flipped <= observed + slack).sum(axis=0)
+    return counts / len(signs)
 
 
 def sign_flip_p_values(
     errors: FloatArray, *, resamples: int = 10_000, rng: np.random.Generator
 ) -> FloatArray:
     """Test means over pairs (metrics, pairs), other than right or wrong, by sign flips."""
-    count = len(errors)
-    result = np.ones((count, count))
+    result = np.ones((len(errors), len(errors)))
     signs = draw_signs(resamples, errors.shape[1], rng)
-    for i in range(count):
-        difference = errors - errors[i]  # positive where i is the better one
-        unknown = np.isnan(difference)
-        result[i] = permutation_p_values(np.where(unknown, 0.0, difference), signs)
-        result[i, unknown.all(axis=1)] = np.nan
+    for i, own in enumerate(errors):
+        difference = errors - own  # positive where i is the better one
+        result[i] = permutation_p_values(np.nan_to_num(difference), signs)[0]
+        result[i, np.isnan(difference).all(axis=1)] = np.nan
     np.fill_diagonal(result, 1.0)
     return result
 
@@ -369,45 +320,50 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
     """Measure pairwise accuracy of systems, pooled over sets, for a task."""
     columns = [s.system_columns() for s in sets]
     agreement = system_accuracy([h[0] for h, _ in columns], [m[:, 0] for _, m in columns])
-    sizes = tuple(h.shape[1] for h, _ in columns)
-    metrics = len(columns[0][1])
-    right, eligible = np.zeros((2, metrics, sum(sizes), sum(sizes)))
+    sizes = [h.shape[1] for h, _ in columns]
+    correct, eligible = np.zeros((2, len(columns[0][1]), sum(sizes), sum(sizes)))
     start = 0
-    for (human, scores), size in zip(columns, sizes, strict=True):
-        block = slice(start, start + size)
-        human_signs = np.sign(human[0][:, None] - human[0])  # (systems, systems)
-        signs = np.sign(scores[:, 0, :, None] - scores[:, 0, None])
-        is_known = ~np.isnan(human_signs) & ~np.isnan(signs) & ~np.eye(size, dtype=bool)
-        right[:, block, block] = (human_signs == signs) & is_known
-        eligible[:, block, block] = is_known
-        start += size
-    wins = right.reshape(metrics, -1) @ (eligible - right).reshape(metrics, -1).T / 2
-    return Measurement(
-        agreement=agreement,
-        replicate=pair_matrix_replicate(right, eligible),
-        strata=sizes,
-        tests={"pairs": partial(coin_p_values, wins[None], np.ones(1))},
-        exact_pairs=True,
-    )
+    for human, scores in columns:
+        left, right = np.triu_indices(human.shape[1], k=1)
+        human_signs = preference_signs(human[0, left] - human[0, right])
+        signs = preference_signs(scores[:, 0, left] - scores[:, 0, right])  # (metrics, pairs)
+        is_known = (human_signs != UNKNOWN) & (signs != UNKNOWN)
+        correct[:, start + left, start + right] = is_known & (human_signs == signs)
+        eligible[:, start + left, start + right] = is_known
+        start += human.shape[1]
+    wins = np.tensordot(correct, eligible - correct, axes=((1, 2), (1, 2)))
+    test = partial(coin_p_values, wins[None], np.ones(1))
+    return _measure_pairs(agreement, correct, eligible, sizes, test)
 
 
 def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement:
     present = (~np.isnan(aligned.human)).any(axis=1)
-    human, scores = aligned.human[present], aligned.scores[:, present]
-    if len(human) < 2:
+    human = aligned.human[present]
+    scores = aligned.scores[:, present]
+    size = len(human)
+    if size < 2:
         raise DataError(f"{aligned.name}: SPA needs two systems with judged segments")
     gaps = p_value_gaps(human, scores, rng=rng, resamples=SPA_RESAMPLES)
     agreement = spa_from_gaps(gaps, human, (len(scores),))
-    size = len(human)
     left, right = np.triu_indices(size, k=1)
     soft, eligible = np.zeros((2, len(scores), size, size))
-    is_known = ~np.isnan(gaps)
-    soft[:, left, right] = soft[:, right, left] = np.where(is_known, 1.0 - gaps, 0.0)
-    eligible[:, left, right] = eligible[:, right, left] = is_known
+    soft[:, left, right] = np.nan_to_num(1.0 - gaps)
+    eligible[:, left, right] = ~np.isnan(gaps)
+    return _measure_pairs(agreement, soft, eligible, [size], partial(sign_flip_p_values, gaps))
+
+
+def _measure_pairs(
+    agreement: Agreement,
+    credit: FloatArray,
+    eligible: FloatArray,
+    strata: Sequence[int],
+    test: TestFunction,
+) -> Measurement:
+    """Measure the credit for pairs of systems, (metrics, systems, systems) above the diagonal."""
+    both_orders = [pairs + np.swapaxes(pairs, 1, 2) for pairs in (credit, eligible)]
     return Measurement(
         agreement=agreement,
-        replicate=pair_matrix_replicate(soft, eligible),
-        strata=(size,),
-        tests={"pairs": partial(sign_flip_p_values, gaps)},
-        exact_pairs=True,  # a plain share of flips, which may be 0
+        replicate=pair_matrix_replicate(*both_orders),
+        strata=tuple(strata),
+        tests={"pairs": test},
     )

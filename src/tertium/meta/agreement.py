@@ -17,8 +17,9 @@ A `Replicate` computes a statistic from weights (resamples, units), as the boots
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,6 @@ from numpy.typing import ArrayLike
 from tertium.core.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, divide, nan_mean
 from tertium.core.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.core.fields import choices
-from tertium.core.resampling import can_enumerate
 
 Grouping = Literal["none", "item", "system"]
 Replicate = Callable[[FloatArray], FloatArray]  # weights (resamples, units) to (resamples, metrics)
@@ -62,8 +62,7 @@ class Agreement:
         return float(self.value.reshape(-1)[0])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """Scores as groups of points: human (groups, points), metrics (metrics, groups, points)."""
 
     human: FloatArray
@@ -80,29 +79,17 @@ class Layout:
         return int((~np.isnan(self.human)).sum())
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measurement:
+class Measurement(NamedTuple):
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
 
     `strata` are the numbers of units that the bootstrap draws from. `tests` maps names to functions
-    that return p-values (metrics, metrics). `points` is the number of judged cells, which limits
-    PERM-BOTH and Williams' test. `exact_pairs` is true if the test of pairs samples nothing.
+    that return p-values (metrics, metrics).
     """
 
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
-    tests: Mapping[str, TestFunction] = field(default_factory=dict)
-    points: int = 0
-    exact_pairs: bool = False
-
-    def smallest_p_value(self, test: str, resamples: int) -> float:
-        """Return the smallest p-value that a test can give with this number of resamples."""
-        if test == "perm-both" and can_enumerate(self.points, resamples):
-            return 2.0**-self.points
-        if test == "williams":
-            return 0.0 if self.points > 3 else 1.0  # it needs four points
-        return 0.0 if test == "pairs" and self.exact_pairs else 1 / (1 + resamples)
+    tests: Mapping[str, TestFunction] = MappingProxyType({})
 
 
 def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none") -> Layout:
@@ -131,11 +118,11 @@ def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none
     shape = scores.shape[:extra]
     stack = scores.reshape((int(np.prod(shape)), *human_array.shape))
     if grouping == "item":
-        return Layout(human=human_array.T, metrics=stack.transpose(0, 2, 1), shape=shape)
+        return Layout(human_array.T, stack.transpose(0, 2, 1), shape)
     if grouping == "system":
-        return Layout(human=human_array, metrics=stack, shape=shape)
+        return Layout(human_array, stack, shape)
     pooled = stack.reshape(len(stack), 1, human_array.size)
-    return Layout(human=human_array.reshape(1, -1), metrics=pooled, shape=shape)
+    return Layout(human_array.reshape(1, -1), pooled, shape)
 
 
 def select_judged_columns(
@@ -231,8 +218,8 @@ def spearman_values(layout: Layout) -> FloatArray:
 
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     """Compute Pearson's r along the last axis over the points marked present, (..., n) -> (...)."""
-    counts = present.sum(axis=-1, keepdims=True)
-    left, right = _center(x, present, counts), _center(y, present, counts)
+    left = _center(x, present)
+    right = _center(y, present)
     covariance = (left * right).sum(axis=-1)
     spread = np.sqrt((left * left).sum(axis=-1) * (right * right).sum(axis=-1))
     return np.clip(divide(covariance, spread), -1.0, 1.0)
@@ -250,10 +237,11 @@ def describe_correlation(x: FloatArray, y: FloatArray) -> str:
     return f"r = {r:z.3f}, {count}" if r == r else count
 
 
-def _center(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
+def _center(values: FloatArray, present: BoolArray) -> FloatArray:
     """Subtract the mean of the present points and scale to about 1; constants become zero."""
+    count = present.sum(axis=-1, keepdims=True)
     filled = np.where(present, values, 0.0)
-    centered = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), counts), 0.0)
+    centered = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), count), 0.0)
     highest = np.where(present, values, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     lowest = np.where(present, values, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     # Rounding gives a constant vector a tiny spread, so compare the values themselves.

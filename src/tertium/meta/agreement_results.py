@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.charts import DotChart
-from tertium.core.resampling import percentile_interval
+from tertium.core.resampling import percentile_interval, resampling_warnings
 from tertium.core.result import (
     Cell,
     Column,
@@ -29,7 +29,8 @@ from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, AlignedScores
 from tertium.meta.replicates import bootstrap_p_values
 from tertium.meta.tasks import Task
 
-BEST, NOT_WORSE = "** ", "* "
+BEST = "** "
+NOT_WORSE = "* "
 MAX_CHART_SLICES = 60
 
 
@@ -53,10 +54,22 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
     rank = 1
     for metric in order:
         if any(p_values[member, metric] < alpha for member in current):
-            rank, current = rank + 1, []
+            rank = rank + 1
+            current = []
         current.append(metric)
         ranks[metric] = rank
     return ranks
+
+
+class Estimate(NamedTuple):
+    """The estimates of a metric, in the layout of JSON; the last is None without tests."""
+
+    metric: str
+    value: float
+    interval: tuple[float, float]
+    rank: int | None
+    best: bool
+    not_significantly_worse: bool | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,16 +91,6 @@ class MetricEstimates:
     def bounds(self) -> FloatArray:
         """The bounds of the bootstrap intervals, (metrics, 2); NaN without resamples."""
         return np.stack(percentile_interval(self.replicates, self.confidence_level), axis=1)
-
-    @property
-    def low(self) -> FloatArray:
-        """The lower bounds, (metrics,)."""
-        return self.bounds[:, 0]
-
-    @property
-    def high(self) -> FloatArray:
-        """The upper bounds, (metrics,)."""
-        return self.bounds[:, 1]
 
     @cached_property
     def ranks(self) -> tuple[int | None, ...]:
@@ -118,16 +121,20 @@ class MetricEstimates:
         """The indices of the metrics from the highest value down, NaN last."""
         return [int(n) for n in np.argsort(-self.values, kind="stable")]
 
-    def record(self, metric: int) -> dict[str, Any]:
-        """Return the estimates of a metric, in the layout of JSON."""
-        return {
-            "metric": self.metrics[metric],
-            "value": float(self.values[metric]),
-            "interval": self.bounds[metric].tolist(),
-            "rank": self.ranks[metric],
-            "best": metric == self.best,
-            "not_significantly_worse": bool(self.not_worse[metric]) if self.is_tested else None,
-        }
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """The estimates of each metric."""
+        return [
+            Estimate(
+                metric=metric,
+                value=float(self.values[n]),
+                interval=self.bounds[n].tolist(),
+                rank=self.ranks[n],
+                best=n == self.best,
+                not_significantly_worse=bool(self.not_worse[n]) if self.is_tested else None,
+            )
+            for n, metric in enumerate(self.metrics)
+        ]
 
     def p_better_than(self, metric: int) -> dict[str, float]:
         """Return the p-values of a metric against each other one."""
@@ -135,47 +142,46 @@ class MetricEstimates:
 
     def ceiling_notes(self) -> list[str]:
         """Return each metric's value as a share of the best human row, if there is one."""
-        values = {self.metrics[n]: float(self.values[n]) for n in self.order}
-        defined = {metric: value for metric, value in values.items() if value == value}
-        humans = [metric for metric in defined if metric.startswith(HUMAN_ROW_PREFIX)]
-        ceiling = max((defined.pop(metric) for metric in humans), default=0.0)
+        ceiling = 0.0
+        shares = []
+        for n in self.order:
+            metric = self.metrics[n]
+            value = float(self.values[n])
+            if metric.startswith(HUMAN_ROW_PREFIX):
+                ceiling = max(ceiling, value)  # NaN is not larger
+            elif value == value:
+                shares.append((metric, value))
         if ceiling <= 0:
             return []
-        shares = [f"{metric} {100 * value / ceiling:.0f} %" for metric, value in defined.items()]
-        return ["share of the human ceiling: " + ", ".join(shares)]
+        texts = [f"{metric} {100 * value / ceiling:.0f} %" for metric, value in shares]
+        return ["share of the human ceiling: " + ", ".join(texts)]
 
 
-Place = Callable[[Any], tuple[MetricEstimates, int]]  # from a row to estimates and a metric
+def value_columns(name: str, estimates: Sequence[Estimate], *, intervals: bool) -> list[Column]:
+    """Return columns of estimates, whose numbers are the rows: values, and bounds for files."""
 
-
-def value_columns(name: str, place: Place, *, intervals: bool) -> list[Column]:
-    """Return columns of the estimate at a place: its value, and bounds for files."""
-
-    def value(row: Any) -> float:
-        own, metric = place(row)
-        return float(own.values[metric])
-
-    def bounds(row: Any) -> tuple[float, float]:
-        own, metric = place(row)
-        return float(own.low[metric]), float(own.high[metric])
-
-    def text(row: Any, decimals: int) -> str:
-        (own, metric), rounded = place(row), format_number(value(row), decimals)
-        if np.isnan(value(row)):
+    def text(row: int, decimals: int) -> str:
+        own = estimates[row]
+        rounded = format_number(own.value, decimals)
+        if np.isnan(own.value):
             return rounded
         if intervals:
-            low, high = (f"{bound:z.{decimals}f}" for bound in bounds(row))
-            rounded += f" [{low}, {high}]"
-        if metric == own.best:
+            low, high = own.interval
+            rounded += f" [{low:z.{decimals}f}, {high:z.{decimals}f}]"
+        if own.best:
             return BEST + rounded
-        return NOT_WORSE + rounded if own.is_tested and own.not_worse[metric] else rounded
+        return NOT_WORSE + rounded if own.not_significantly_worse else rounded
 
-    def mark(row: Any) -> Emphasis:
-        own, metric = place(row)
-        return "best" if metric == own.best else ""
+    def value(row: int) -> float:
+        return estimates[row].value
 
-    column = Column(name, value, 3, text=text, mark=mark, adjustable=True)
-    return [column, *(bound_columns(name, bounds) if intervals else [])]
+    def mark(row: int) -> Emphasis:
+        return "best" if estimates[row].best else ""
+
+    columns = [Column(name, value, 3, text=text, mark=mark, adjustable=True)]
+    if intervals:
+        columns += bound_columns(name, lambda row: estimates[row].interval)
+    return columns
 
 
 def rank_column(name: str, ranks: Sequence[float | None], decimals: int = 0) -> Column:
@@ -190,11 +196,10 @@ def dim_cells(name: str, counts: Sequence[int]) -> list[Cell]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskResult(MetricEstimates):
-    """The result of one task; `smallest_p_value` is the smallest that its test can give."""
+    """The result of one task."""
 
     task: Task
     agreement: Agreement
-    smallest_p_value: float = 0.0
 
     @property
     def most_excluded(self) -> int:
@@ -203,23 +208,24 @@ class TaskResult(MetricEstimates):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary for each metric."""
+        task = self.task
         counts = self.agreement
         return [
             {
                 "metric": metric,
-                "sets": list(self.task.sets),
-                "statistic": self.task.statistic,
-                "level": self.task.level,
-                "grouping": self.task.grouping,
-                **self.record(n),
-                "confidence": self.task.confidence_level,
+                "sets": list(task.sets),
+                "statistic": task.statistic,
+                "level": task.level,
+                "grouping": task.grouping,
+                **self.estimates[n]._asdict(),
+                "confidence": task.confidence_level,
                 "judged": counts.judged_count,
                 "used": int(counts.used[n]),
                 "left_out": int(counts.excluded_counts[n]),
                 "groups": counts.groups,
                 "undefined_groups": int(counts.undefined[n]),
                 "epsilon": None if counts.epsilon is None else float(counts.epsilon[n]),
-                "test": self.task.test if self.is_tested else "none",
+                "test": task.test if self.is_tested else "none",
                 "p_better_than": self.p_better_than(n),
             }
             for n, metric in enumerate(self.metrics)
@@ -227,37 +233,36 @@ class TaskResult(MetricEstimates):
 
     def p_value_table(self) -> Table:
         """Return the p-values of all pairs of metrics: is the row better than the column?"""
-        columns = [Column("", self.metrics.__getitem__), *map(self._p_value_column, self.order)]
+        columns = [Column("", self.metrics.__getitem__)]
+        for other in self.order:
+            p_values: list[float | None] = [*self.p_values[:, other].tolist()]
+            p_values[other] = None
+            mark = partial(self._mark_significant, other)
+            columns.append(Column(self.metrics[other], p_values.__getitem__, 3, mark=mark))
         title = f"p-values ({self.task.test}), {self.task.label}: is the row better?"
         return Table(columns, self.order, title)
 
-    def _p_value_column(self, other: int) -> Column:
-        def p_value(metric: int) -> float | None:
-            return None if metric == other else float(self.p_values[metric, other])
-
-        def mark(metric: int) -> Emphasis:
-            is_significant = metric != other and self.p_values[metric, other] < self.alpha
-            return "best" if is_significant else ""
-
-        return Column(self.metrics[other], p_value, 3, mark=mark)
+    def _mark_significant(self, other: int, metric: int) -> Emphasis:
+        return "best" if metric != other and self.p_values[metric, other] < self.alpha else ""
 
     def undefined_note(self) -> str:
         """Return what is wrong if the statistic is undefined, or has too little data."""
-        task, groups, undefined = self.task, self.agreement.groups, self.agreement.undefined
+        task = self.task
+        groups = self.agreement.groups
+        undefined = self.agreement.undefined
         if self.best is None:
             return f"undefined for all metrics and not ranked: needs {task.required_data}"
-        if not undefined.any():
-            is_pair = self.agreement.judged_count == 2
-            note = f"only two {task.level}s with human scores: agreement is either perfect or none"
-            return note if is_pair else ""
-        names = [
-            f"{self.metrics[n]} {undefined[n]}" if groups > 1 else self.metrics[n]
-            for n in np.flatnonzero(undefined)
-        ]
-        listing = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-        if groups > 1:
+        names = []
+        for n in np.flatnonzero(undefined):
+            names.append(f"{self.metrics[n]} {undefined[n]}" if groups > 1 else self.metrics[n])
+        listing = ", ".join(names[:5]) + (", ..." if names[5:] else "")
+        if names and groups > 1:
             return f"undefined groups of {groups}: {listing}"
-        return f"undefined for {listing}: needs two or more different scores"
+        if names:
+            return f"undefined for {listing}: needs two or more different scores"
+        if self.agreement.judged_count == 2:
+            return f"only two {task.level}s with human scores: agreement is either perfect or none"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -317,14 +322,13 @@ class Results(Result):
 
     def by_statistic(self) -> dict[str, Results]:
         """Split the results by statistic, and by level if a statistic has several."""
-        levels: dict[str, set[str]] = {}
+        kinds = {(own.task.statistic, own.task.level) for own in self.tasks}
         groups: dict[str, list[TaskResult]] = {}
         for own in self.tasks:
-            levels.setdefault(own.task.statistic, set()).add(own.task.level)
-        for own in self.tasks:
             name = own.task.statistic
-            key = name if len(levels[name]) == 1 else f"{name} {own.task.level}"
-            groups.setdefault(key, []).append(own)
+            if sum(statistic == name for statistic, _ in kinds) > 1:
+                name += f" {own.task.level}"
+            groups.setdefault(name, []).append(own)
         return {name: replace(self, tasks=tuple(tasks)) for name, tasks in groups.items()}
 
     def records(self) -> dict[str, Any]:
@@ -335,13 +339,13 @@ class Results(Result):
             "tasks": [record for task in self.tasks for record in task.records()],
             "average": [
                 {
-                    "metric": self.metrics[n],
+                    "metric": own.metric,
                     "statistic": name,
-                    **part.average.record(n),
-                    "average_rank": rank,
+                    **own._asdict(),
+                    "average_rank": float(part.average_rank[n]),
                 }
                 for name, part in self.by_statistic().items()
-                for n, rank in enumerate(part.average_rank.tolist())
+                for n, own in enumerate(part.average.estimates)
             ],
             "average_rank": dict(zip(self.metrics, self.average_rank.tolist(), strict=True)),
             "left_out": {name: aligned.excluded_counts for name, aligned in self.sets.items()},
@@ -358,15 +362,15 @@ class Results(Result):
 
     def agreement_table(self, *, intervals: bool = False) -> Table:
         """Return metrics x tasks of one statistic with the average and rank, best first."""
-        estimates: list[tuple[str, MetricEstimates]] = [(t.task.label, t) for t in self.tasks]
-        rank = rank_column("rank", self.tasks[0].ranks)
-        if len(self.tasks) > 1:
-            estimates.append(("average", self.average))
-            rank = rank_column("rank", self.average_rank.tolist(), 2)
         columns = [Column("metric", self.metrics.__getitem__)]
-        for name, own in estimates:
-            columns += value_columns(name, partial(_at_metric, own), intervals=intervals)
-        blank = [Cell("")] * (len(estimates) + 1 - len(self.tasks))
+        for task in self.tasks:
+            columns += value_columns(task.task.label, task.estimates, intervals=intervals)
+        rank = rank_column("rank", self.tasks[0].ranks)
+        blank = [Cell("")]
+        if len(self.tasks) > 1:
+            columns += value_columns("average", self.average.estimates, intervals=intervals)
+            rank = rank_column("rank", self.average_rank.tolist(), 2)
+            blank = [Cell("")] * 2
         judged_counts = [task.agreement.judged_count for task in self.tasks]
         footer = [[*dim_cells("human scores", judged_counts), *blank]]
         missing = [task.most_excluded for task in self.tasks]
@@ -389,17 +393,20 @@ class Results(Result):
 
     def slice_tables(self, by: str, *, intervals: bool = False) -> list[Table]:
         """Return slices x metrics for each statistic; each task is a slice."""
-        return [part._slice_table(by, intervals) for part in self.by_statistic().values()]
-
-    def _slice_table(self, by: str, intervals: bool) -> Table:
-        columns = [
-            Column(by, "task.label"),
-            count_column("human scores", "agreement.judged_count", mark=lambda _: "dim"),
-        ]
-        for place, metric in enumerate(self.metrics):
-            at_metric = partial(_of_task, place)
-            columns += value_columns(metric, at_metric, intervals=intervals)
-        return Table(columns, self.tasks, f"{self.first.title}, by {by}", self._slice_notes())
+        tables = []
+        for part in self.by_statistic().values():
+            labels = [own.task.label for own in part.tasks]
+            counts = [own.agreement.judged_count for own in part.tasks]
+            columns = [
+                Column(by, labels.__getitem__),
+                count_column("human scores", counts.__getitem__, mark=lambda _: "dim"),
+            ]
+            for n, metric in enumerate(self.metrics):
+                estimates = [own.estimates[n] for own in part.tasks]
+                columns += value_columns(metric, estimates, intervals=intervals)
+            title = f"{part.first.title}, by {by}"
+            tables.append(Table(columns, range(len(labels)), title, part._slice_notes()))
+        return tables
 
     def sections(self) -> list[Section]:
         """Return a table of each statistic, with intervals if there are any."""
@@ -413,19 +420,20 @@ class Results(Result):
 
     def slice_charts(self, by: str) -> list[DotChart]:
         """Return a chart of slices x metrics for each statistic."""
-        return [part._slice_chart(by) for part in self.by_statistic().values()]
-
-    def _slice_chart(self, by: str) -> DotChart:
-        tasks = self.tasks[:MAX_CHART_SLICES]
-        return DotChart(
-            title=f"Agreement by {by}",
-            caption=f"{self.first.title}, by {by}",
-            label=self.first.kind.title,
-            rows=[task.task.label for task in tasks],
-            series=self.metrics,
-            values=np.array([task.values for task in tasks]),
-            intervals=np.array([task.bounds for task in tasks]),
-        )
+        charts = []
+        for part in self.by_statistic().values():
+            tasks = part.tasks[:MAX_CHART_SLICES]
+            chart = DotChart(
+                title=f"Agreement by {by}",
+                caption=f"{part.first.title}, by {by}",
+                label=part.first.kind.title,
+                rows=[own.task.label for own in tasks],
+                series=self.metrics,
+                values=np.array([own.values for own in tasks]),
+                intervals=np.array([own.bounds for own in tasks]),
+            )
+            charts.append(chart)
+        return charts
 
     def _notes(self, intervals: bool) -> list[str]:
         notes = ["** best; no significance tests: metrics are ranked by value"]
@@ -439,11 +447,14 @@ class Results(Result):
         if self.first.resamples and intervals:
             level = self.first.confidence_level * 100
             notes.append(f"intervals: {level:g} % bootstrap over {self.first.units}")
-        undefined = [(task.task.label, task.undefined_note()) for task in self.tasks]
-        return notes + [f"{label}: {note}" for label, note in undefined if note]
+        for task in self.tasks:
+            if note := task.undefined_note():
+                notes.append(f"{task.task.label}: {note}")
+        return notes
 
     def _slice_notes(self) -> list[str]:
-        first, metrics = self.first, len(self.metrics)
+        first = self.first
+        metrics = len(self.metrics)
         if not self.is_tested or metrics < 2:
             return ["** best"]
         tests = len(self.tasks) * metrics * (metrics - 1) // 2
@@ -455,35 +466,25 @@ class Results(Result):
         ]
 
     def _describe_test(self) -> str:
-        """Return the test, its level and the resamples; Williams' t and all swaps need none."""
-        first, seed = self.first, f"seed {self.seed}"
-        drawn = f"{first.resamples} resamples"
-        parts = [f"{first.test}, p < {first.alpha:g} one-sided"]
-        # with few points, all swaps are enumerated: the smallest p is larger than by resampling
-        least = 1 / (1 + first.resamples)
-        if first.test == "perm-both" and all(t.smallest_p_value > least for t in self.tasks):
-            parts.append("all swaps")
-        elif first.test != "williams":
-            parts.append(drawn)
-        description = ", ".join(parts)
-        if len(self.tasks) > 1 and first.test != "bootstrap":
-            description += "; average: bootstrap"
-            description += "" if drawn in parts else f", {drawn}"
-            return f"{description}, {seed}"
-        return f"{description}, {seed}" if drawn in parts else description
+        """Return the test, its level and the resamples; Williams' t needs none."""
+        first = self.first
+        text = f"{first.test}, p < {first.alpha:g} one-sided"
+        resamples = f", {first.resamples} resamples"
+        has_average = len(self.tasks) > 1
+        if first.test != "williams":
+            text += resamples
+        if has_average and first.test != "bootstrap":
+            text += "; average: bootstrap"
+        if first.test == "williams":
+            return text + resamples + f", seed {self.seed}" if has_average else text
+        return f"{text}, seed {self.seed}"
 
     def _resolution_warnings(self, tests: int = 1) -> list[str]:
-        """Warn if none of `tests` tests of metrics can be significant."""
+        """Warn if none of `tests` tests of metrics can be significant for lack of resamples."""
         first = self.first
-        coarse = [t.task.label for t in self.tasks if tests * t.smallest_p_value >= first.alpha]
-        if len(self.metrics) < 2 or not coarse or (tests > 1 and len(coarse) < len(self.tasks)):
+        if len(self.metrics) < 2 or first.test not in ("bootstrap", "perm-both"):
             return []
-        where = ", ".join(coarse) if tests == 1 else f"{tests} tests"
-        return [
-            f"warning: {where}: p cannot fall below {first.alpha:g} with {first.test} and "
-            f"{first.resamples} resamples: use more resamples, or more {first.level}s with human "
-            "scores"
-        ]
+        return resampling_warnings(tests, first.resamples, first.alpha)
 
     def exclusion_lines(self) -> list[str]:
         """Return one line per reason why metric scores were not used."""
@@ -493,18 +494,11 @@ class Results(Result):
             for metric, counts in aligned.excluded_counts.items():
                 for reason, count in counts.items():
                     unscored = aligned.unscored_systems[metric] if reason == NO_SYSTEM_SCORE else ()
-                    hint = _exclude_hint(unscored)
-                    metrics.setdefault((f"{name}: {reason}: {count:,}", hint), []).append(metric)
-            lines += [f"{line} ({', '.join(own)}){hint}" for (line, hint), own in metrics.items()]
+                    key = f"{name}: {reason}: {count:,}", _exclude_hint(unscored)
+                    metrics.setdefault(key, []).append(metric)
+            for (line, hint), own in metrics.items():
+                lines.append(f"{line} ({', '.join(own)}){hint}")
         return lines
-
-
-def _at_metric(own: MetricEstimates, metric: int) -> tuple[MetricEstimates, int]:
-    return own, metric
-
-
-def _of_task(metric: int, task: TaskResult) -> tuple[MetricEstimates, int]:
-    return task, metric
 
 
 def _exclude_hint(systems: Sequence[str]) -> str:

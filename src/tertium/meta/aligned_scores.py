@@ -6,8 +6,7 @@ alone. Unmatched systems are counted by reason; a metric that matches nothing is
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,33 +49,31 @@ class AlignedScores:
     @property
     def excluded_counts(self) -> dict[str, dict[str, int]]:
         """The number of unmatched systems of each metric by reason; without zeros."""
-        by_metric = {
-            metric: {
-                UNJUDGED_SYSTEM: self.unjudged_counts.get(metric, 0),
-                NO_SYSTEM_SCORE: len(names),
-            }
-            for metric, names in self.unscored_systems.items()
-        }
-        nonzero = {m: {why: n for why, n in own.items() if n} for m, own in by_metric.items()}
-        return {metric: counts for metric, counts in nonzero.items() if counts}
+        excluded = {}
+        for metric, names in self.unscored_systems.items():
+            counts = {UNJUDGED_SYSTEM: self.unjudged_counts.get(metric, 0)}
+            counts[NO_SYSTEM_SCORE] = len(names)
+            if any(counts.values()):
+                excluded[metric] = {reason: count for reason, count in counts.items() if count}
+        return excluded
 
     def drop_systems(self, systems: Sequence[str]) -> AlignedScores:
         """Remove the human judgments of some systems; an unknown name is an error."""
+        if unknown := [name for name in systems if name not in self.systems]:
+            raise UnknownNameError(f"system of {self.name}", unknown[0], self.systems)
         dropped = np.isin(self.systems, list(systems))
-        if len(set(systems)) > dropped.sum():
-            unknown = next(name for name in systems if name not in self.systems)
-            raise UnknownNameError(f"system of {self.name}", unknown, self.systems)
-        human_systems, compared = self.human_systems, self.comparisons
+        human_systems = self.human_systems
+        compared = self.comparisons
         if compared is not None:
             compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
             if self.human_systems_from_wins:
                 human_systems = compared.expected_wins(len(self.systems))
+        unscored_systems = {}
+        for metric, names in self.unscored_systems.items():
+            unscored_systems[metric] = tuple(name for name in names if name not in systems)
         return replace(
             self,
-            unscored_systems={
-                metric: tuple(name for name in names if name not in systems)
-                for metric, names in self.unscored_systems.items()
-            },
+            unscored_systems=unscored_systems,
             human=np.where(dropped[:, None], np.nan, self.human),
             human_systems=np.where(dropped, np.nan, human_systems),
             comparisons=compared,
@@ -94,12 +91,14 @@ class AlignedScores:
 
     def system_columns(self) -> tuple[FloatArray, FloatArray]:
         """Return system scores as one row: (1, systems) and (metrics, 1, systems)."""
-        human, scores = self.human_systems[None], self.system_scores[:, None]
+        human = self.human_systems[None]
+        scores = self.system_scores[:, None]
         return select_judged_columns(self.name, human, scores)
 
     def keep_items(self, item_mask: BoolArray, name: str) -> AlignedScores:
         """Keep some of the items, under another name; system scores are computed again."""
-        scores, compared = self.scores[:, :, item_mask], self.comparisons
+        scores = self.scores[:, :, item_mask]
+        compared = self.comparisons
         human = self.human[:, item_mask]
         human_systems = nan_mean(human)
         if compared is not None:
@@ -141,8 +140,6 @@ class AlignedScores:
         array([[0.7, 0.8],
                [0.2, 0.1]])
         """
-        if human is not None and comparisons is not None:
-            raise DataError(f"{name}: both human scores and comparisons were given: give one")
         if human is None:
             if comparisons is None and not human_systems:
                 raise DataError(f"{name}: no human judgments: give scores or comparisons")
@@ -151,43 +148,45 @@ class AlignedScores:
             human = ScoreMatrix(
                 "human", systems, np.full((len(systems), len(items)), np.nan), items
             )
-        systems, items = human.systems, human.labels
-        repeated = [m for m, count in Counter(m.name for m in metrics).items() if count > 1]
-        if repeated:
-            raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
-        by_name = {metric.name: metric for metric in metrics}
-        totals = {  # means over all segments that the metric scored, judged or not
-            **{m.name: dict(zip(m.systems, m.system_scores, strict=True)) for m in metrics},
-            **(system_scores or {}),
-        }
-        values = np.full((len(totals), len(systems), len(items)), np.nan)
-        for place, metric in enumerate(totals):
-            if metric in by_name:
-                values[place] = _fit_to_grid(name, by_name[metric], systems, items)
-        human_totals, compared = human.system_scores, None
+        systems = human.systems
+        items = human.labels
+        scored_systems: dict[str, Collection[str]] = {}
+        totals: dict[str, Mapping[str, float]] = {}
+        for metric in metrics:  # means over all segments that the metric scored, judged or not
+            scored_systems[metric.name] = metric.systems
+            totals[metric.name] = dict(zip(metric.systems, metric.system_scores, strict=True))
+        if len(totals) < len(metrics):
+            raise DataError(f"{name}: two metrics have one name: {', '.join(totals)}")
+        for system_metric, own in (system_scores or {}).items():
+            scored_systems.setdefault(system_metric, own)
+            totals[system_metric] = own
+        scores = np.full((len(totals), len(systems), len(items)), np.nan)
+        for place, metric in enumerate(metrics):
+            scores[place] = _fit_to_grid(name, metric, systems, items)
+        human_totals = human.system_scores
+        compared = None
         if comparisons is not None:
             compared = ComparisonIndex.of(comparisons)
             human_totals = compared.expected_wins(len(systems))
         if human_systems:
             human_totals = _to_vector(human_systems, systems)
         totals_by_system = np.array([_to_vector(own, systems) for own in totals.values()])
-        scored_systems = {**totals, **{metric.name: metric.systems for metric in metrics}}
+        unscored_systems = {}
+        for scored_metric, scored in scored_systems.items():
+            unscored_systems[scored_metric] = tuple(s for s in systems if s not in scored)
         return cls(
             name=name,
             systems=systems,
             items=items,
             metrics=tuple(totals),
             human=human.values,
-            scores=values,
+            scores=scores,
             human_systems=human_totals,
             system_scores=totals_by_system.reshape(len(totals), len(systems)),
             comparisons=compared,
             human_systems_from_wins=compared is not None and not human_systems,
             unjudged_counts={m.name: len({*m.systems} - {*systems}) for m in metrics},
-            unscored_systems={
-                metric: tuple(s for s in systems if s not in scored)
-                for metric, scored in scored_systems.items()
-            },
+            unscored_systems=unscored_systems,
         )
 
 
@@ -199,28 +198,23 @@ def _fit_to_grid(
     sides = (("systems", matrix.systems, systems), ("segments", matrix.labels, items))
     places = []
     for kind, scored, expected in sides:
-        place_of = _index_by_name(scored)
-        places.append([place_of.get(label, -1) for label in expected])
-        if items and not {*scored} & {*expected}:
+        place_of = {label: place for place, label in enumerate(scored)}
+        if len(place_of) < len(scored):
+            raise DataError(f"{name}: {matrix.name} scores some of its {kind} more than once")
+        if items and place_of.keys().isdisjoint(expected):
             raise DataError(
                 f"{name}: none of the {kind} scored by {matrix.name} ({_first_names(scored)}) has "
                 f"human judgments ({_first_names(expected)})"
             )
+        places.append([place_of.get(label, -1) for label in expected])
     # a row and a column of NaN at -1, for what is missing
     padded = np.pad(matrix.values, (0, 1), constant_values=np.nan)
-    values: FloatArray = padded[np.ix_(*(np.array(own, dtype=int) for own in places))]
+    values: FloatArray = padded[np.ix_(*places)]
     return values
 
 
 def _to_vector(scores: Mapping[str, float], systems: tuple[str, ...]) -> FloatArray:
     return np.array([scores.get(system, np.nan) for system in systems], dtype=np.float64)
-
-
-def _index_by_name(names: Sequence[str]) -> dict[str, int]:
-    repeated = [n for n, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise DataError(f"{repeated[0]!r} occurs {names.count(repeated[0])} times: expected once")
-    return {name: n for n, name in enumerate(names)}
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import FloatArray, divide
+from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.core.errors import DataError, LengthError
 from tertium.meta.agreement import to_float_array
 from tertium.meta.aligned_scores import AlignedScores
 
 BINS = 8
 MIN_PAIRS = 20  # system pairs of a bin
-INTO_ENGLISH, NOT_INTO_ENGLISH, ALL_DIRECTIONS = "into English", "not into English", "all"
+INTO_ENGLISH = "into English"
+NOT_INTO_ENGLISH = "not into English"
+ALL_DIRECTIONS = "all"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def compare_system_pairs(human: FloatArray, metric: FloatArray) -> tuple[FloatAr
     ([0.4, 0.4], [0.0, 0.0])
     """
     left, right = np.triu_indices(len(human), k=1)
-    human_difference, scores = human[left] - human[right], metric[left] - metric[right]
+    human_difference = human[left] - human[right]
+    scores = metric[left] - metric[right]
     used = ~np.isnan(human_difference) & ~np.isnan(scores) & (scores != 0)
     agree = 0.5 + 0.5 * np.sign(human_difference[used]) * np.sign(scores[used])
     return np.abs(scores[used]), agree
@@ -112,24 +115,18 @@ def fit_bins(
     if len(sizes) < MIN_PAIRS:
         raise DataError(f"{len(sizes)} system pairs are too few: expected at least {MIN_PAIRS}")
     order = np.argsort(sizes, kind="stable")
-    parts = np.array_split(order, max(1, min(bins, len(sizes) // MIN_PAIRS)))
-    pooled: list[list[np.ndarray]] = []
-    for part in parts:
-        pooled.append([part])
-        while len(pooled) > 1 and _share(pooled[-2], agree) >= _share(pooled[-1], agree):
-            last = pooled.pop()
-            pooled[-1] += last
-    fitted, low = [], 0.0
-    for group in pooled:
-        rows = np.concatenate(group)
+    groups: list[IntArray] = []
+    for part in np.array_split(order, max(1, min(bins, len(sizes) // MIN_PAIRS))):
+        while groups and agree[groups[-1]].mean() >= agree[part].mean():
+            part = np.concatenate([groups.pop(), part])
+        groups.append(part)
+    fitted = []
+    low = 0.0
+    for rows in groups:
         high = float(sizes[rows].max())
         fitted.append(DifferenceBin(low, high, len(rows), float(agree[rows].mean())))
         low = high
     return tuple(fitted)
-
-
-def _share(group: list[np.ndarray], agree: FloatArray) -> float:
-    return float(agree[np.concatenate(group)].mean())
 
 
 def fit_scales(
@@ -142,29 +139,27 @@ def fit_scales(
     """
     if not sets:
         raise DataError("no human judgments to fit: give at least one judged set")
-    pairs_by_scale: dict[tuple[str, str], list[tuple[FloatArray, FloatArray]]] = {}
-    for aligned in sets:
-        for metric, scores in zip(aligned.metrics, aligned.system_scores, strict=True):
-            pairs = compare_system_pairs(aligned.human_systems, scores)
-            for direction in filter(
-                None, (ALL_DIRECTIONS, language_direction(aligned.name.split()[-1]))
-            ):
-                pairs_by_scale.setdefault((metric, direction), []).append(pairs)
+    metrics = {metric for aligned in sets for metric in aligned.metrics}
     scales = []
-    for (metric, direction), parts in sorted(pairs_by_scale.items()):
-        sizes_by_direction = [
-            len(pairs_by_scale.get((metric, d), ())) for d in (INTO_ENGLISH, NOT_INTO_ENGLISH)
-        ]
-        if (
-            direction == ALL_DIRECTIONS and len(parts) in sizes_by_direction
-        ):  # all sets have one direction
-            continue
-        sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if len(sizes) < MIN_PAIRS:
-            continue
-        ids = tuple((learned or {}).get(metric, ()))
-        bins = fit_bins(sizes, agree)
-        scales.append(DifferenceScale(metric=metric, direction=direction, bins=bins, learned=ids))
+    for metric in sorted(metrics):
+        pairs = []  # of systems, by the direction of their set
+        for aligned in sets:
+            if metric in aligned.metrics:
+                scores = aligned.system_scores[aligned.metrics.index(metric)]
+                own = compare_system_pairs(aligned.human_systems, scores)
+                pairs.append((language_direction(aligned.name.split()[-1]), own))
+        directions = {direction for direction, _ in pairs}
+        for direction in (ALL_DIRECTIONS, INTO_ENGLISH, NOT_INTO_ENGLISH):
+            if direction == ALL_DIRECTIONS and len(directions) == 1 and "" not in directions:
+                continue
+            chosen = [own for d, own in pairs if direction in (ALL_DIRECTIONS, d)]
+            if sum(len(sizes) for sizes, _ in chosen) < MIN_PAIRS:
+                continue
+            sizes, agree = (np.concatenate(column) for column in zip(*chosen, strict=True))
+            ids = tuple((learned or {}).get(metric, ()))
+            bins = fit_bins(sizes, agree)
+            scale = DifferenceScale(metric=metric, direction=direction, bins=bins, learned=ids)
+            scales.append(scale)
     if not scales:
         raise DataError(f"too few system pairs: expected at least {MIN_PAIRS} for some metric")
     return scales
@@ -185,7 +180,15 @@ def accept_translations(
     >>> values["threshold"], values["good"]
     (0.5, 0.5)
     """
-    human_scores, scores = _common_values(human, metric)
+    human_scores = to_float_array(human, "human scores").ravel()
+    scores = to_float_array(metric, "metric scores").ravel()
+    if human_scores.shape != scores.shape:
+        raise LengthError(f"{len(human_scores)} human values, but {len(scores)} metric values")
+    is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
+    if not is_known.any():
+        raise DataError("no translation has both a human and a metric score")
+    human_scores = human_scores[is_known]
+    scores = scores[is_known]
     good = human_scores >= min_good_score
     if not good.any() or good.all():
         share = "all" if good.all() else "none"
@@ -196,7 +199,8 @@ def accept_translations(
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
     good_accepted = np.cumsum(good[order])[ends]
-    precision, recall = good_accepted / (ends + 1.0), good_accepted / good.sum()
+    precision = good_accepted / (ends + 1.0)
+    recall = good_accepted / good.sum()
     curve = np.stack([scores[order][ends], precision, recall], axis=1)
     f1 = np.nan_to_num(divide(2 * precision * recall, precision + recall))
     best = curve[np.argmax(f1)].tolist()
@@ -230,26 +234,21 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
     used = is_known.sum(axis=0) > 1
     if not used.any():
         return dict.fromkeys(("reranking", "reranking_chance", "gain"), np.nan)
-    is_known, human_scores = is_known[:, used], np.where(is_known, human_scores, -np.inf)[:, used]
+    is_known = is_known[:, used]
+    values = np.where(is_known, human_scores[:, used], 0.0)
+    best = np.where(is_known, values, -np.inf).max(axis=0)
     scores = np.where(is_known, scores[:, used], -np.inf)
-    first, top = human_scores == human_scores.max(axis=0), scores == scores.max(axis=0)
-    values = np.where(is_known, human_scores, 0.0)
-    chosen = float(((values * top).sum(axis=0) / top.sum(axis=0)).mean())
-    random = float((values.sum(axis=0) / is_known.sum(axis=0)).mean())
-    reach = float(human_scores.max(axis=0).mean()) - random
+    is_best = is_known & (values == best)
+    is_chosen = scores == scores.max(axis=0)
+
+    def mean(selected: FloatArray, choice: BoolArray) -> float:
+        """Average what is selected over the outputs of a choice, and over segments."""
+        return float(((selected * choice).sum(axis=0) / choice.sum(axis=0)).mean())
+
+    random = mean(values, is_known)
+    reach = float(best.mean()) - random
     return {
-        "reranking": float(((first & top).sum(axis=0) / top.sum(axis=0)).mean()),
-        "reranking_chance": float((first.sum(axis=0) / is_known.sum(axis=0)).mean()),
-        "gain": (chosen - random) / reach if reach > 0 else np.nan,
+        "reranking": mean(is_best, is_chosen),
+        "reranking_chance": mean(is_best, is_known),
+        "gain": (mean(values, is_chosen) - random) / reach if reach > 0 else np.nan,
     }
-
-
-def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    a = to_float_array(first, "human scores").ravel()
-    b = to_float_array(second, "metric scores").ravel()
-    if a.shape != b.shape:
-        raise LengthError(f"{len(a)} human values, but {len(b)} metric values")
-    is_known = ~np.isnan(a) & ~np.isnan(b)
-    if not is_known.any():
-        raise DataError("no translation has both a human and a metric score")
-    return a[is_known], b[is_known]

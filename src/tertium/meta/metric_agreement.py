@@ -17,33 +17,45 @@ from tertium.core.arrays import FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import make_rng
 from tertium.core.runtime import track_progress
-from tertium.meta import replicates
 from tertium.meta.accuracy import (
     acc_eq,
     acc_eq_calibrated,
     accuracy_pair_test,
     accuracy_replicate,
-    accuracy_values,
     measure_accuracies,
     measure_spa,
 )
 from tertium.meta.agreement import (
-    Agreement,
     Grouping,
     Layout,
     Measurement,
     TestFunction,
+    average_groups,
     make_layout,
-    pearson,
     pearson_values,
     select_judged_columns,
-    spearman,
     spearman_values,
 )
 from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
-from tertium.meta.replicates import bootstrap_p_values, perm_both, perm_both_any, williams
+from tertium.meta.pairwise import (
+    accuracy,
+    count_groups,
+    kendall_b_values,
+    measure_comparisons,
+    measure_darr,
+)
+from tertium.meta.replicates import (
+    Pooled,
+    bootstrap,
+    bootstrap_p_values,
+    grouped_replicate,
+    kendall_b_replicate,
+    pearson_replicate,
+    perm_both,
+    spearman_replicate,
+    williams,
+)
 from tertium.meta.tasks import Task
 
 
@@ -70,12 +82,11 @@ def measure(task: Task, sets: Sequence[AlignedScores], rng: np.random.Generator)
     return _measure_scores(human, scores, task.statistic, task.grouping or "none")
 
 
-# The statistic, its values by group, and its bootstrap replicate if all cells are pooled.
-_Correlation = tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], replicates.Pooled]
-_CORRELATIONS: Mapping[str, _Correlation] = {
-    "pearson": (pearson, pearson_values, replicates.pearson_replicate),
-    "spearman": (spearman, spearman_values, replicates.spearman_replicate),
-    "kendall": (kendall_b, kendall_b_values, replicates.kendall_b_replicate),
+# The values of a correlation by group, and its bootstrap replicate if all cells are pooled.
+_CORRELATIONS: Mapping[str, tuple[Callable[[Layout], FloatArray], Pooled]] = {
+    "pearson": (pearson_values, pearson_replicate),
+    "spearman": (spearman_values, spearman_replicate),
+    "kendall": (kendall_b_values, kendall_b_replicate),
 }
 
 
@@ -84,35 +95,26 @@ def _measure_scores(
 ) -> Measurement:
     """Measure a correlation or acc_eq of (systems, segments) and (metrics, systems, segments)."""
     tests: dict[str, TestFunction] = {}
-    exact_pairs = False
+    layout = make_layout(human, scores, grouping)
     if statistic in _CORRELATIONS:
-        function, group_values, pool = _CORRELATIONS[statistic]
-        function = partial(function, grouping=grouping)
-        agreement = function(human, scores)
+        compute, pool = _CORRELATIONS[statistic]
+        values = compute(layout)
+        agreement = average_groups(layout, values)
     else:
-        function = partial(
-            acc_eq if statistic == "acc-eq" else acc_eq_calibrated, grouping=grouping
-        )
-        agreement = function(human, scores)
+        function = acc_eq if statistic == "acc-eq" else acc_eq_calibrated
+        agreement = function(human, scores, grouping=grouping)
         epsilon = np.asarray(agreement.epsilon)
-        group_values = partial(accuracy_values, epsilon=epsilon)
+        values = accuracy(count_groups(layout, epsilon=epsilon))
         pool = partial(accuracy_replicate, epsilon=epsilon)
-        layout = make_layout(human, scores, grouping)
         tests["pairs"] = partial(accuracy_pair_test, layout, epsilon)
-        sizes = (~np.isnan(layout.human)).sum(axis=-1)
-        exact_pairs = len(np.unique(sizes[sizes > 1])) < 2  # groups of one size: no sampling
     if statistic == "pearson" and grouping == "none":
         tests["perm-both"] = partial(perm_both, human, scores)
         tests["williams"] = lambda **_: williams(human, scores)
-    else:
-        tests["perm-both"] = partial(perm_both_any, human, scores, function)
     return Measurement(
         agreement=agreement,
-        replicate=replicates.grouped_replicate(human, scores, grouping, pool, group_values),
+        replicate=grouped_replicate(human, scores, grouping, pool, values),
         strata=(human.shape[1],),
         tests=tests,
-        points=int((~np.isnan(human)).sum()),
-        exact_pairs=exact_pairs,
     )
 
 
@@ -163,7 +165,7 @@ class MetaEvaluation:
         measured = measure(task, [self.sets[name] for name in task.sets], value_rng)
         drawn = np.zeros((0, len(self.metrics)))
         if task.resamples:
-            drawn = replicates.bootstrap(
+            drawn = bootstrap(
                 measured.replicate, measured.strata, resamples=task.resamples, rng=rng
             )
         return TaskResult(
@@ -175,7 +177,6 @@ class MetaEvaluation:
             alpha=task.alpha,
             task=task,
             agreement=measured.agreement,
-            smallest_p_value=measured.smallest_p_value(task.test, task.resamples),
         )
 
 

@@ -10,7 +10,6 @@ scores, from which pairs are formed (`human`, `metrics` as in `correlation`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -30,7 +29,7 @@ from tertium.meta.agreement import (
     make_pooled_agreement,
     to_float_array,
 )
-from tertium.meta.replicates import perm_both_any, sums_replicate
+from tertium.meta.replicates import sums_replicate
 
 CodeArray = NDArray[np.uint8]
 SignArray = NDArray[np.int8]
@@ -52,7 +51,7 @@ UNKNOWN = 2  # in addition to -1, 0 and 1
 SMALL_GROUP = 64  # up to this size, all pairs at once are faster than one merge sort per group
 
 
-def preference_signs(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
+def preference_signs(difference: FloatArray, epsilon: FloatArray | float = 0.0) -> SignArray:
     """Return which of two is better: 1 left, -1 right, 0 if they differ by at most `epsilon`.
 
     UNKNOWN if a value is missing.
@@ -117,19 +116,34 @@ def count_groups(
     layout: Layout, *, epsilon: FloatArray | float = 0.0, threshold: float = 0.0
 ) -> FloatArray:
     """Count the outcomes of pairs within groups, (metrics, groups, 6), from `threshold` on."""
-    metrics, groups, n = layout.metrics.shape
-    epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
-    counts = np.zeros((metrics, groups, 6))
-    for i, j in pair_blocks(n, groups):
-        differences = layout.human.T[i] - layout.human.T[j]  # (block, groups)
-        excluded, human = ~(np.abs(differences) >= threshold), preference_signs(differences)
-        for metric, scores in enumerate(layout.metrics):
-            signs = preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
-            codes = classify_pairs(human, signs)
-            codes[excluded] = MISSING + 1
-            for outcome in range(6):
-                counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
+    counts = np.zeros((*layout.metrics.shape[:2], 6))
+    for human, signs in compare_pairs(layout, epsilon):
+        codes = classify_pairs(preference_signs(human), signs)  # (metrics, pairs, groups)
+        codes[:, ~(np.abs(human) >= threshold)] = MISSING + 1
+        for outcome in range(6):
+            counts[..., outcome] += (codes == outcome).sum(axis=1)
     return counts
+
+
+def compare_pairs(
+    layout: Layout, epsilon: ArrayLike = 0.0
+) -> Iterator[tuple[FloatArray, SignArray]]:
+    """Yield the human differences of pairs (pairs, groups) and the preference of each metric.
+
+    Preferences are (metrics, pairs, groups), with one epsilon per metric or for all.
+    """
+    for human, differences in pair_differences(layout):
+        epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(differences))
+        yield human, preference_signs(differences, epsilons[:, None, None])
+
+
+def pair_differences(layout: Layout) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield differences of pairs, (pairs, groups) and (metrics, pairs, groups), in blocks."""
+    metrics, groups, n = layout.metrics.shape
+    human = layout.human.T
+    scores = np.swapaxes(layout.metrics, 1, 2)
+    for i, j in pair_blocks(n, groups * metrics):
+        yield human[i] - human[j], scores[:, i] - scores[:, j]
 
 
 def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
@@ -265,7 +279,8 @@ def darr(
     layout = make_layout(human, metrics, "item")
     counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
     value = tau_strict(counts) if year == 2018 else tau_wmt14(counts)
-    judged_count, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
+    judged_count = int(counts.sum(axis=1).max(initial=0))
+    used = counts[:, :MISSING].sum(axis=1)
     return make_pooled_agreement(value, layout.shape, judged_count=judged_count, used=used)
 
 
@@ -293,7 +308,8 @@ def kendall_b_values(layout: Layout) -> FloatArray:
     values = np.full(present.shape[:2], np.nan)
     for metric, group in zip(*np.nonzero(present.sum(axis=-1) > 1), strict=True):
         keep = present[metric, group]
-        x, y = layout.human[group, keep], layout.metrics[metric, group, keep]
+        x = layout.human[group, keep]
+        y = layout.metrics[metric, group, keep]
         if x.min() < x.max() and y.min() < y.max():
             values[metric, group] = kendalltau(x, y).statistic
     return values
@@ -326,20 +342,18 @@ def measure_darr(
     human: FloatArray, scores: FloatArray, year: Literal[2017, 2018], threshold: float
 ) -> Measurement:
     """Measure DARR of (systems, segments) and (metrics, systems, segments) for a task."""
-    statistic = partial(darr, year=year, threshold=threshold)
     counts = count_groups(make_layout(human, scores, "item"), threshold=threshold)
     return Measurement(
-        agreement=statistic(human, scores),
+        agreement=darr(human, scores, year=year, threshold=threshold),
         replicate=sums_replicate(counts, tau_strict if year == 2018 else tau_wmt14),
         strata=(human.shape[1],),
-        tests={"perm-both": partial(perm_both_any, human, scores, statistic)},
-        points=int((~np.isnan(human)).sum()),
     )
 
 
 def measure_comparisons(index: ComparisonIndex, scores: FloatArray, statistic: str) -> Measurement:
     """Measure a formula on human comparisons for a task; scores are (metrics, systems, items)."""
-    left, right = scores[:, index.left, index.item], scores[:, index.right, index.item]
+    left = scores[:, index.left, index.item]
+    right = scores[:, index.right, index.item]
     items, unit = np.unique(index.item, return_inverse=True)
     counts = count_comparisons(index.verdicts, left, right, units=unit)
     pooled = counts.sum(axis=1)

@@ -22,9 +22,9 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block, make_rng
-from tertium.core.result import Cell, Column, Emphasis, Table, format_number
+from tertium.core.result import Cell, Column, Emphasis, Result, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import count_wins
 from tertium.meta.agreement import Layout, make_layout, select_judged_columns
@@ -52,8 +52,7 @@ SHORT_NAMES = {"spa": "SPA", "acc-eq*": "acc*"}  # of the statistics, in column 
 TESTS = {"spa": "perm-both", "acc-eq*": "pairs"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(NamedTuple):
     """The rules of one year; `caveats` list what is assumed rather than published."""
 
     name: str
@@ -77,7 +76,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProtocolResults:
+class ProtocolResults(Result):
     """The results of a protocol: estimates of each task and of their mean."""
 
     protocol: Protocol
@@ -86,6 +85,7 @@ class ProtocolResults:
     average: MetricEstimates
     resamples: int
     seed: int
+    excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -95,30 +95,25 @@ class ProtocolResults:
 
     def records(self) -> dict[str, Any]:
         """Return all results as plain values, for JSON."""
-        shared = {"weight": 1 / len(self.tasks)}
+        tasks = [record for task in self.tasks for record in task.records()]
+        for record in tasks:
+            record |= {"test": TESTS[record["statistic"]], "weight": 1 / len(self.tasks)}
+        average = []
+        for n, own in enumerate(self.average.estimates):
+            record = {"metric": own.metric, "value": own.value, "rank": own.rank}
+            average.append({**record, "p_better_than": self.average.p_better_than(n)})
         return {
             "protocol": self.protocol.name,
             "missing": list(self.missing),
             "assumed": list(self.protocol.caveats),
             "samples": self.resamples,
             "seed": self.seed,
-            "tasks": [
-                {**record, "test": TESTS[record["statistic"]], **shared}
-                for task in self.tasks
-                for record in task.records()
-            ],
-            "average": [
-                {
-                    "metric": metric,
-                    "value": float(self.average.values[n]),
-                    "rank": self.average.ranks[n],
-                    "p_better_than": self.average.p_better_than(n),
-                }
-                for n, metric in enumerate(self.metrics)
-            ],
+            "tasks": tasks,
+            "average": average,
+            "judgments_left_out": self.excluded_counts,
         }
 
-    def table(self) -> Table:
+    def tables(self) -> list[Table]:
         """Return metrics x (rank, average, `value (rank)` by task), best average first."""
         average = _rank_columns("average", self.average)[0]
         columns = [
@@ -131,13 +126,14 @@ class ProtocolResults:
             columns += _rank_columns(name, task)
         title, *counts = dim_cells("human scores", [t.agreement.judged_count for t in self.tasks])
         count = f"{len(self.tasks)} task{'s' * (len(self.tasks) != 1)}"
-        return Table(
+        table = Table(
             columns,
             self.average.order,
             title=f"{self.protocol.title}: {count} of equal weight",
             notes=self._notes(),
             footer=[[title, Cell(""), Cell(""), *counts]],
         )
+        return [table]
 
     def _notes(self) -> list[str]:
         ranks = "no significance tests: metrics are ranked by value"
@@ -165,10 +161,12 @@ class ProtocolResults:
 
 def _rank_columns(name: str, own: MetricEstimates) -> list[Column]:
     """Return columns of the estimates of metrics: values, and ranks for files."""
-    values, ranks = own.values.tolist(), own.ranks
+    values = own.values.tolist()
+    ranks = own.ranks
 
     def text(metric: int, decimals: int) -> str:
-        value, rank = format_number(values[metric], decimals), ranks[metric]
+        value = format_number(values[metric], decimals)
+        rank = ranks[metric]
         return value if rank is None else f"{value} ({rank})"
 
     def mark(metric: int) -> Emphasis:
@@ -205,8 +203,16 @@ def run_protocol(
 
     def run(task: Task) -> tuple[TaskResult, PermutationTest | None]:
         result = evaluation.run_task(task)
+        if not resamples:
+            return result, None
         aligned = evaluation.sets[task.sets[0]]
-        return result, _permute(result, aligned, resamples, seed) if resamples else None
+        human, scores = select_judged_columns(aligned.name, aligned.human, aligned.scores)
+        rng = make_rng(seed, zlib.crc32(task.name.encode()), 1)
+        if task.statistic == "spa":
+            return result, permute_soft_accuracy(human, scores, resamples=resamples, rng=rng)
+        layout = make_layout(human, scores, "item")
+        epsilon = np.nan_to_num(np.asarray(result.agreement.epsilon))
+        return result, permute_accuracy(layout, epsilon, resamples=resamples, rng=rng)
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
         futures = [pool.submit(run, task) for task in tasks]
@@ -214,11 +220,17 @@ def run_protocol(
             results = [future.result() for future in track_progress(futures, "tasks")]
         finally:  # after Ctrl-C, leaving the pool would wait for all tasks
             pool.shutdown(cancel_futures=True)
-    tests = [test for _, test in results if test is not None]
+    alpha = math.nextafter(alpha, 1)  # mt-metrics-eval counts an equal p-value as significant
     weight = 1.0 / len(results)
     values: FloatArray = np.sum([weight * result.values for result, _ in results], axis=0)
-    average = average_tests(tests, [weight] * len(tests)) if tests else None
-    alpha = math.nextafter(alpha, 1)  # mt-metrics-eval counts an equal p-value as significant
+    tests = [test for _, test in results if test is not None]
+    average = MetricEstimates(
+        metrics=evaluation.metrics,
+        values=values,
+        p_values=_p_values(values, average_tests(tests) if tests else None),
+        replicates=np.zeros((0, len(values))),
+        alpha=alpha,
+    )
     return ProtocolResults(
         protocol=protocol,
         metrics=evaluation.metrics,
@@ -226,28 +238,9 @@ def run_protocol(
             replace(result, p_values=_p_values(result.values, test), alpha=alpha)
             for result, test in results
         ),
-        average=MetricEstimates(
-            metrics=evaluation.metrics,
-            values=values,
-            p_values=_p_values(values, average),
-            replicates=np.zeros((0, len(values))),
-            alpha=alpha,
-        ),
+        average=average,
         resamples=resamples,
         seed=seed,
-    )
-
-
-def _permute(
-    result: TaskResult, aligned: AlignedScores, resamples: int, seed: int
-) -> PermutationTest:
-    rng = make_rng(seed, zlib.crc32(result.task.name.encode()), 1)
-    human, scores = select_judged_columns(aligned.name, aligned.human, aligned.scores)
-    if result.task.statistic == "spa":
-        return permute_soft_accuracy(human, scores, resamples=resamples, rng=rng)
-    epsilon = np.nan_to_num(np.asarray(result.agreement.epsilon))
-    return permute_accuracy(
-        make_layout(human, scores, "item"), epsilon, resamples=resamples, rng=rng
     )
 
 
@@ -262,8 +255,7 @@ BLOCK = 1 << 23  # array elements in memory at a time
 CACHE_BLOCK = 1 << 16  # array elements that fit the processor cache
 
 
-@dataclass(frozen=True, eq=False)
-class PermutationTest:
+class PermutationTest(NamedTuple):
     """Observed differences between metrics and their draws under the null hypothesis."""
 
     observed: FloatArray
@@ -277,11 +269,11 @@ class PermutationTest:
         return np.where(np.isnan(self.observed), np.nan, share)
 
 
-def average_tests(tests: Sequence[PermutationTest], weights: Sequence[float]) -> PermutationTest:
-    """Return the test of a weighted mean over tasks."""
-    parts = list(zip(tests, weights, strict=True))
-    observed: FloatArray = np.sum([w * test.observed for test, w in parts], axis=0)
-    draws: Float32Array = np.sum([np.float32(w) * test.draws for test, w in parts], axis=0)
+def average_tests(tests: Sequence[PermutationTest]) -> PermutationTest:
+    """Return the test of the mean over tasks."""
+    weight = 1.0 / len(tests)
+    observed: FloatArray = np.sum([weight * test.observed for test in tests], axis=0)
+    draws: Float32Array = np.sum([np.float32(weight) * test.draws for test in tests], axis=0)
     return PermutationTest(observed, draws)
 
 
@@ -290,8 +282,6 @@ def permute_accuracy(
 ) -> PermutationTest:
     """Test acc_eq with one epsilon per metric; like `accuracy_pair_test`, but keeps the draws."""
     wins, weights = count_wins(layout, epsilon)  # (weights, metrics, metrics), (weights,)
-    if not len(weights):
-        raise DataError("no pair to test: no group has two judged points")
     size = (~np.isnan(layout.human)).sum(axis=-1)
     weights = weights / (size > 1).sum()
     metrics = wins.shape[1]
@@ -334,49 +324,39 @@ def permute_soft_accuracy(
     return PermutationTest(observed, draws)
 
 
-class _System:
-    """Standardized scores of one system (metrics, segments) on the segments of a mask."""
-
-    def __init__(self, place: int, mask: BoolArray, standardized: Float32Array) -> None:
-        self.place, self.mask = place, mask
-        scores = standardized[:, place, mask]
-        self.scores: FloatArray = scores.astype(np.float64)
-        self.squares: FloatArray = (self.scores * self.scores).sum(axis=1)
-        self.powers = np.concatenate([scores, scores * scores])  # (2 x metrics, segments)
-
-    def swapped_sums(self, signs: Float32Array) -> Float32Array:
-        """Return sums of scores and squares with signs (systems, draws, segments) by draw."""
-        own = signs[self.place]
-        sums: Float32Array = self.powers @ (own if self.mask.all() else own[:, self.mask]).T
-        return sums
-
-
 class _SystemPair:
     """Two systems on their shared segments, prepared for mixtures of metrics.
 
-    `p` is the human p-value, NaN if all segments tie. `sums` and `power` (metrics,) are a metric's
-    summed and squared differences. `variance` (metrics, metrics) is the constant part of the
-    variance of a mixture.
+    Both are given as standardized scores and their squares, (2 x metrics, segments). `p` is the
+    human p-value, NaN if all segments tie. `sums` and `power` (metrics,) are a metric's summed and
+    squared differences. `variance` (metrics, metrics) is the constant part of the variance of a
+    mixture.
     """
 
-    def __init__(self, human_difference: FloatArray, x: _System, y: _System) -> None:
-        total, squares = human_difference.sum(), human_difference @ human_difference
+    def __init__(self, human_difference: FloatArray, x: Float32Array, y: Float32Array) -> None:
+        total = human_difference.sum()
+        squares = human_difference @ human_difference
         self.p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
-        self.sums = x.scores.sum(axis=1) - y.scores.sum(axis=1)
-        self.power = ((x.scores - y.scores) ** 2).sum(axis=1)  # exactly 0 for equal scores
-        both_squares, cross = x.squares + y.squares, x.scores @ y.scores.T
+        left, right = (np.split(own, 2)[0].astype(np.float64) for own in (x, y))
+        self.sums = left.sum(axis=1) - right.sum(axis=1)
+        self.power = ((left - right) ** 2).sum(axis=1)  # exactly 0 for equal scores
+        both_squares = (left * left).sum(axis=1) + (right * right).sum(axis=1)
+        cross = left @ right.T
         own = np.diagonal(cross)
         product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
         self.variance = 0.5 * (both_squares[:, None] + both_squares) - 2.0 * product
 
-    def gaps(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
+    def gaps(self, x: Float32Array, y: Float32Array) -> Float32Array:
         """Return the mean |p_human - p| of all mixtures over directions, (metrics, metrics, draws).
 
-        The directions differ only if there is nothing to flip: p is then 1 either way, and the mean
-        gap to p and to 1 - p is 1/2.
+        `x` and `y` are the swapped sums of both systems, (2 x metrics, draws). The directions
+        differ only if there is nothing to flip: p is then 1 either way, and the mean gap to p and
+        to 1 - p is 1/2.
         """
-        difference, variance = _spread(swapped), _spread(squares)
+        metrics = len(self.sums)
+        difference = _spread(x[:metrics] - y[:metrics])
         difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
+        variance = _spread(x[metrics:] + y[metrics:])
         variance += self.variance.astype(np.float32)[..., None]
         # a metric mixed with itself is unchanged
         np.einsum("mmd->md", variance)[:] = self.power[:, None]
@@ -394,27 +374,33 @@ def _mixture_errors(
     """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
     present = ~np.isnan(human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
     z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
-    systems: dict[tuple[int, bytes], _System] = {}  # without missing scores, one for each place
+    metrics, systems, segments = z.shape
+    # scores and squares by system and mask of segments; without missing scores, one for each system
+    powers: dict[tuple[int, bytes], Float32Array] = {}
     pairs = []
-    for i, j in combinations(range(len(human)), 2):
+    for i, j in combinations(range(systems), 2):
         both = present[i] & present[j]
-        if both.any():
-            first, second = keys = [(place, both.tobytes()) for place in (i, j)]
-            systems |= {key: _System(key[0], both, z) for key in keys if key not in systems}
-            pair = _SystemPair(human[i, both] - human[j, both], systems[first], systems[second])
-            pairs.append((first, second, pair))
+        if not both.any():
+            continue
+        first = (i, both.tobytes())
+        second = (j, both.tobytes())
+        for key in (first, second):
+            own = z[:, key[0], both]
+            powers[key] = np.concatenate([own, own * own])
+        pair = _SystemPair(human[i, both] - human[j, both], powers[first], powers[second])
+        pairs.append((first, second, pair))
     if not pairs:
         raise DataError("no two systems share a segment with human scores and all metric scores")
-    metrics, count, segments = z.shape
-    step = max(1, min(BLOCK // (count * segments), CACHE_BLOCK // metrics**2))
+    step = max(1, min(BLOCK // (systems * segments), CACHE_BLOCK // metrics**2))
     blocks = []
     for start in range(0, resamples, step):
-        signs = draw_sign_block((count, min(step, resamples - start), segments), rng)
-        sums = {key: system.swapped_sums(signs) for key, system in systems.items()}
+        signs = draw_sign_block((systems, min(step, resamples - start), segments), rng)
+        sums = {}
+        for (system, mask), own in powers.items():
+            sums[system, mask] = own @ signs[system][:, np.frombuffer(mask, dtype=bool)].T
         total = np.zeros((metrics, metrics, signs.shape[1]), dtype=np.float32)
         for first, second, pair in pairs:
-            a, b = sums[first], sums[second]  # (2 x metrics, draws)
-            total += pair.gaps(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
+            total += pair.gaps(sums[first], sums[second])
         blocks.append(total / np.float32(len(pairs)))
     return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
 
@@ -444,5 +430,6 @@ _HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.1274147
 def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:
     """Mean 0 and variance 1 over the present cells of each metric; a constant becomes 0."""
     cells = scores[:, present]
-    mean, spread = cells.mean(axis=1)[:, None, None], cells.std(axis=1)[:, None, None]
+    mean = cells.mean(axis=1)[:, None, None]
+    spread = cells.std(axis=1)[:, None, None]
     return np.where(spread > 0, (scores - mean) / np.where(spread > 0, spread, 1.0), 0.0)

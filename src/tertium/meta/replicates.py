@@ -10,17 +10,17 @@ Matrices are (rows, units); a unit is drawn with its whole column.
 Significance tests between metrics: Williams' test, PERM-BOTH and the bootstrap.
 
 Tests return one-sided p-values (metrics, metrics): entry [i, j] is small if metric i agrees
-significantly better with the human scores than metric j. Williams' test is for Pearson's r,
-PERM-BOTH for any statistic of scores, the bootstrap for values of `replicates`. Tests on pairs are
-next to their statistics (`accuracy`).
+significantly better with the human scores than metric j. Williams' test and PERM-BOTH are for
+Pearson's r of pooled points, the bootstrap for values of `replicates`. Tests on pairs are next to
+their statistics (`accuracy`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,14 +37,11 @@ from tertium.core.resampling import (
 )
 from tertium.core.scores import Reduce
 from tertium.meta.agreement import (
-    Agreement,
     Grouping,
-    Layout,
     Replicate,
     correlate,
     make_layout,
     standardize,
-    to_float_array,
     unit_scale,
 )
 
@@ -78,18 +75,16 @@ def means_replicate(values: FloatArray) -> Replicate:
 
 
 def grouped_replicate(
-    human: FloatArray,
-    scores: FloatArray,
-    grouping: Grouping,
-    pool: Pooled,
-    group_values: Callable[[Layout], FloatArray],
+    human: FloatArray, scores: FloatArray, grouping: Grouping, pool: Pooled, values: FloatArray
 ) -> Replicate:
-    """Return the replicate of a grouped statistic when columns (items) are resampled."""
+    """Return the replicate of a grouped statistic when columns (items) are resampled.
+
+    `values` are those of the groups, (metrics, groups).
+    """
     if grouping == "none":
         return pool(human, scores)
     if grouping == "item":
-        replicate = cache(lambda: means_replicate(group_values(make_layout(human, scores, "item"))))
-        return lambda weights: replicate()(weights)  # lazy: not needed without resamples
+        return means_replicate(values)
     parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
     return lambda weights: nan_mean(np.stack([part(weights) for part in parts], axis=-1))
 
@@ -97,7 +92,8 @@ def grouped_replicate(
 def pearson_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Return the replicate of Pearson's r: human (rows, units), metrics (metrics, rows, units)."""
     present = ~np.isnan(human) & ~np.isnan(metrics)
-    x, y = _center_cells(human, present), _center_cells(metrics, present)
+    x = _center_cells(human, present)
+    y = _center_cells(metrics, present)
     columns = (present * 1.0, x, y, x * x, y * y, x * y)
     return sums_replicate(np.stack([c.sum(axis=1) for c in columns], axis=-1), _moments_to_r)
 
@@ -112,7 +108,8 @@ def _center_cells(values: FloatArray, present: BoolArray) -> FloatArray:
 
 def _moments_to_r(sums: FloatArray) -> FloatArray:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    spread_x = n * xx - x * x
+    spread_y = n * yy - y * y
     # The variance of equal values is not 0 but a rounding error.
     flat = (spread_x <= 1e-12 * n * xx) | (spread_y <= 1e-12 * n * yy)
     r = divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
@@ -121,22 +118,18 @@ def _moments_to_r(sums: FloatArray) -> FloatArray:
 
 def spearman_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Return the replicate of Spearman's rho; each sample is ranked again."""
-    parts = [(g, WeightedRanks(g.human)) for g in _group_shared_cells(human, metrics)]
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        result = np.full((len(weights), len(metrics)), np.nan)
-        for cells, human_ranks in parts:
-            for rows in iterate_blocks(len(weights), len(cells.unit)):
-                drawn = weights[rows][:, cells.unit]  # (resamples, cells)
-                left, spread = human_ranks.centered_ranks(drawn) * drawn, human_ranks.spread(drawn)
-                for metric, scores in zip(cells.metrics, cells.scores, strict=True):
-                    ranked = WeightedRanks(scores)
-                    top = np.einsum("dc,dc->d", left, ranked.centered_ranks(drawn))
-                    below = np.sqrt(spread * ranked.spread(drawn))
-                    result[rows, metric] = np.clip(divide(top, below), -1.0, 1.0)
-        return result
+    def correlations(cells: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
+        human_ranks = WeightedRanks(cells.human)
+        left = human_ranks.centered_ranks(drawn) * drawn
+        spread = human_ranks.spread(drawn)
+        for scores in cells.scores:
+            ranked = WeightedRanks(scores)
+            top = np.einsum("dc,dc->d", left, ranked.centered_ranks(drawn))
+            below = np.sqrt(spread * ranked.spread(drawn))
+            yield np.clip(divide(top, below), -1.0, 1.0)
 
-    return replicate
+    return shared_cells_replicate(human, metrics, correlations)
 
 
 class WeightedRanks:
@@ -147,38 +140,33 @@ class WeightedRanks:
     """
 
     def __init__(self, values: FloatArray) -> None:
-        self.order = np.argsort(values, kind="stable")
-        ordered = values[self.order]
-        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
-        self.starts = np.flatnonzero(fresh)  # of the runs of equal values
-        self.run_of = np.empty(len(values), dtype=np.int64)
-        self.run_of[self.order] = np.cumsum(fresh) - 1
+        _, self.run_of, counts = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(self.run_of, kind="stable")
+        self.starts = np.cumsum(counts) - counts  # of the runs of equal values
 
     def runs(self, weights: FloatArray) -> FloatArray:
         """Return the weight of each run of equal values, (resamples, runs)."""
-        ordered: FloatArray = weights[:, self.order]
-        if len(self.starts) == len(self.order):
-            return ordered
-        return np.add.reduceat(ordered, self.starts, axis=1)
+        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
     def centered_ranks(self, weights: FloatArray) -> FloatArray:
         """Return the ranks minus their mean, (resamples, cells)."""
         runs = self.runs(weights)
-        middle = np.cumsum(runs, axis=1) - runs / 2 - runs.sum(axis=1, keepdims=True) / 2
-        ranks: FloatArray = middle[:, self.run_of]
-        return ranks
+        middle: FloatArray = np.cumsum(runs, axis=1) - runs / 2 - runs.sum(axis=1)[:, None] / 2
+        return middle[:, self.run_of]
 
     def spread(self, weights: FloatArray) -> FloatArray:
         """Return the sum of squared centered ranks, (W^3 - sum of t^3 over runs) / 12."""
-        runs = self.runs(weights)
-        result: FloatArray = (runs.sum(axis=1) ** 3 - (runs**3).sum(axis=1)) / 12
-        return result
+        return self._powers(weights, 3) / 12
 
     def untied_weight(self, weights: FloatArray) -> FloatArray:
         """Return twice the weighted number of untied pairs, (resamples,)."""
+        return self._powers(weights, 2)
+
+    def _powers(self, weights: FloatArray, power: int) -> FloatArray:
+        """Return the power of the sum of runs minus the sum of their powers."""
         runs = self.runs(weights)
-        result: FloatArray = runs.sum(axis=1) ** 2 - np.einsum("dr,dr->d", runs, runs)
-        return result
+        difference: FloatArray = runs.sum(axis=1) ** power - (runs**power).sum(axis=1)
+        return difference
 
 
 def kendall_b_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
@@ -203,14 +191,11 @@ def _same_order(human: FloatArray, scores: FloatArray, rows: slice) -> Float32Ar
 def pair_matrix_replicate(agreement: FloatArray, eligible: FloatArray) -> Replicate:
     """Return w' A w / w' E w for A, E (metrics, units, units), symmetric with zero diagonals."""
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        sides = [
-            np.stack([quadratic_form(one.astype(np.float32).__getitem__, weights) for one in own])
-            for own in (agreement, eligible)
-        ]
-        return divide(*sides).T
+    def total(matrices: FloatArray, weights: FloatArray) -> FloatArray:
+        singles = matrices.astype(np.float32)
+        return np.stack([quadratic_form(own.__getitem__, weights) for own in singles], axis=1)
 
-    return replicate
+    return lambda weights: divide(total(agreement, weights), total(eligible, weights))
 
 
 def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
@@ -224,8 +209,7 @@ def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(frozen=True, eq=False)
-class SharedCells:
+class SharedCells(NamedTuple):
     """The cells that a group of metrics share: their values and the unit of each cell."""
 
     metrics: list[int]
@@ -234,43 +218,34 @@ class SharedCells:
     unit: IntArray  # (cells,)
 
 
-def _group_shared_cells(human: FloatArray, metrics: FloatArray) -> list[SharedCells]:
-    """Group metrics by the cells where they have values; usually there is one group."""
-    groups: dict[bytes, list[int]] = {}
-    present = ~np.isnan(human) & ~np.isnan(metrics)
-    for metric, mask in enumerate(present):
-        groups.setdefault(mask.tobytes(), []).append(metric)
-    return [
-        SharedCells(
-            same,
-            human[present[same[0]]],
-            metrics[same][:, present[same[0]]],
-            np.nonzero(present[same[0]])[1],
-        )
-        for same in groups.values()
-    ]
-
-
 def shared_cells_replicate(
     human: FloatArray,
     metrics: FloatArray,
     values: Callable[[SharedCells, FloatArray], Iterator[FloatArray]],
 ) -> Replicate:
-    """Apply `values` to the weights of shared cells (resamples, cells), metric by metric."""
-    groups = _group_shared_cells(human, metrics)
+    """Apply `values` to the weights of shared cells (resamples, cells), metric by metric.
+
+    Metrics share the cells where they have values; usually there is one group of metrics.
+    """
+    present = ~np.isnan(human) & ~np.isnan(metrics)
+    members: dict[bytes, list[int]] = {}
+    for metric, mask in enumerate(present):
+        members.setdefault(mask.tobytes(), []).append(metric)
+    groups = []
+    for same in members.values():
+        mask = present[same[0]]
+        groups.append(SharedCells(same, human[mask], metrics[same][:, mask], np.nonzero(mask)[1]))
 
     def replicate(weights: FloatArray) -> FloatArray:
         result = np.full((len(weights), len(metrics)), np.nan)
         for cells in groups:
-            own = values(cells, weights[:, cells.unit])
-            for metric, column in zip(cells.metrics, own, strict=True):
-                result[:, metric] = column
+            for rows in iterate_blocks(len(weights), len(cells.unit)):
+                columns = values(cells, weights[rows][:, cells.unit])
+                for metric, column in zip(cells.metrics, columns, strict=True):
+                    result[rows, metric] = column
         return result
 
     return replicate
-
-
-Statistic = Callable[[FloatArray, FloatArray], Agreement]
 
 
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
@@ -330,7 +305,8 @@ def perm_both(
 def _perm_both_block(
     human: FloatArray, metrics: FloatArray, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    h, x = standardize(human), standardize(metrics)  # (n,), (metrics, n)
+    h = standardize(human)
+    x = standardize(metrics)  # (n,), (metrics, n)
     count, n = x.shape
     columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
     sums = np.concatenate([block @ columns for block in draw_swaps(n, resamples, rng)])
@@ -339,7 +315,8 @@ def _perm_both_block(
 
     def mixed_r(a: int, b: int) -> FloatArray:
         """Return Pearson's r of metric b with some scores of a, from sums of hm, m and m^2."""
-        product, total = products[:, a] - products[:, b] + n * r[b], plain[:, a] - plain[:, b]
+        product = products[:, a] - products[:, b] + n * r[b]
+        total = plain[:, a] - plain[:, b]
         spread = squares[:, a] - squares[:, b] + n - total**2 / n
         spread = np.where(spread > 1e-12 * n, spread, np.nan)  # constant up to rounding
         mixed: FloatArray = product / np.sqrt(n * spread)
@@ -352,38 +329,6 @@ def _perm_both_block(
     undefined = np.isnan(r)
     result[undefined] = result[:, undefined] = np.nan
     return result
-
-
-def perm_both_any(
-    human: ArrayLike,
-    metrics: ArrayLike,
-    statistic: Statistic,
-    *,
-    resamples: int = 1000,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Run PERM-BOTH for any statistic of (human, metrics), computed again for each swap."""
-    check_resamples(resamples)
-    human_scores = to_float_array(human, "human scores")
-    stack = to_float_array(metrics, "metric scores")
-
-    def test(i: int, j: int) -> tuple[float, float]:
-        shared = ~np.isnan(human_scores) & ~np.isnan(stack[i]) & ~np.isnan(stack[j])
-        known_scores = np.where(shared, human_scores, np.nan)
-        first, second = (_standardize_at(stack[metric], shared) for metric in (i, j))
-        values = statistic(known_scores, np.stack([first, second])).value
-        observed, points = float(values[0] - values[1]), int(shared.sum())
-        if np.isnan(observed):
-            return np.nan, np.nan
-        null = []
-        for block in draw_swaps(points, resamples, rng):
-            swap = np.zeros((len(block), *shared.shape), dtype=bool)
-            swap[:, shared] = block == 1
-            mixed = statistic(known_scores, np.where(swap, first, second)).value
-            null.append(mixed - statistic(known_scores, np.where(swap, second, first)).value)
-        return _tail_shares(np.concatenate(null), observed, points, resamples)
-
-    return p_values_of_pairs(len(stack), test)
 
 
 def p_values_of_pairs(count: int, test: Callable[[int, int], tuple[float, float]]) -> FloatArray:
@@ -415,16 +360,10 @@ def _tail_shares(
     """Return the shares of swaps with at least the observed difference, upwards and downwards."""
     extra = 0 if can_enumerate(points, resamples) else 1
     null = null[~np.isnan(null)]
-    above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
+    above = (null >= observed - 1e-12).sum()
+    below = (null <= observed + 1e-12).sum()
     total = extra + len(null)
     return float((extra + above) / total), float((extra + below) / total)
-
-
-def _standardize_at(values: FloatArray, shared: BoolArray) -> FloatArray:
-    """Standardize the shared cells; rounding keeps equal scores of two metrics equal."""
-    result = np.full(values.shape, np.nan)
-    result[shared] = standardize(values[shared]).round(12) if shared.any() else np.nan
-    return result
 
 
 def run_pairwise_test(
@@ -432,7 +371,9 @@ def run_pairwise_test(
 ) -> FloatArray:
     """Run a test on complete vectors: once if all metrics score the same points, else by pair."""
     layout = make_layout(human, metrics)
-    human_scores, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
+    human_scores = layout.human[0]
+    scores = layout.metrics[:, 0]
+    present = layout.present[:, 0]
 
     def run(chosen: list[int]) -> FloatArray:
         """Test metrics on the points that all of them score."""

@@ -19,14 +19,13 @@ halved if severities differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, divide
-from tertium.core.errors import LengthError
-from tertium.core.spans import ErrorAnnotations, Side, Span
+from tertium.core.spans import ErrorAnnotations, Span
 
 WRONG_SEVERITY_CREDIT = 0.5
 COLUMNS = ("credit", "human", "metric")
@@ -77,15 +76,18 @@ def match_spans(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
     """Pair spans one to one with partial credit; one row per translation, (n, 3)."""
-    if not len(human) == len(metric) == len(lengths):
-        sizes = f"{len(human)}, {len(metric)} and {len(lengths)}"
-        raise LengthError(f"human annotations, metric annotations and texts differ: {sizes}")
+    from scipy.optimize import linear_sum_assignment
+
     has_grades = has_severities(human)
     rows = np.zeros((len(lengths), 3))
     for n, (human_spans, marked) in enumerate(zip(human, metric, strict=True)):
         gold = _countable_spans(human_spans, has_grades)
         predicted = _countable_spans(marked, has_grades)
-        rows[n] = _best_pairing(gold, predicted, has_grades), len(gold), len(predicted)
+        credit = np.zeros((len(gold), len(predicted)))
+        for i, j in np.ndindex(credit.shape):
+            credit[i, j] = _credit(gold[i], predicted[j], has_grades)
+        pairs = linear_sum_assignment(credit, maximize=True)
+        rows[n] = credit[pairs].sum(), len(gold), len(predicted)
     return rows
 
 
@@ -114,47 +116,33 @@ def f1_from_totals(totals: FloatArray) -> FloatArray:
 
 
 def count_by_severity(
-    human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
+    human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> dict[str, FloatArray]:
-    """Count the errors of each severity separately; a wrong severity earns nothing."""
-    severities = {span.severity for spans in human for span in spans}
-    present = {SEVERITY_GRADES[name] for name in severities & {*SEVERITY_GRADES}}
-    return {
-        name: count(_select(human, _grade, grade), _select(metric, _grade, grade), lengths)
-        for grade, name in enumerate(("minor", "major"))
-        if grade in present
-    }
+    """Count the characters of each severity separately; a wrong severity earns nothing."""
+    rows = {}
+    for name, severities in (("minor", {"minor"}), ("major", {"major", "critical"})):
+        gold = _select(human, "severity", severities)
+        if any(gold):
+            rows[name] = count_characters(gold, _select(metric, "severity", severities), lengths)
+    return rows
 
 
 def count_by_category(
-    human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
+    human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> dict[str, FloatArray]:
-    """Count the errors of each human category; if the metric has none, only recall matters."""
-    names = {s.category for spans in human for s in spans if s.category}
-    has_categories = any(s.category for spans in metric for s in spans)
-    return {
-        name: count(
-            _select(human, _category, name),
-            _select(metric, _category, name) if has_categories else metric,
-            lengths,
-        )
-        for name in sorted(names)
-    }
+    """Count the characters of each human category; if the metric has none, only recall matters."""
+    names = {span.category for spans in human for span in spans} - {""}
+    has_categories = any(span.category for spans in metric for span in spans)
+    rows = {}
+    for name in sorted(names):
+        marked = _select(metric, "category", {name}) if has_categories else metric
+        rows[name] = count_characters(_select(human, "category", {name}), marked, lengths)
+    return rows
 
 
-def _select(
-    sets: Sequence[Spans], kind: Callable[[Span], object], value: object
-) -> list[list[Span]]:
-    """Return the spans of one kind, such as a category."""
-    return [[span for span in spans if kind(span) == value] for spans in sets]
-
-
-def _category(span: Span) -> str:
-    return span.category
-
-
-def _grade(span: Span) -> int | None:
-    return SEVERITY_GRADES.get(span.severity)
+def _select(sets: Sequence[Spans], field: str, values: Collection[str]) -> list[list[Span]]:
+    """Return the spans whose field, such as the category, has one of the values."""
+    return [[span for span in spans if getattr(span, field) in values] for spans in sets]
 
 
 def split_by_rater(error_annotations: ErrorAnnotations) -> list[tuple[Span, ...]]:
@@ -164,22 +152,21 @@ def split_by_rater(error_annotations: ErrorAnnotations) -> list[tuple[Span, ...]
     >>> [len(spans) for spans in split_by_rater(annotations)]
     [1, 1, 0]
     """
-    own: dict[str, list[Span]] = {}
+    by_rater: dict[str, tuple[Span, ...]] = {}
     for span in error_annotations.spans:
-        own.setdefault(span.rater, []).append(span)
-    without_errors = max(0, error_annotations.raters - len(own))
-    return [*(tuple(spans) for spans in own.values()), *[()] * without_errors]
+        by_rater[span.rater] = (*by_rater.get(span.rater, ()), span)
+    return [*by_rater.values(), *[()] * (error_annotations.raters - len(by_rater))]
 
 
 def has_severities(human: Iterable[Spans]) -> bool:
     """Return whether the human annotations have severities; word tags have none."""
-    marked = [span.severity for spans in human for span in spans]
-    return not marked or any(severity != "bad" for severity in marked)
+    severities = {span.severity for spans in human for span in spans}
+    return severities != {"bad"}
 
 
-def _countable_spans(spans: Spans, has_grades: bool, side: Side = "hypothesis") -> list[Span]:
-    """Return the errors that count on one side of the text; neutral remarks never do."""
-    own = [s for s in spans if s.side == side and s.severity != "neutral"]
+def _countable_spans(spans: Spans, has_grades: bool) -> list[Span]:
+    """Return the errors of the translation that count; neutral remarks never do."""
+    own = [s for s in spans if s.side == "hypothesis" and s.severity != "neutral"]
     return [s for s in own if s.severity in SEVERITY_GRADES] if has_grades else own
 
 
@@ -187,8 +174,6 @@ def _count_per_character(
     sets: Sequence[Spans], lengths: Sequence[int], has_grades: bool
 ) -> FloatArray:
     """Return the number of errors at each character of all texts, (grades, characters)."""
-    if len(sets) != len(lengths):
-        raise LengthError(f"{len(sets)} annotated translations, but {len(lengths)} texts")
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
     steps = np.zeros((2 if has_grades else 1, starts[-1] + 1))
     for spans, start in zip(sets, starts, strict=False):
@@ -215,16 +200,6 @@ def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     credit, gold, marked = (rows[..., n] for n in range(3))
     f1 = np.where(gold + marked > 0, divide(2 * credit, gold + marked), 1.0)
     return divide(credit, marked), divide(credit, gold), f1
-
-
-def _best_pairing(gold: Spans, marked: Spans, has_grades: bool) -> float:
-    if not gold or not marked:
-        return 0.0
-    from scipy.optimize import linear_sum_assignment
-
-    credit = np.array([[_credit(a, b, has_grades) for b in marked] for a in gold])
-    pairs = linear_sum_assignment(credit, maximize=True)
-    return float(credit[pairs].sum())
 
 
 def _credit(a: Span, b: Span, has_grades: bool) -> float:

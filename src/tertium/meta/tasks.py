@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tertium.core.arrays import in_open_unit_interval
 from tertium.core.errors import UnknownNameError, UsageError
@@ -22,8 +22,7 @@ Level = Literal["segment", "system"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 
 
-@dataclass(frozen=True)
-class StatisticKind:
+class StatisticKind(NamedTuple):
     """What a statistic reads and allows; the first entry of each tuple is the default.
 
     `reads_comparisons` is true for statistics of human comparisons rather than scores. `pools` is
@@ -43,18 +42,16 @@ _SYSTEM: tuple[Level, ...] = ("system",)
 _ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _ITEM: tuple[Grouping, ...] = ("item", "none", "system")
 _LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
-_RESAMPLED: tuple[Test, ...] = ("bootstrap", "perm-both")
 _PAIRS: tuple[Test, ...] = ("pairs", "bootstrap")
-_ACCURACY: tuple[Test, ...] = (*_PAIRS, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
     "pearson": StatisticKind("Pearson r", _LEVELS, groupings=_ALL, tests=_LINEAR),
-    "spearman": StatisticKind("Spearman rho", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
-    "kendall": StatisticKind("Kendall tau-b", _LEVELS, groupings=_ALL, tests=_RESAMPLED),
-    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, tests=_ACCURACY),
-    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, tests=_ACCURACY),
-    "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLED),
-    "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLED),
+    "spearman": StatisticKind("Spearman rho", _LEVELS, groupings=_ALL),
+    "kendall": StatisticKind("Kendall tau-b", _LEVELS, groupings=_ALL),
+    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, tests=_PAIRS),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, tests=_PAIRS),
+    "darr": StatisticKind("DARR tau (2018)"),
+    "darr17": StatisticKind("DARR tau (2017)"),
     "tau-strict": StatisticKind("tau (WMT11, 12)", reads_comparisons=True),
     "tau13": StatisticKind("tau (WMT13)", reads_comparisons=True),
     "tau14": StatisticKind("tau (WMT14)", reads_comparisons=True),
@@ -147,7 +144,16 @@ class Task:
         system = self.level == "system"
         self._set_default("grouping", ("none",) if system else kind.groupings)
         self._set_default("test", (*self._tests, "none"))
-        self._check_numbers()
+        if not self.sets:
+            raise UsageError("a task needs at least one judged set")
+        if len(self.sets) > 1 and not self.kind.pools:
+            raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
+        check_resamples(self.resamples, least=0)
+        for name in ("confidence_level", "alpha"):
+            if not in_open_unit_interval(value := getattr(self, name)):
+                raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
+        if not 0 <= self.threshold < math.inf:
+            raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 
     def _set_default(self, option: str, allowed: tuple[str, ...]) -> None:
         """Fill in the default of an option that was left open; reject an incompatible value."""
@@ -167,7 +173,7 @@ class Task:
     @property
     def _tests(self) -> tuple[Test, ...]:
         if self.statistic == "pearson" and self.grouping != "none":
-            return ("bootstrap", "perm-both")  # fast PERM-BOTH and Williams need pooled points
+            return ("bootstrap",)  # the others need pooled points
         return self.kind.tests
 
     @property
@@ -215,18 +221,6 @@ class Task:
             f"samples={self.resamples!r}, confidence=0.95, alpha=0.05, "
             f"threshold={self.threshold!r}, tie_rate=None)"
         )
-
-    def _check_numbers(self) -> None:
-        if not self.sets:
-            raise UsageError("a task needs at least one judged set")
-        if len(self.sets) > 1 and not self.kind.pools:
-            raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
-        check_resamples(self.resamples, least=0)
-        for name in ("confidence_level", "alpha"):
-            if not in_open_unit_interval(value := getattr(self, name)):
-                raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
-        if not 0 <= self.threshold < math.inf:
-            raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 
 
 def tasks_for(sets: Iterable[str], statistic: str, /, **options: object) -> list[Task]:

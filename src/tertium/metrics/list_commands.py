@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from operator import itemgetter
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from tertium.core.errors import MissingResourceError, UnknownNameError, UsageError
+from tertium.core.errors import MissingResourceError, UnknownNameError
 from tertium.core.extras import EXTRA_BY_MODULE, PACKAGE_BY_MODULE, install_command, is_installed
 from tertium.core.fields import describe_fields, format_value, parse_fields, split_spec
 from tertium.core.options import Display, Names, Option, Specs
@@ -22,14 +23,8 @@ from tertium.core.store import cache_folder, hub_folder, list_cache, models_fold
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.weight_files import MODEL_CARDS, Resource, find_installed_weights
-from tertium.metrics.base.loading import is_model_folder
 from tertium.metrics.base.wordnet import WORDNET, find_wordnet
-from tertium.models.checkpoint import (
-    HOW_TO_INSTALL,
-    bundled_models_folder,
-    has_bundled_models,
-    read_config,
-)
+from tertium.models.checkpoint import HOW_TO_INSTALL, bundled_models_folder, has_bundled_models
 from tertium.version import __version__
 
 # Recommended metrics, and when to use each.
@@ -46,6 +41,7 @@ RECOMMENDED: Mapping[str, str] = {
     "comet": "a COMET checkpoint that you have on disk",
 }
 
+PACKAGE = Path(__file__).parents[1]
 logger = logging.getLogger(__name__)
 
 
@@ -58,14 +54,13 @@ def list_metrics(
     Parameters
     ----------
     metric
-        Metric or ranker to describe, by its name or its folder, or `all` to list all of them.
+        Metric or ranker to describe, or `all` to list all of them.
 
     Examples
     --------
     tertium list
     tertium list all
     tertium list bleu
-    tertium list models/mine
     """
     if metric and metric != "all":
         return _describe_metric(metric)
@@ -76,7 +71,7 @@ def list_metrics(
     else:
         names = [name for name in RECOMMENDED if name in METRICS]
         records = [{**_summarize(name), "summary": RECOMMENDED[name]} for name in names]
-        total = len([*METRICS, *RANKERS])
+        total = len(METRICS) + len(RANKERS)
         notes = [f"`tertium list all` shows all {total} metrics and rankers"]
     columns = [
         Column("metric"),
@@ -104,14 +99,12 @@ def list_citations(
     tertium list citations bleu
     tertium list citations chrf meteor pairwise > metrics.bib
     """
-    citations = {metric: getattr(_resolve_spec(metric)[1], "citation", "") for metric in metrics}
-    for metric, citation in citations.items():
+    citations = [getattr(_resolve_spec(metric)[1], "citation", "") for metric in metrics]
+    for metric, citation in zip(metrics, citations, strict=True):
         if not citation:
             logger.warning("%s names no paper to cite", metric)
-    columns = [Column("metric", itemgetter(0)), Column("citation", itemgetter(1))]
-    listing = Listing(table=Table(columns, [*citations.items()]))
-    entries = dict.fromkeys(filter(None, citations.values()))
-    text = "".join(f"{entry}\n" for entry in entries)
+    listing = Listing(table=Table.from_values({"metric": metrics, "citation": citations}))
+    text = "".join(f"{entry}\n" for entry in dict.fromkeys(citations) if entry)
     return View(result=listing, bare=text if display.format == "text" else None)
 
 
@@ -138,34 +131,21 @@ def _needs(cls: Any) -> str:
 
 def _first_sentence(cls: Any) -> str:
     """Return the first line of the module's docstring, or of the class if it shares a module."""
-    if sum(target.startswith(f"{cls.__module__}:") for target in METRICS.values()) > 1:
-        return f"{cls.title}: {_first_line(cls.__doc__)}"
-    return _first_line(getattr(inspect.getmodule(cls), "__doc__", None))
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").split("\n")[0].rstrip(".")
+    targets = [target for target in METRICS.values() if target.startswith(f"{cls.__module__}:")]
+    is_shared = len(targets) > 1
+    text = cls.__doc__ if is_shared else sys.modules[cls.__module__].__doc__
+    line = (text or "").split("\n")[0].rstrip(".")
+    return f"{cls.title}: {line}" if is_shared else line
 
 
 def _resolve_spec(spec: str) -> tuple[str, Any]:
     """Return name and class of a metric or ranker; invalid fields are an error."""
-    name = _scorer_name(spec)
+    name, texts = split_spec(spec)
+    name, _ = split_spec(ALIASES.get(name, name))
     cls = resolve_scorer(name)
-    fields = parse_fields(cls, name, {} if is_model_folder(spec) else split_spec(spec)[1])
-    if fields:
+    if fields := parse_fields(cls, name, texts):
         cls(**fields)  # checks values, such as the name of a tokenizer
     return name, cls
-
-
-def _scorer_name(spec: str) -> str:
-    """Return the name of a metric or ranker, given a spec, an alias or a folder."""
-    name = spec if is_model_folder(spec) else split_spec(spec)[0]
-    if is_model_folder(name):
-        config = read_config(Path(name))
-        return str(config.get("metric") or config.get("ranker"))
-    if "/" in name:
-        raise UsageError(f"{name}: not the folder of a saved metric (no config.json)")
-    return split_spec(ALIASES.get(name, name))[0]
 
 
 def _describe_metric(spec: str) -> Listing:
@@ -204,6 +184,12 @@ class Installable:
         """The place or, if it is missing, the command."""
         return self.installed or self.install
 
+    @property
+    def shown_languages(self) -> str:
+        """The languages, or their number if they are many."""
+        count = len(self.languages.split())
+        return f"{count} languages" if count > MAX_LISTED_LANGUAGES else self.languages
+
 
 def show_setup() -> Listing:
     """Show what is installed and where, and the command that installs each other part.
@@ -214,14 +200,9 @@ def show_setup() -> Listing:
     tertium setup install e5 wordnet
     tertium setup cache clear
     """
-    items, _ = list_cache()
-    size = sum(item.bytes for item in items) / 1e6
+    size = sum(item.bytes for item in list_cache()[0]) / 1e6
     rows = [
-        Installable(
-            name="tertium",
-            content=f"version {__version__}",
-            installed=str(Path(__file__).parents[1]),
-        ),
+        Installable(name="tertium", content=f"version {__version__}", installed=str(PACKAGE)),
         Installable(
             name="tertium-models",
             content="trained metrics: tertium-small, tertium-multi, ...",
@@ -238,12 +219,12 @@ def show_setup() -> Listing:
 
 
 def _list_extras() -> Iterator[Installable]:
-    for extra in dict.fromkeys(EXTRA_BY_MODULE.values()):
-        modules = [module for module in EXTRA_BY_MODULE if EXTRA_BY_MODULE[module] == extra]
+    for extra, modules in groupby(EXTRA_BY_MODULE, key=EXTRA_BY_MODULE.__getitem__):
+        names = list(modules)
         yield Installable(
             name=f"extra {extra}",
-            content=", ".join(PACKAGE_BY_MODULE.get(module, module) for module in modules),
-            installed="installed" if is_installed(*modules) else None,
+            content=", ".join(PACKAGE_BY_MODULE.get(name, name) for name in names),
+            installed="installed" if is_installed(*names) else None,
             install=install_command(extra),
         )
 
@@ -269,13 +250,12 @@ def list_models() -> Listing:
     columns = [
         Column("name"),
         Column("description", "content"),
-        Column("languages", _shorten_languages),
+        Column("languages", "shown_languages"),
         Column("MB", "megabytes", 0),
         Column(LOCATION, "location"),
     ]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
-    records = [*map(asdict, rows)]
-    return Listing(table=Table(columns, rows, notes=notes), json=records)
+    return Listing(table=Table(columns, rows, notes=notes), json=[*map(asdict, rows)])
 
 
 def install_models(names: Names, /) -> Listing:
@@ -298,17 +278,12 @@ def install_models(names: Names, /) -> Listing:
     for name in names:  # all are checked before a download
         if name not in RESOURCES:
             raise UnknownNameError("model", name, RESOURCES)
-    rows: list[dict[str, Any]] = []
+    folders = []
     for name in names:
-        rows.append({"name": name, "folder": str(install(RESOURCES[name]))})
+        folders.append(str(install(RESOURCES[name])))
         for extra in RESOURCES[name].extras:
             logger.warning("%s also needs `pip install %s`", name, extra)
-    return Listing(table=Table([Column("name"), Column("folder")], rows))
-
-
-def _shorten_languages(row: Installable) -> str:
-    count = len(row.languages.split())
-    return f"{count} languages" if count > MAX_LISTED_LANGUAGES else row.languages
+    return Listing(table=Table.from_values({"name": names, "folder": folders}))
 
 
 def _describe(card: Resource) -> Installable:

@@ -327,7 +327,7 @@ def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> N
 
 CARD = "README.md"
 MARKER = "<!-- generated when the model was saved; delete this line to keep your own edits -->"
-MAX_SETTING_CHARACTERS = 200
+MAX_SETTING_CHARACTERS, TOO_LONG = 200, "see config.json"
 
 CARD_TEXT = """\
 {mark}
@@ -349,7 +349,9 @@ licenses of these data and of the encoders apply.{encoders}
 
 
 def card_text(title: str, checkpoint: Checkpoint) -> str:
+    """Format the card of a model."""
     encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
+    required = ["\n\nRequired encoders (not included):", *encoders] if encoders else []
     return CARD_TEXT.format(
         mark=MARKER,
         title=title,
@@ -358,9 +360,7 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
         command="rank" if checkpoint.kind == "ranker" else "score",
         settings=_bullets({**checkpoint.config, **checkpoint.fields}),
         data=_bullets(checkpoint.training),
-        encoders="\n\nRequired encoders (not included):\n" + "\n".join(encoders)
-        if encoders
-        else "",
+        encoders="\n".join(required),
     )
 
 
@@ -378,12 +378,10 @@ def _bullets(values: Mapping[str, Any]) -> str:
     - hidden: 300
     - data: mine 12
     """
-    texts = {key: _format(value) for key, value in values.items()}
-    rows = [
-        f"- {key}: {text if len(text) <= MAX_SETTING_CHARACTERS else 'see config.json'}"
-        for key, text in texts.items()
-        if text
-    ]
+    rows = []
+    for key, value in values.items():
+        if text := _format(value):
+            rows.append(f"- {key}: {text if len(text) <= MAX_SETTING_CHARACTERS else TOO_LONG}")
     return "\n".join(rows) or "- none"
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.core.arrays import FloatArray
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS
 from tertium.models.training_examples import pearson
 
@@ -124,10 +124,6 @@ class LinearModel:
 
     def contributions(self, features: FloatArray) -> FloatArray:
         """Compute the contribution of each feature to the prediction, (n, features)."""
-        if features.shape[-1] != len(self.names):
-            raise LengthError(
-                f"the model has {len(self.names)} coefficients: got {features.shape[-1]} features"
-            )
         z = np.clip((features - self.mean) / self.scale, -MAX_Z_SCORE, MAX_Z_SCORE)
         return z * self.weights
 
@@ -190,7 +186,10 @@ def fit_ridge(
     >>> model.predict(np.array([[4.0]])).round(1), list(model.coefficients)
     (array([9.]), ['x'])
     """
-    _check_training_data(names, features, targets)
+    if len(targets) < 2 * FOLDS:
+        raise DataError(
+            f"{len(targets)} judgments are too few to train on: give at least {2 * FOLDS}"
+        )
     strength = choose_strength(features, targets, groups, strengths, prior, dev)
     mean, scale = _mean_and_scale(features)
     weights = _fit_weights(features, targets, [strength], prior)[0]
@@ -294,17 +293,3 @@ def non_median_shares(features: FloatArray) -> FloatArray:
 def _mean_and_scale(features: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = features.std(axis=0)  # of a constant column it is 0 or a rounding error
     return features.mean(axis=0), np.where(scale > 1e-9, scale, 1.0)
-
-
-def _check_training_data(names: Sequence[str], features: FloatArray, targets: FloatArray) -> None:
-    if features.shape != (len(targets), len(names)):
-        raise LengthError(
-            f"features of shape {features.shape}: expected {len(targets)} targets and "
-            f"{len(names)} names"
-        )
-    if len(targets) < 2 * FOLDS:
-        raise DataError(
-            f"{len(targets)} judgments are too few to train on: give at least {2 * FOLDS}"
-        )
-    if not np.isfinite(targets).all():
-        raise DataError("a human score is missing or infinite: remove such rows from training")

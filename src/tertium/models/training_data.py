@@ -87,18 +87,26 @@ def prepare_training_sets(
 def sort_training_sets(data: TrainingData) -> TrainingSets:
     """Sort sets and single judgments into sets of scores and sets of comparisons."""
     entries = [data] if isinstance(data, JudgmentSet | RankingSet) else list(data)
-    scores = [entry for entry in entries if isinstance(entry, JudgmentSet)]
-    rankings = [entry for entry in entries if isinstance(entry, RankingSet)]
-    judgments = tuple(entry for entry in entries if isinstance(entry, Judgment))
-    preferences = [entry for entry in entries if isinstance(entry, Preference)]
-    accepted = JudgmentSet | RankingSet | Judgment | Preference
-    if invalid := [entry for entry in entries if not isinstance(entry, accepted)]:
-        raise UsageError(
-            f"expected judgments or comparisons, got {short_repr(invalid[0])}: pass files, sets, "
-            "a data frame, or single judgments"
-        )
+    scores: list[JudgmentSet] = []
+    rankings: list[RankingSet] = []
+    judgments: list[Judgment] = []
+    preferences: list[Preference] = []
+    for entry in entries:
+        if isinstance(entry, JudgmentSet):
+            scores.append(entry)
+        elif isinstance(entry, RankingSet):
+            rankings.append(entry)
+        elif isinstance(entry, Judgment):
+            judgments.append(entry)
+        elif isinstance(entry, Preference):
+            preferences.append(entry)
+        else:
+            raise UsageError(
+                f"expected judgments or comparisons, got {short_repr(entry)}: pass files, sets, "
+                "a data frame, or single judgments"
+            )
     if judgments:
-        scores.append(JudgmentSet(name="judgments", judgments=judgments))
+        scores.append(JudgmentSet(name="judgments", judgments=tuple(judgments)))
     if preferences:
         rankings.append(_ranking_set(preferences))
     return TrainingSets(scores, rankings)
@@ -124,7 +132,7 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
                     f"{short_repr(outputs[name].hypothesis)} and {short_repr(segment.hypothesis)}: "
                     "use distinct item or system names"
                 )
-        comparisons.append(PairwiseJudgment(item, *names, p.verdict, p.judge))
+        comparisons.append(PairwiseJudgment(item, *names, p.verdict))
     return build_ranking_set(comparisons, texts, name="preferences")
 
 
@@ -178,7 +186,7 @@ def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
     return targets
 
 
-LOG = "log.tsv"  # epochs of a resumable run
+LOG = "log.jsonl"  # epochs of a resumable run
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

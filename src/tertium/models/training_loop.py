@@ -10,9 +10,6 @@ of comparisons (logistic, hinge).
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-import io
 import json
 import logging
 import math
@@ -26,15 +23,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium.core.atomic import write_text
 from tertium.core.errors import DataError, UsageError
 from tertium.core.runtime import progress_task
+from tertium.data.record_files import write_jsonl
 from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
 logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
-COLUMNS = tuple(field.name for field in dataclasses.fields(Epoch))
 
 
 @dataclass(kw_only=True)
@@ -166,25 +162,16 @@ class _State:
 
     def save(self, file: Path, identity: str) -> None:
         """Write the state; only a run with the same `identity` can resume from it."""
-        moments = {
-            f"{number}.{name}": torch.as_tensor(value)
-            for number, values in self.optimizer.state_dict()["state"].items()
-            for name, value in values.items()
-        }
-        random_state = {"torch": torch.get_rng_state()}
+        random_state = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             random_state["cuda"] = torch.cuda.get_rng_state(self.device)
-        groups = {
-            "network": self.network.state_dict(),
-            "best": self.best,
-            "optimizer": moments,
-            "random": random_state,
-        }
-        arrays = {
-            f"{kind}.{name}": tensor.detach().cpu().numpy()
-            for kind, tensors in groups.items()
-            for name, tensor in tensors.items()
-        }
+        groups = {"network": self.network.state_dict(), "best": self.best, "random": random_state}
+        for number, moments in self.optimizer.state_dict()["state"].items():
+            groups[f"optimizer{number}"] = moments
+        arrays = {}
+        for group, tensors in groups.items():
+            for name, tensor in tensors.items():
+                arrays[f"{group}.{name}"] = tensor.detach().cpu().numpy()
         epochs = [vars(epoch) for epoch in self.run.epochs]
         progress = {**vars(self.run), "epochs": epochs, "order": self.rng.bit_generator.state}
         header = {"identity": identity, "progress": json.dumps(progress)}
@@ -194,19 +181,17 @@ class _State:
         """Continue from a file of the same network and optimizer."""
         arrays, header = read_arrays(file)
         groups: dict[str, dict[str, Tensor]] = {}
-        for name, array in arrays.items():
-            kind, _, key = name.partition(".")
-            groups.setdefault(kind, {})[key] = torch.from_numpy(array)
-        self.network.load_state_dict(groups["network"])
-        self.best = {name: tensor.to(self.device) for name, tensor in groups["best"].items()}
-        moments: dict[int, dict[str, Tensor]] = {}
-        for key, tensor in groups["optimizer"].items():
-            number, _, name = key.partition(".")
-            moments.setdefault(int(number), {})[name] = tensor
+        for full_name, array in arrays.items():
+            group, _, name = full_name.partition(".")
+            groups.setdefault(group, {})[name] = torch.from_numpy(array)
+        self.network.load_state_dict(groups.pop("network"))
+        self.best = {name: tensor.to(self.device) for name, tensor in groups.pop("best").items()}
+        random_state = groups.pop("random")
+        moments = {int(group.removeprefix("optimizer")): m for group, m in groups.items()}
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        torch.set_rng_state(groups["random"]["torch"])
-        if self.device.type == "cuda" and "cuda" in groups["random"]:
-            torch.cuda.set_rng_state(groups["random"]["cuda"], self.device)
+        torch.set_rng_state(random_state["cpu"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(random_state["cuda"], self.device)
         progress = json.loads(header["progress"])
         self.rng.bit_generator.state = progress.pop("order")
         self.run = Run(**{**progress, "epochs": [Epoch(**row) for row in progress["epochs"]]})
@@ -250,25 +235,12 @@ def pairwise_loss(
 
 
 def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(vars, epochs))
-    write_text(file, text.getvalue(), make_folder=True)
+    write_jsonl(file, map(vars, epochs))
 
 
 def read_log(file: Path) -> list[Epoch]:
     """Read the log of epochs; empty if there is no file."""
     if not file.is_file():
         return []
-    with file.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
-    return [
-        Epoch(
-            stage=row["stage"],
-            number=int(row["number"]),
-            best=row["best"] == "True",
-            **{name: float(row[name]) for name in ("loss", "dev", "seconds")},
-        )
-        for row in rows
-    ]
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [Epoch(**json.loads(line)) for line in lines]

@@ -119,14 +119,7 @@ def warn_at_grid_edge(metric: str, option: str, best: float, values: Sequence[fl
     """
     if best == 0 or best not in (min(values), max(values)) or len(set(values)) == 1:
         return
-    edge, direction, beyond = (
-        ("smallest", "smaller", best / 10)
-        if best == min(values)
-        else ("largest", "larger", best * 10)
-    )
-    wider = "+".join(f"{value:g}" for value in sorted({*values, beyond}))
-    flag = f"--{option.replace('_', '-')}"
-    logger.warning(
-        "%s: the best %s of the search, %g, is the %s tried: try %s ones, too (%s)",
-        *(metric, flag, best, edge, direction, f"{flag} {wider}"),
-    )
+    edge = "smallest" if best == min(values) else "largest"
+    flag = option.replace("_", "-")
+    message = "%s: the best --%s of the search, %g, is the %s value tried: try others beyond it"
+    logger.warning(message, metric, flag, best, edge)

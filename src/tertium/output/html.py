@@ -25,7 +25,6 @@ from tertium.output.markup_builder import (
     collapsible,
     element,
     escape,
-    isolate_names,
     join,
     render_line,
     scrollable,
@@ -120,7 +119,6 @@ def render_page(result: Result) -> str:
     early, script = _join_scripts([EARLY_SCRIPT]), _join_scripts(scripts)
     values = {
         "title": title,
-        "heading": join(isolate_names(title, _row_names(result))),
         "subtitle": result.page_subtitle,
         "navigation": _render_navigation(navigation) if navigation[1:] else "",
         "contents": contents,
@@ -159,17 +157,6 @@ def _blocks(sections: Sequence[Any]) -> Iterator[Block]:
             yield from _blocks(part.contents)
         elif isinstance(part, Block):
             yield part
-
-
-def _row_names(result: Result) -> set[str]:
-    """Return the row headers of the tables, which may be names in the title."""
-    names = set()
-    for table in result.tables():
-        for row in table.rows:
-            name = table.columns[0].value(row)
-            if isinstance(name, str):
-                names.add(name)
-    return names
 
 
 def _render_navigation(sections: Sequence[Section]) -> Markup:
@@ -217,13 +204,12 @@ def render_table(table: Table, *, sortable: bool = False, max_rows: int | None =
     """
     visible = table.visible
     rows = Table(visible, table.rows[:max_rows]).cells()
-    names = _names(rows, visible)
     cautions = []
     for line in table.headlines:
-        cautions.append(element("p", *isolate_names(line, names), class_="caution"))
+        cautions.append(element("p", line, class_="caution"))
     notes = []
     for line in table.notes:
-        notes.append(element("p", *isolate_names(line, names), class_="note"))
+        notes.append(element("p", line, class_="note"))
     if len(rows) < len(table.rows):
         cut = f"The first {len(rows):,} of {len(table.rows):,} rows; files have all."
         notes.append(element("p", cut, class_="note"))
@@ -244,16 +230,6 @@ def render_table(table: Table, *, sortable: bool = False, max_rows: int | None =
         data_filters=" ".join(filters) if sortable and filters else None,
     )
     return join([*cautions, scrollable(grid, table.title or "table"), *notes])
-
-
-def _names(rows: Sequence[Sequence[Cell]], columns: Sequence[Column]) -> set[str]:
-    """Return the texts of cells, which may be names in the notes."""
-    names = set()
-    for row in rows:
-        for cell, column in zip(row, columns, strict=True):
-            if column.is_text:
-                names |= {text for text in (cell.text, cell.value) if isinstance(text, str)}
-    return names
 
 
 def _header_cell(column: Column, sortable: bool) -> Markup:

@@ -11,8 +11,6 @@ Texts with marked error spans as HTML.
 from __future__ import annotations
 
 import html
-import re
-import unicodedata
 from collections.abc import Iterable
 
 from tertium.core.result import MarkedLine
@@ -21,8 +19,6 @@ from tertium.text.printable import FORBIDDEN_IN_XML
 
 _VOID_ELEMENTS = frozenset({"br", "col", "hr", "img", "input", "meta"})
 _SVG_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})
-
-_RIGHT_TO_LEFT = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 
 Attribute = str | int | float | bool | None
 
@@ -62,25 +58,6 @@ def element(name: str, *children: str, **attributes: Attribute) -> Markup:
     if name in _SVG_SHAPES and not children:
         return Markup(f"<{name}{attribute_text}/>")
     return Markup(f"<{name}{attribute_text}>{join(children)}</{name}>")
-
-
-def isolate_names(text: str, names: Iterable[str]) -> list[str]:
-    """Split a text so that right-to-left names do not reorder the text around them.
-
-    Without isolation, browsers would swap adjacent names and put a number after a name before it.
-
-    >>> isolate_names("empty: a 1, אב 2", ["a", "אב"])
-    ['empty: a 1, ', '<bdi>אב</bdi>', ' 2']
-    """
-    rtl = sorted({name for name in names if _has_right_to_left(name)}, key=len, reverse=True)
-    if not rtl:
-        return [text]
-    parts = re.split(f"({'|'.join(map(re.escape, rtl))})", text)
-    return [element("bdi", part) if n % 2 else part for n, part in enumerate(parts) if part]
-
-
-def _has_right_to_left(text: str) -> bool:
-    return not text.isascii() and any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text)
 
 
 def collapsible(title: str, *contents: str) -> Markup:

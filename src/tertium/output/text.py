@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from tertium.core.atomic import PathLike, write_text
-from tertium.core.errors import UsageError
+from tertium.core.errors import UnknownNameError
 from tertium.core.result import Cell, Emphasis, Result, Section, Table
 from tertium.text.printable import cell_width, replace_control_characters, wrap_line
 
@@ -279,7 +279,20 @@ def escape_latex(text: str) -> str:
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
+def render_tsv(table: Table) -> str:
+    """Return the full values of a table, also of columns that are only in files."""
+    from tertium.data.tables import tsv_lines
+
+    lines = "".join(tsv_lines(table.values(), missing="nan"))
+    return replace_control_characters(lines, keep="\n\t")
+
+
 TableFormat = Literal["text", "md", "latex", "tsv"]
+RENDERERS: Mapping[str, Callable[[Table], str]] = {
+    "md": render_markdown,
+    "latex": render_latex,
+    "tsv": render_tsv,
+}
 
 
 def render_contents(
@@ -292,28 +305,17 @@ def render_contents(
     """Return the contents of results in a format; other formats than text have tables only."""
     if style == "text":
         return render_text_contents(contents, width=width, color=color)
+    if style not in RENDERERS:
+        raise UnknownNameError("table format", style, ["text", *RENDERERS])
     tables: list[str] = []
     for part in contents:
         if isinstance(part, Table):
-            tables.append(render_table(part, style))
+            tables.append(RENDERERS[style](part))
         elif isinstance(part, Section):
             tables.append(render_contents(part.contents, style))
     return ("\n" if style == "md" else "").join(filter(None, tables))
 
 
-def render_table(
-    table: Table, style: TableFormat = "text", *, width: int | None = None, color: bool = False
-) -> str:
+def render_table(table: Table, style: TableFormat = "text", **layout: Any) -> str:
     """Return a table in a format; it ends in a newline."""
-    if style == "text":
-        return render_text_table(table, width=width, color=color)
-    if style == "md":
-        return render_markdown(table)
-    if style == "latex":
-        return render_latex(table)
-    if style == "tsv":
-        from tertium.data.tables import tsv_lines
-
-        lines = "".join(tsv_lines(table.values(), missing="nan"))
-        return replace_control_characters(lines, keep="\n\t")
-    raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")
+    return render_contents([table], style, **layout)

@@ -7,29 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from tertium.checks.check_settings import read_terms
 from tertium.core.errors import UsageError
-from tertium.core.options import Compute, FileKind, InFile, Names, Option, OutFile, Output
+from tertium.core.options import Compute, InFile, Names, Option, OutFile, Output
 from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.base.judge_run import JudgeConnection
-from tertium.people.campaign import (
-    Campaign,
-    GlossaryTerm,
-    Protocol,
-    read_campaign,
-    write_campaign,
-)
+from tertium.people.campaign import Campaign, Protocol, read_campaign, write_campaign
 from tertium.people.pearmut import write_pearmut
-from tertium.people.planning import Method, plan_campaign
+from tertium.people.planning import Method, plan_campaign, read_glossary
 from tertium.people.power import PowerPlan, plan_power
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
-FILES = {
-    "campaign": FileKind(Campaign, (".json",)),
-    "results": FileKind.of(PowerPlan, ".json", ".jsonl"),
-}
 Tool = Annotated[Literal["tertium", "pearmut"], Option("--as", group="Output")]
 OtherTool = Annotated[Literal["pearmut"], Option("--as", group="Output")]
 WRITERS = {"tertium": write_campaign, "pearmut": write_pearmut}
@@ -58,18 +47,16 @@ class DesignOptions:
         What raters do.
     difference
         Difference between systems to find.
-    time
+    budget
         Working time of all raters together, such as 8h or 90m, instead of --difference.
     power
         Probability to find the difference.
     alpha
         Significance level of the test.
-    raters_per_segment
+    raters
         Raters who judge each segment.
     systems
         Number of systems (default: those of -t, or 2).
-    seconds
-        Seconds for one judgment (default: by protocol).
     pilot
         Judgments to estimate the variance from.
     """
@@ -77,27 +64,19 @@ class DesignOptions:
     group: ClassVar[str] = "Statistics"
     protocol: Protocol = "esa"
     difference: float | None = None
-    time: Annotated[float | None, Option(metavar="TIME", type=parse_duration)] = None
+    budget: Annotated[float | None, Option("--time", metavar="TIME", type=parse_duration)] = None
     power: float = 0.8
     alpha: float = 0.05
-    raters_per_segment: int = 1
+    raters: Annotated[int, Option("--raters-per-segment")] = 1
     systems: int | None = None
-    seconds: float | None = None
     pilot: Annotated[InFile | None, Option(group="Input")] = None
-
-    @property
-    def has_goal(self) -> bool:
-        """Whether a difference or a time is given."""
-        return self.difference is not None or self.time is not None
 
     def plan(self, testset: TestSet | None, method: Method) -> PowerPlan:
         """Return the number of segments for the difference or the time."""
         return plan_power(
-            budget=self.time,
-            systems=self.systems or (len(testset.systems) if testset else 2),
-            raters=self.raters_per_segment,
             documents=testset.documents if testset and method == "documents" else (),
-            **field_values(self, "time", "systems", "raters_per_segment"),
+            systems=self.systems or (len(testset.systems) if testset else 2),
+            **field_values(self, "systems"),
         )
 
 
@@ -113,15 +92,15 @@ class CampaignOptions:
         Segments to judge (default: by --difference or --time).
     choose
         How to choose.
-    stratify
+    by
         Strata of --choose stratified: document, length or a field of the records.
     common
         Segments for all raters.
-    attention_checks
+    checks
         Attention checks of each rater.
     show_reference
         Show raters the reference.
-    context
+    context_size
         Neighbors to show.
     suspicions
         Mark errors of a metric or judge in advance.
@@ -129,8 +108,6 @@ class CampaignOptions:
         Instructions for raters, as text.
     terms
         Glossary to show: .csv, .tsv (source, target) or .tbx.
-    title
-        Name of the campaign (default: by -o).
     seed
         Random seed.
     tool
@@ -141,49 +118,37 @@ class CampaignOptions:
     raters: Names = ()
     segments: int | None = None
     choose: Method = "random"
-    stratify: Annotated[Names, Option(metavar="COLUMN")] = ()
+    by: Annotated[Names, Option(metavar="COLUMN")] = ()
     common: int = 0
-    attention_checks: int = 0
+    checks: Annotated[int, Option("--attention-checks")] = 0
     show_reference: bool = False
-    context: int = 0
+    context_size: Annotated[int, Option("--context")] = 0
     suspicions: Annotated[str | None, Option(metavar="METRIC")] = None
-    instructions: InFile | None = None
-    terms: InFile | None = None
-    title: Annotated[str, Option(metavar="TEXT")] = ""
+    instructions: InFile = ""
+    terms: InFile = ""
     seed: Annotated[int, Option(group="Statistics")] = 12345
     tool: Tool = "tertium"
 
     def make(self, texts: InputTexts, segments: int, design: DesignOptions, file: str) -> Campaign:
         """Return the campaign that is written to a file."""
-        raters = self.raters or ("1",)
-        if len(raters) == 1 and raters[0].isdecimal():
-            raters = tuple(f"rater-{n + 1}" for n in range(int(raters[0])))
-        instructions = Path(self.instructions).read_text("utf-8") if self.instructions else ""
-        terms = read_terms(self.terms or "", texts.source_language, texts.target_language)
+        settings = field_values(self, "by", "segments", "terms", "tool")
+        names = self.raters or ("1",)
+        if len(names) == 1 and names[0].isdecimal():
+            settings["raters"] = tuple(f"rater-{n + 1}" for n in range(int(names[0])))
+        if self.instructions:
+            settings["instructions"] = Path(self.instructions).read_text("utf-8")
         with JudgeConnection().applied():
             return plan_campaign(
                 texts.testset,
                 segments,
                 protocol=design.protocol,
-                raters=raters,
-                choose=self.choose,
-                strata=self.stratify,
-                suspicions=self.suspicions,
-                seed=self.seed,
-                overlap=design.raters_per_segment,
-                common=self.common,
-                checks=self.attention_checks,
-                show_reference=self.show_reference,
-                context_size=self.context,
-                instructions=instructions,
-                glossary=[
-                    GlossaryTerm(source=term.source, target=" | ".join(term.targets))
-                    for term in terms
-                    if term.targets
-                ],
-                name=self.title or Path(file).stem,
+                strata=self.by,
+                overlap=design.raters,
+                glossary=read_glossary(self.terms, texts.source_language, texts.target_language),
+                name=Path(file).stem,
                 source_language=texts.source_language,
                 target_language=texts.target_language,
+                **settings,
             )
 
 
@@ -210,16 +175,18 @@ def plan_evaluation(
     their answers. Differences are in points from 0 to 100 (da, esa, contrastive-esa), in MQM points
     (mqm), or in the share of comparisons won minus lost (ranking).
     """
-    files = output.split(FILES)
-    if not design.has_goal and (files["results"] or not files["campaign"]):
+    campaign_files, output = output.split(".json")
+    paths = output.paths(PowerPlan)
+    has_goal = design.difference is not None or design.budget is not None
+    if not has_goal and (paths or not campaign_files):
         raise UsageError("nothing to plan: give --difference, --time, or -t with -o FILE.json")
     texts = inputs.read() if inputs.translations else None
     testset = texts.testset if texts else None
-    plan = design.plan(testset, campaign.choose) if design.has_goal else None
+    plan = design.plan(testset, campaign.choose) if has_goal else None
     results: list[Result] = [] if plan is None else [plan]
     record = {} if plan is None else plan.records()
     warnings: list[str] = []
-    for path in files["campaign"]:
+    for path in campaign_files:
         if texts is None:
             raise UsageError("-o needs the texts of the campaign: give -t and -s")
         segments = campaign.segments or (plan.segments if plan else 0)
@@ -241,7 +208,7 @@ def plan_evaluation(
         json=record,
         warnings=warnings,
         warns_aside=True,
-        files=[(plan, path) for path in files["results"] if plan],
+        files=[(plan, path) for path in paths if plan],
     )
 
 

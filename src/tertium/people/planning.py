@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tertium.checks.check_settings import read_terms
 from tertium.core.arrays import IntArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.fields import choices
@@ -76,6 +77,12 @@ class CampaignSettings:
     instructions: str = ""
     glossary: Sequence[GlossaryTerm] = ()
     seed: int = 12345
+
+
+def read_glossary(path: str, source: str = "", target: str = "") -> list[GlossaryTerm]:
+    """Read the terms that raters see, as `check_settings.read_terms` does; "" has none."""
+    terms = [term for term in read_terms(path, source, target) if term.targets]
+    return [GlossaryTerm(source=term.source, target=" | ".join(term.targets)) for term in terms]
 
 
 def plan_campaign(

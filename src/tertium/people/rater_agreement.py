@@ -13,15 +13,7 @@ from typing import Annotated, Any
 from tertium.core.arrays import FloatArray
 from tertium.core.atomic import PathLike
 from tertium.core.errors import DataError, UnknownNameError, UsageError
-from tertium.core.options import (
-    FileKind,
-    InFile,
-    LanguagePairs,
-    Names,
-    Option,
-    Output,
-    Significance,
-)
+from tertium.core.options import InFile, LanguagePairs, Names, Option, Output, Significance
 from tertium.core.resampling import check_resamples, make_rng
 from tertium.core.result import (
     Column,
@@ -332,12 +324,6 @@ def score_campaign(campaign: PathLike, answers: PathLike | None = None) -> Score
         return ScoredAnswers(content, session.state.answers())
 
 
-FILES = {
-    "judgments": FileKind(RaterStudies, (".jsonl",)),
-    "results": FileKind.of(RaterStudies, ".jsonl"),
-}
-
-
 def agree_on_files(
     human: Annotated[InFile, Option(metavar="HUMAN")],
     /,
@@ -378,10 +364,11 @@ def agree_on_files(
     TSV, CSV or JSONL, MQM, ESA, Appraise, Pearmut, Label Studio. -o FILE.jsonl writes the judgments
     of a campaign, also while its server is running; meta, train, route and report read them.
     """
-    files = output.split(FILES)
+    judgment_files, output = output.split(".jsonl")
+    paths = output.paths(RaterStudies)
     scored = score_campaign(human, answers) if is_campaign_file(human) else None
-    if files["judgments"] and scored is None:
-        raise UsageError(f"-o {files['judgments'][0]} holds judgments of a campaign: give one")
+    if judgment_files and scored is None:
+        raise UsageError(f"-o {judgment_files[0]} holds judgments of a campaign: give one")
     studies = agree(
         human if scored is None else scored,
         answers=None if scored else answers,
@@ -391,12 +378,12 @@ def agree_on_files(
         **field_values(tests),
     )
     if scored is not None:
-        for path in files["judgments"]:
+        for path in judgment_files:
             scored.write(path, exclude)
     result = RaterStudies(tuple(studies))
     records = result.records()
     return View(
         result=result,
         json=records[0] if len(records) == 1 else records,
-        files=[(result, path) for path in files["results"]],
+        files=[(result, path) for path in paths],
     )

@@ -35,11 +35,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tertium.core.atomic import OWNER_ONLY, write_text
+from tertium.core.atomic import OWNER_ONLY, PathLike, write_text
 from tertium.core.errors import DataError, TertiumError, UsageError, WriteError
 from tertium.core.extras import require_modules
 from tertium.core.fields import read_dataclass
-from tertium.core.options import FileKind, InFile, Option, Output
+from tertium.core.options import InFile, Option
 from tertium.core.result import Column, Result, Table, View, field_values
 from tertium.core.segment import check_surrogates
 from tertium.core.spans import Span
@@ -475,16 +475,27 @@ class Links(Result):
         columns = [Column("name", lambda row: row[0]), Column("link", lambda row: row[1])]
         return [Table(columns, [*self.links.items()])]
 
+    @classmethod
+    def suffixes(cls) -> list[str]:
+        """Return the only suffix."""
+        return [".tsv"]
+
+    def write(self, *paths: PathLike) -> None:
+        """Write files for the owner alone; a restart without new links keeps files as they are."""
+        text = "".join(f"{name}\t{link}\n" for name, link in self.links.items())
+        for path in paths if self.links else ():
+            write_text(path, text, private=True)
+            Path(path).chmod(OWNER_ONLY)  # also of a file that existed
+
 
 def annotate_campaign(
     campaign: InFile,
     /,
-    output: Output,
     *,
     answers: Annotated[InFile | None, Option(group="Input")] = None,
     new_links: Annotated[bool, Option(group="Output")] = False,
     listen: Annotated[str, Option(group="Runtime", metavar="HOST:PORT")] = "127.0.0.1:8000",
-) -> View:
+) -> Annotated[View, Links]:
     """Serve a campaign: raters judge translations in their browsers.
 
     Parameters
@@ -510,7 +521,6 @@ def annotate_campaign(
     before the page says "Saved". `tertium agree CAMPAIGN -o judgments.jsonl` writes the judgments
     so far, also while the server is running.
     """
-    files = output.split({"results": FileKind(Links, (".tsv",))})["results"]
     content = read_campaign(campaign)
     host, port = parse_address(listen)
     require_modules("starlette", "uvicorn", purpose="`tertium annotate`")
@@ -519,18 +529,11 @@ def annotate_campaign(
         listener = opened.enter_context(bind_socket(host, port))
         session = opened.enter_context(open_session(content, path))
         port = int(listener.getsockname()[1])
-        tokens, address = session.new_tokens(replace=new_links), public_address(host)
-        links = Links(
-            {
-                person or "manager": make_link(address, port, person, token)
-                for person, token in tokens.items()
-            }
-        )
+        links = {}
+        tokens = session.new_tokens(replace=new_links)
+        for person, token in tokens.items():
+            links[person or "manager"] = make_link(public_address(host), port, person, token)
         resources = opened.pop_all()
-    for file in files if tokens else ():  # a restart without new links keeps the files
-        text = "".join(f"{name}\t{link}\n" for name, link in links.links.items())
-        write_text(file, text, private=True)
-        Path(file).chmod(OWNER_ONLY)  # also of a file that existed
     lines = []
     if len(tokens) <= len(content.raters):
         lines.append(
@@ -549,7 +552,7 @@ def annotate_campaign(
         logger.warning("stopped; %d answers in %s", count, path)
 
     return View(
-        result=links,
+        result=Links(links),
         warnings=[*lines, "press Ctrl+C to stop"],
         warns_aside=True,
         then=run_server,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -106,7 +105,8 @@ class ChallengeStudy(Result):
 
     def _count(self, metric: int, group: int | slice) -> dict[str, Any]:
         """Return the counts and accuracy of a metric on a group."""
-        pairs, right = int(self.sizes[group].sum()), int(self.correct[metric, group].sum())
+        pairs = int(self.sizes[group].sum())
+        right = int(self.correct[metric, group].sum())
         low, high = wilson(right, pairs).tolist()
         return {
             "pairs": pairs,
@@ -219,13 +219,24 @@ def challenge(
         raise UnknownNameError("grouping of pairs", by, choices(By))
     full_set = source if isinstance(source, ChallengeSet) else read_challenge(source)
     loaded = load_metrics(metrics)
-    chosen = _keep_scorable(full_set.choose(phenomena, lps), loaded)
+    chosen = full_set.choose(phenomena, lps)
+    mask = find_scorable_by_all([contrast.better for contrast in chosen.contrasts], loaded)
+    if any(mask):  # else all pairs lack an input, which the metrics report
+        kept = []
+        excluded = [*chosen.unused]
+        for contrast, is_scorable in zip(chosen.contrasts, mask, strict=True):
+            if is_scorable:
+                kept.append(contrast)
+            else:
+                excluded.append((contrast, MISSING_INPUT))
+        chosen = replace(chosen, contrasts=tuple(kept), unused=tuple(excluded))
     labels = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
     groups = tuple(dict.fromkeys(labels))
     group_of = np.array([groups.index(name) for name in labels])
     names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
     segments = [s for contrast in chosen.contrasts for s in (contrast.better, contrast.worse)]
-    correct, tied = [], []
+    correct = []
+    tied = []
     warnings: dict[str, dict[str, int]] = {}
     with share_encoding(loaded, segments):
         for metric, name in track_progress([*zip(loaded, names, strict=True)], "challenging"):
@@ -251,19 +262,6 @@ def challenge(
     )
 
 
-def _keep_scorable(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
-    """Keep the pairs with the inputs of all metrics, or all pairs if none has them."""
-    mask = find_scorable_by_all([contrast.better for contrast in pairs.contrasts], metrics)
-    if not any(mask):
-        return pairs
-    excluded = compress(pairs.contrasts, [not is_scorable for is_scorable in mask])
-    return replace(
-        pairs,
-        contrasts=tuple(compress(pairs.contrasts, mask)),
-        unused=(*pairs.unused, *((contrast, MISSING_INPUT) for contrast in excluded)),
-    )
-
-
 def wilson(successes: ArrayLike, totals: ArrayLike) -> FloatArray:
     """Compute Wilson's 95 % bounds of shares successes / total, (..., 2).
 
@@ -276,7 +274,8 @@ def wilson(successes: ArrayLike, totals: ArrayLike) -> FloatArray:
     middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     # a share of 0 or 1 is its own bound, up to rounding
-    low, high = np.minimum(middle - half, share), np.maximum(middle + half, share)
+    low = np.minimum(middle - half, share)
+    high = np.maximum(middle + half, share)
     bounds: FloatArray = np.clip(np.stack([low, high], axis=-1), 0.0, 1.0)
     return bounds
 
@@ -290,7 +289,7 @@ def challenge_metrics(
     judge: JudgeConnection,
     select: Annotated[Names, Option(group="Input")] = (),
     lps: Annotated[LanguagePairs, Option(group="Input")] = (),
-    rows: Annotated[By, Option(group="Statistics")] = "phenomenon",
+    by: Annotated[By, Option(group="Statistics")] = "phenomenon",
 ) -> ChallengeStudy:
     """Count how often a metric prefers the better of two translations, by phenomenon.
 
@@ -302,7 +301,7 @@ def challenge_metrics(
         Only these phenomena (default: all).
     lps
         Only these language pairs (default: all).
-    rows
+    by
         Rows of the table.
 
     Examples
@@ -326,4 +325,4 @@ def challenge_metrics(
     if not metrics.metrics:
         specs = default_metric(pairs.testset(), metrics.target_language or "")
         metrics = replace(metrics, metrics=tuple(specs))
-    return challenge(pairs, metrics.load_judged(), by=rows, phenomena=select, lps=lps)
+    return challenge(pairs, metrics.load_judged(), by=by, phenomena=select, lps=lps)

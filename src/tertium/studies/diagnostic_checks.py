@@ -11,16 +11,17 @@ of the items.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
 from tertium.core.errors import DataError
-from tertium.core.resampling import draw_group_counts, make_rng, shuffle
+from tertium.core.resampling import draw_group_counts, make_rng
 from tertium.core.segment import Segment
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.human_data import HumanData, Texts
@@ -38,10 +39,10 @@ SAMPLE = 200  # translations of a set that are changed and scored again
 RESAMPLES = 1000  # bootstrap samples of items
 
 Cell = tuple[str, str]  # system and item of a translation
-FOLDS, HASHES = 5, 256
+FOLDS = 5
+HASHES = 256
 RIDGE = 10.0  # ridge strength, for standardized features
 MIN_TEXTS = 50
-SHUFFLES = 5  # shuffles of a metric's scores, averaged to the chance level
 MIN_SYSTEMS = 4
 JOINED = (1, 2, 4, 8)  # numbers of joined segments
 GOOD_SHARE = 0.25  # share of translations, by human score, that count as good
@@ -49,8 +50,7 @@ MAX_GOOD = 128
 MIN_REFERENCES = 10
 
 
-@dataclass(frozen=True, eq=False)
-class DiagnosticRow:
+class DiagnosticRow(NamedTuple):
     """A row of a diagnostic: a value for each series, and values of bootstrap samples.
 
     `draws` are (resamples, series); one draw of NaN if there is no sampling variation.
@@ -87,16 +87,6 @@ class DiagnosticData:
             return self.aligned.human
         return self.human_data.segment_scores().values
 
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """The names of the metrics that can score new texts."""
-        return tuple(metric.spec for metric in self.metrics)
-
-    @property
-    def score_tables(self) -> dict[str, FloatArray]:
-        """The scores of each metric, (systems, items)."""
-        return dict(zip(self.aligned.metrics, self.aligned.scores, strict=True))
-
     @cached_property
     def has_several_outputs(self) -> BoolArray:
         """Mask of the items with two or more judged translations, (items,)."""
@@ -128,30 +118,37 @@ class DiagnosticData:
         """Hash names together with the seed."""
         return zlib.crc32("\t".join([str(self.seed), *names]).encode())
 
+    def human_scores(self, cells: Sequence[Cell]) -> FloatArray:
+        """Return the human scores of some cells, (cells,)."""
+        return np.array([self.human[self.positions[cell]] for cell in cells])
+
     def score(self, segments: Sequence[Segment]) -> FloatArray:
         """Score segments with each metric, oriented (higher is better), (metrics, segments)."""
         return np.stack([metric.score(segments).oriented_segments for metric in self.metrics])
 
-    def make_tables(
-        self, cells: Sequence[Cell], values: Mapping[str, FloatArray]
-    ) -> dict[str, FloatArray]:
+    def arrange(self, cells: Sequence[Cell], values: FloatArray) -> FloatArray:
         """Arrange values of cells (cells,) as systems x items; the others are NaN."""
-        rows, columns = np.array([self.positions[cell] for cell in cells]).T
-        tables = {}
-        for name, own in values.items():
-            tables[name] = np.full(self.human.shape, np.nan)
-            tables[name][rows, columns] = own
-        return tables
+        table = np.full(self.human.shape, np.nan)
+        for cell, value in zip(cells, values, strict=True):
+            table[self.positions[cell]] = value
+        return table
 
     def agreement(
-        self, tables: Mapping[str, FloatArray], statistic: str, grouping: Grouping
+        self,
+        values: FloatArray,
+        statistic: str,
+        grouping: Grouping,
+        names: Sequence[str] = (),
     ) -> DiagnosticRow:
-        """Measure the agreement of score tables with human scores, where there are scores."""
-        values = np.stack([*tables.values()])
+        """Measure the agreement of score tables with human scores, where there are scores.
+
+        `values` are (tables, systems, items), by default of the metrics in the set.
+        """
+        series = tuple(names) or self.aligned.metrics
         human = np.where(np.isnan(values).all(axis=0), np.nan, self.human)
         aligned = replace(
             self.aligned,
-            metrics=tuple(tables),
+            metrics=series,
             human=human,
             human_systems=nan_mean(human),
             scores=values,
@@ -166,14 +163,13 @@ class DiagnosticData:
             test="none",
         )
         result = MetaEvaluation([aligned], seed=self.seed).run_task(task)
-        return DiagnosticRow(tuple(tables), result.values, result.replicates)
+        return DiagnosticRow(series, result.values, result.replicates)
 
-    def means(
-        self, values: FloatArray, items: Sequence[str], series: Sequence[str] = ()
-    ) -> DiagnosticRow:
-        """Average values (series, units) that belong to items; series are by default metrics."""
+    def means(self, values: FloatArray, items: Sequence[str]) -> DiagnosticRow:
+        """Average values (metrics, units) that belong to items."""
+        series = tuple(metric.spec for metric in self.metrics)
         draws = weighted_means(values, self.weights(items))
-        return DiagnosticRow(tuple(series) or self.metric_names, values.mean(axis=-1), draws)
+        return DiagnosticRow(series, values.mean(axis=-1), draws)
 
     def weights(self, items: Sequence[str]) -> FloatArray:
         """Return how often bootstrap samples of items contain each unit, (resamples, units)."""
@@ -191,25 +187,32 @@ def check_sentinels(data: DiagnosticData) -> Rows:
     """Measure Pearson's r of metrics and sentinels, over all translations and within items."""
     if len(data.texts) < MIN_TEXTS:
         raise DataError(f"sentinels need {MIN_TEXTS} judged texts, got {len(data.texts)}")
-    target = np.array([data.human[data.positions[cell]] for cell in data.texts])
-    folds = np.array([data.hash_names(item) % FOLDS for _, item in data.texts])
+    cells = [*data.texts]
+    segments = data.texts.values()
+    folds = np.array([data.hash_names(item) % FOLDS for _, item in cells])
     texts = {
-        "source only": [segment.source or "" for segment in data.texts.values()],
-        "reference only": ["".join(segment.references[:1]) for segment in data.texts.values()],
-        "translation only": [segment.hypothesis for segment in data.texts.values()],
+        "source only": [segment.source or "" for segment in segments],
+        "reference only": ["".join(segment.references[:1]) for segment in segments],
+        "translation only": [segment.hypothesis for segment in segments],
     }
-    sentinels = {name: cross_fit(own, target, folds) for name, own in texts.items() if any(own)}
-    tables = {**data.score_tables, **data.make_tables([*data.texts], sentinels)}
+    names = [*data.aligned.metrics]
+    tables = [*data.aligned.scores]
+    for name, own in texts.items():
+        if any(own):
+            names.append(name)
+            predicted = cross_fit(own, data.human_scores(cells), folds)
+            tables.append(data.arrange(cells, predicted))
     groupings: dict[str, Grouping] = {"all translations": "none"}
     if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
         groupings["within an item"] = "item"
-    agreements = [data.agreement(tables, "pearson", own) for own in groupings.values()]
-    values = np.stack([own.values for own in agreements], axis=-1)
-    draws = np.stack([own.draws for own in agreements], axis=-1)
-    return {
-        name: DiagnosticRow(tuple(groupings), values[n], draws[:, n])
-        for n, name in enumerate(tables)
-    }
+    stack = np.stack(tables)
+    columns = [data.agreement(stack, "pearson", own, names) for own in groupings.values()]
+    rows = {}
+    for n, name in enumerate(names):
+        values = np.array([column.values[n] for column in columns])
+        draws = np.stack([column.draws[:, n] for column in columns], axis=-1)
+        rows[name] = DiagnosticRow(tuple(groupings), values, draws)
+    return rows
 
 
 def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatArray:
@@ -222,9 +225,11 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
         held_out = folds == fold
         if held_out.all():
             raise DataError("all translations are of one item")
-        middle, spread = features[~held_out].mean(axis=0), features[~held_out].std(axis=0)
+        middle = features[~held_out].mean(axis=0)
+        spread = features[~held_out].std(axis=0)
         standardized = (distinct_features - middle) / np.where(spread > 0, spread, 1.0)
-        training, mean = standardized[row_of[~held_out]], target[~held_out].mean()
+        training = standardized[row_of[~held_out]]
+        mean = target[~held_out].mean()
         [weights] = fit_ridge_weights(training, target[~held_out] - mean, [RIDGE / len(training)])
         # predict distinct texts, so that equal texts have exactly equal predictions
         predicted[held_out] = mean + (standardized @ weights)[row_of[held_out]]
@@ -233,7 +238,8 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
 
 def surface_features(text: str) -> FloatArray:
     """Return the surface features of a text, (5 + HASHES,)."""
-    words, size = text.split(), max(len(text), 1)
+    words = text.split()
+    size = max(len(text), 1)
     plain = [
         np.log1p(len(text)),
         sum(map(str.isdecimal, text)) / size,
@@ -245,36 +251,6 @@ def surface_features(text: str) -> FloatArray:
     for n in range(len(text) - 2):
         hashed[zlib.crc32(text[n : n + 3].lower().encode()) % HASHES] += 1
     return np.concatenate([plain, np.sqrt(hashed / size)])
-
-
-def check_chance(data: DiagnosticData) -> Rows:
-    """Measure acc_eq* of a metric, of its scores shuffled within items, and of a constant score."""
-    _require_several_outputs(data)
-    rng = make_rng(data.seed)
-    is_judged = ~np.isnan(data.human)
-
-    def shuffle_outputs(table: FloatArray) -> FloatArray:
-        shuffled = table.copy()
-        for item in np.flatnonzero(data.has_several_outputs):
-            cells = is_judged[:, item], item
-            shuffled[cells] = shuffle(table[cells], rng)
-        return shuffled
-
-    tables = data.score_tables
-    shuffles = [
-        {name: shuffle_outputs(own) for name, own in tables.items()} for _ in range(SHUFFLES)
-    ]
-    constant = {name: np.where(is_judged, 0.0, np.nan) for name in tables}
-    return {
-        "the metric": data.agreement(tables, "acc-eq*", "item"),
-        "a constant score": data.agreement(constant, "acc-eq*", "item"),
-        "its shuffled scores": average([data.agreement(s, "acc-eq*", "item") for s in shuffles]),
-    }
-
-
-def _require_several_outputs(data: DiagnosticData) -> None:
-    if not data.has_several_outputs.any():
-        raise DataError("no item has two judged translations")
 
 
 def check_best_systems(data: DiagnosticData) -> Rows:
@@ -308,51 +284,29 @@ def share_in_order(human: FloatArray, scores: FloatArray) -> FloatArray:
     return divide((is_counted & (human_lead == metric_lead)).sum(-1), is_counted.sum(-1))
 
 
-def check_interference(data: DiagnosticData) -> Rows:
-    """Measure the gain of outputs that each metric prefers, under metrics and human scores."""
-    _require_several_outputs(data)
-    both = ~np.isnan(data.human) & ~np.isnan(data.aligned.scores).any(axis=0)
-    both &= both.sum(axis=0) > 1
-    if not both.any():
-        raise DataError("no item has two translations with a score of every metric")
-    scores = np.where(both, data.aligned.scores, np.nan)
-    best = scores == np.fmax.reduce(scores, axis=1)[:, None]  # ties share the choice
-    items = both.any(axis=0)
-    rows = {}
-    for name, table in {**data.score_tables, "human scores": data.human}.items():
-        centered = np.where(both, table, np.nan)
-        centered -= nan_mean(centered.T)
-        spread = float(np.nanstd(centered)) or 1.0
-        gains = np.where(best, centered / spread, np.nan)[..., items]
-        rows[f"under {name}"] = data.means(
-            nan_mean(np.swapaxes(gains, 1, 2)),
-            np.array(data.aligned.items)[items].tolist(),
-            [f"chosen by {metric}" for metric in data.aligned.metrics],
-        )
-    return rows
-
-
 def check_length(data: DiagnosticData) -> Rows:
     """Measure the change of the mean score if good translations are joined."""
     cells = data.sample(None)
-    least = np.quantile([data.human[data.positions[cell]] for cell, _ in cells], 1 - GOOD_SHARE)
-    good = [segment for cell, segment in cells if data.human[data.positions[cell]] >= least]
+    human = data.human_scores([cell for cell, _ in cells])
+    least = np.quantile(human, 1 - GOOD_SHARE)
+    good = [segment for (_, segment), score in zip(cells, human, strict=True) if score >= least]
     longest = max(JOINED)
     segments = good[: min(len(good), MAX_GOOD) // longest * longest]
     if len(segments) < 2 * longest:
         raise DataError(f"fewer than {2 * longest} translations to join")
     spread = data.score([segment for _, segment in data.sample()]).std(axis=1)
     unit = np.where(spread > 0, spread, 1.0)[:, None]
-    means = []  # of the longest texts, (metrics, texts)
+    rows: Rows = {}
+    single = np.zeros(0)
     for size in JOINED:
         joined = [join_segments(segments[n : n + size]) for n in range(0, len(segments), size)]
         scores = data.score(joined) / unit
-        means.append(scores.reshape(len(scores), -1, longest // size).mean(axis=-1))
-    names = [str(n) for n in range(means[0].shape[1])]
-    return {
-        "one segment" if size == 1 else f"{size} segments joined": data.means(own - means[0], names)
-        for size, own in zip(JOINED, means, strict=True)
-    }
+        means = scores.reshape(len(scores), -1, longest // size).mean(axis=-1)  # of longest texts
+        if size == 1:
+            single = means
+        name = "one segment" if size == 1 else f"{size} segments joined"
+        rows[name] = data.means(means - single, [str(n) for n in range(means.shape[1])])
+    return rows
 
 
 def join_segments(segments: list[Segment]) -> Segment:
@@ -377,15 +331,14 @@ def check_bad_outputs(data: DiagnosticData) -> Rows:
     sources = [segment.source or "" for segment in segments]
     first_texts = [segment.hypothesis for segment in segments[:20]]
     languages = [identify_language(" ".join(texts)) for texts in (sources[:20], first_texts)]
+    count = range(len(cells))
     outputs = {
         "empty": [""] * len(cells),
-        "fluent but unrelated": [_find_unrelated(cells, n) for n in range(len(cells))],
+        "fluent but unrelated": [_find_unrelated(cells, n) for n in count],
         "source copied": sources,
-        "unrelated, in another language": [
-            wrong_language_sentence(n, languages) for n in range(len(cells))
-        ],
+        "unrelated, in another language": [wrong_language_sentence(n, languages) for n in count],
     }
-    if not all(segment.source is not None for segment in segments):
+    if any(segment.source is None for segment in segments):
         del outputs["source copied"]
     real = np.sort(data.score(segments), axis=1)
     rows = {}
@@ -408,31 +361,30 @@ def _find_unrelated(cells: list[tuple[Cell, Segment]], n: int) -> str:
 
 def check_references(data: DiagnosticData) -> Rows:
     """Measure Pearson's r with human scores if another text replaces the reference."""
-    cells = dict(entry for entry in data.sample() if entry[1].references)
+    cells = [(cell, segment) for cell, segment in data.sample() if segment.references]
     if len(cells) < MIN_REFERENCES:
         raise DataError("there are no references")
     text_systems = {system for system, _ in data.texts}
     has_text = [system in text_systems for system in data.aligned.systems]
     means = np.where(has_text, nan_mean(data.human), np.nan)
     best = data.aligned.systems[int(np.nanargmax(means))]
-    best_outputs = {
-        item: s.hypothesis for (system, item), s in data.texts.items() if system == best
-    }
-    compared = {c: s for c, s in cells.items() if c[0] != best and c[1] in best_outputs} or cells
-    references = {"the reference": [s.references for s in compared.values()]}
-    for n in range(1, min(len(segment.references) for segment in cells.values())):
-        references[f"reference {n + 1} alone"] = [
-            s.references[n : n + 1] for s in compared.values()
-        ]
-    if compared is not cells:
-        references["the best system's output"] = [(best_outputs[c[1]],) for c in compared]
-    own, half = references["the reference"], len(compared) // 2
+    best_outputs = {i: s.hypothesis for (system, i), s in data.texts.items() if system == best}
+    least = min(len(segment.references) for _, segment in cells)
+    others = [(c, s) for c, s in cells if c[0] != best and c[1] in best_outputs]
+    cells = others or cells
+    own = [segment.references for _, segment in cells]
+    references = {"the reference": own}
+    for n in range(1, least):
+        references[f"reference {n + 1} alone"] = [texts[n : n + 1] for texts in own]
+    if others:
+        references["the best system's output"] = [(best_outputs[item],) for (_, item), _ in cells]
+    half = len(cells) // 2
     references["the reference of another segment"] = own[half:] + own[:half]
     rows = {}
-    for name, texts in references.items():
-        changed = [
-            replace(s, references=own) for s, own in zip(compared.values(), texts, strict=True)
-        ]
-        scores = dict(zip(data.metric_names, data.score(changed), strict=True))
-        rows[name] = data.agreement(data.make_tables([*compared], scores), "pearson", "none")
+    for name, replacements in references.items():
+        pairs = zip(cells, replacements, strict=True)
+        scores = data.score([replace(s, references=texts) for (_, s), texts in pairs])
+        tables = np.stack([data.arrange([cell for cell, _ in cells], row) for row in scores])
+        specs = [metric.spec for metric in data.metrics]
+        rows[name] = data.agreement(tables, "pearson", "none", specs)
     return rows

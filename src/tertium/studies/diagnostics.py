@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -31,7 +31,7 @@ class DiagnosticCheck:
     """A question about metrics: how it is measured, and how the result is read.
 
     `measure` returns rows of values. The sentence about a series is `reading`, a format of its
-    `name`, and of its `first`, `last`, `low`est and `high`est value and their rows.
+    `name`, and of its `first`, `last` and `high`est value and their rows.
     Charts mark the `reference_value`.
     """
 
@@ -53,13 +53,6 @@ CHECKS = (
         reading="{name}: {last_row} reaches r = {last:.3f}, {first_row} {first:.3f}",
         note="sentinels: ridge regressions on surface features, cross-fitted in "
         f"{checks.FOLDS} folds",
-    ),
-    DiagnosticCheck(
-        name="chance",
-        question="How far is acc_eq* above chance?",
-        label="acc_eq* by item",
-        measure=checks.check_chance,
-        reading="{name} reaches {first:.3f}, its shuffled scores {last:.3f}",
     ),
     DiagnosticCheck(
         name="bad outputs",
@@ -93,13 +86,6 @@ CHECKS = (
         reading="{name} orders {first:.0%} of all pairs, {last:.0%} among the best",
         reference_value=0.5,
     ),
-    DiagnosticCheck(
-        name="interference",
-        question="Does it overrate the outputs it prefers?",
-        label="gain of the chosen outputs, in standard deviations",
-        measure=checks.check_interference,
-        reading="{name}: {last:+.2f} under human scores, up to {high:+.2f} {high_row}",
-    ),
 )
 
 
@@ -123,48 +109,35 @@ class Diagnostic(DiagnosticCheck):
     def intervals(self) -> FloatArray:
         """The 95 % intervals of the values, (rows, series, 2); NaN without sampling variation."""
         bounds = [percentile_interval(row.draws) for row in self.rows.values()]
-        return np.stack([np.stack(own, axis=-1) for own in bounds])
+        return np.moveaxis(np.array(bounds), 1, -1)
 
     @property
     def summary(self) -> str:
         """What the result says about each series, in one sentence."""
-        sentences = [self._read(n) for n in range(len(self.series))]
-        return "; ".join(sentences) + "."
-
-    def _read(self, series: int) -> str:
-        values, name = self.values[:, series], self.series[series]
-        if np.isnan(values).all():
-            return f"{name} is undefined"
-        low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
         names = [*self.rows]
-        return self.reading.format(
-            name=name,
-            first=values[0],
-            first_row=names[0],
-            last=values[-1],
-            last_row=names[-1],
-            low=values[low],
-            low_row=names[low],
-            high=values[high],
-            high_row=names[high],
-        )
+        sentences = []
+        for name, values in zip(self.series, self.values.T, strict=True):
+            if np.isnan(values).all():
+                sentences.append(f"{name} is undefined")
+                continue
+            places = {"first": 0, "last": -1, "high": int(np.nanargmax(values))}
+            figures = {place: values[n] for place, n in places.items()}
+            rows = {f"{place}_row": names[n] for place, n in places.items()}
+            sentences.append(self.reading.format(name=name, **figures, **rows))
+        return "; ".join(sentences) + "."
 
     def table(self) -> Table:
         """Return rows x series."""
         names = [*self.rows]
         columns = [Column("", names.__getitem__)]
         for n, series in enumerate(self.series):
-            columns += interval_columns(series, partial(self._figures, n), 2)
+            figures = np.column_stack([self.values[:, n], self.intervals[:, n]]).tolist()
+            columns += interval_columns(series, figures.__getitem__, 2)
         between = ""
         if not np.isnan(self.intervals).all():
             between = "; in brackets 95 % bootstrap intervals over items"
         notes = [self.summary, f"values: {self.label}{between}", *self.notes]
         return Table(columns, range(len(names)), f"{self.name}: {self.question}", notes)
-
-    def _figures(self, series: int, row: int) -> tuple[float, float, float]:
-        """Return a value and its interval."""
-        low, high = self.intervals[row, series].tolist()
-        return float(self.values[row, series]), low, high
 
     def chart(self) -> DotChart:
         """Return rows x series with their intervals; a line marks the reference value."""
@@ -207,8 +180,8 @@ class DiagnosticReport(Result):
         rows = []
         for own in self.diagnostics:
             for name, values, bounds in zip(own.rows, own.values, own.intervals, strict=True):
-                cells = zip(own.series, values.tolist(), bounds.tolist(), strict=True)
-                rows += [(own.name, name, series, value, *pair) for series, value, pair in cells]
+                for series, value, interval in zip(own.series, values, bounds, strict=True):
+                    rows.append((own.name, name, series, float(value), *interval.tolist()))
         names = "diagnostic row series value low high".split()
         return Table([Column(name, itemgetter(n)) for n, name in enumerate(names)], rows)
 
@@ -223,16 +196,15 @@ def run_diagnostics(judged_sets: JudgedSets, *, seed: int = 12345) -> Diagnostic
         raise UsageError(
             "diagnostics need the segment level: leave out --level and system-level statistics"
         )
-    sets = {
-        aligned.name: DiagnosticData(
-            aligned=aligned,
-            human_data=judged_sets.human_data[aligned.name],
-            metrics=judged_sets.metrics,
-            seed=seed,
+    sets = []
+    for aligned in judged_sets.sets:
+        human_data = judged_sets.human_data[aligned.name]
+        data = DiagnosticData(
+            aligned=aligned, human_data=human_data, metrics=judged_sets.metrics, seed=seed
         )
-        for aligned in judged_sets.sets
-    }
-    diagnostics, skipped = [], {}
+        sets.append(data)
+    diagnostics = []
+    skipped = {}
     for check in track_progress(CHECKS, "diagnostics"):
         try:
             diagnostics.append(run_check(check, sets))
@@ -241,15 +213,18 @@ def run_diagnostics(judged_sets: JudgedSets, *, seed: int = 12345) -> Diagnostic
     return DiagnosticReport(diagnostics=tuple(diagnostics), skipped=skipped)
 
 
-def run_check(check: DiagnosticCheck, sets: Mapping[str, DiagnosticData]) -> Diagnostic:
-    """Run one check on the sets that allow it, or raise the error of the first set."""
+def run_check(check: DiagnosticCheck, sets: Sequence[DiagnosticData]) -> Diagnostic:
+    """Run one check on the sets that allow it, or raise the error of the first set.
+
+    A row is the mean over the sets that have it.
+    """
     results: dict[str, dict[str, DiagnosticRow]] = {}
     errors: list[DataError] = []
-    for name, data in sets.items():
+    for data in sets:
         try:
             if np.isnan(data.human).all():
                 raise DataError("there are only system scores")
-            results[name] = check.measure(data)
+            results[data.aligned.name] = check.measure(data)
         except DataError as error:
             errors.append(error)
     if not results:
@@ -257,10 +232,9 @@ def run_check(check: DiagnosticCheck, sets: Mapping[str, DiagnosticData]) -> Dia
     notes = [check.note] if check.note else []
     if len(results) > 1:
         notes.append(f"mean over {len(results)} sets: {', '.join(results)}")
-    return Diagnostic(**vars(check), rows=merge_rows([*results.values()]), notes=notes)
-
-
-def merge_rows(sets: Sequence[Mapping[str, DiagnosticRow]]) -> dict[str, DiagnosticRow]:
-    """Return each row as its mean over the sets that have it."""
-    names = dict.fromkeys(name for rows in sets for name in rows)
-    return {name: average([rows[name] for rows in sets if name in rows]) for name in names}
+    parts: dict[str, list[DiagnosticRow]] = {}
+    for rows in results.values():
+        for name, row in rows.items():
+            parts.setdefault(name, []).append(row)
+    merged = {name: average(own) for name, own in parts.items()}
+    return Diagnostic(**vars(check), rows=merged, notes=notes)

@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -32,7 +31,8 @@ from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-LOW_OVERLAP, MAX_SHORT_WORDS = 0.5, 15
+LOW_OVERLAP = 0.5
+MAX_SHORT_WORDS = 15
 SHARE = 0.2  # of the translations of a language pair that count as the best
 
 
@@ -51,7 +51,8 @@ def overlap(left: str, right: str) -> float:
     >>> round(overlap("the cat sat", "the cat sat down"), 3)
     0.857
     """
-    a, b = Counter(words(left)), Counter(words(right))
+    a = Counter(words(left))
+    b = Counter(words(right))
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)
 
 
@@ -61,7 +62,8 @@ def mark_highest(scores: FloatArray, groups: Sequence[str]) -> BoolArray:
     >>> mark_highest(np.array([5.0, 4, 3, 2, 1]), ["cs-en"] * 5)
     array([ True, False, False, False, False])
     """
-    filled, names = np.nan_to_num(scores, nan=-np.inf), np.asarray(groups)
+    filled = np.nan_to_num(scores, nan=-np.inf)
+    names = np.asarray(groups)
     result = np.zeros(len(scores), dtype=bool)
     for name in set(groups):
         own = filled[names == name]
@@ -114,10 +116,8 @@ class ErrorAnalysis(Result):
         """Return all counts and the examples, for JSON."""
         record = {"metrics": self.metrics, "counts": self.counts, "warnings": self.warnings}
         if self.example_count:
-            record["examples"] = {
-                part: [record_from_segment(segment) for segment in segments]
-                for part, segments in self.examples.items()
-            }
+            examples = self.examples.items()
+            record["examples"] = {part: [*map(record_from_segment, own)] for part, own in examples}
         return record
 
     def warning_lines(self) -> list[str]:
@@ -130,16 +130,17 @@ class ErrorAnalysis(Result):
 
     def tables(self) -> list[Table]:
         """Return one row of counts per trait of translations, and the examples below."""
-        names = dict(zip(("only first", "only second"), self.metrics, strict=True))
-        headings = {part: f"only {names[part]}" if part in names else part for part in self.parts}
-        rows = [{"translations": trait, **counts} for trait, counts in self.counts.items()]
+        first, second = self.metrics
+        names = {"only first": f"only {first}", "only second": f"only {second}"}
         columns = [Column("translations", itemgetter("translations"))]
-        columns += [Column(name, itemgetter(part), 0) for part, name in headings.items()]
+        for part in self.parts:
+            columns.append(Column(names.get(part, part), itemgetter(part), 0))
+        rows = [{"translations": trait, **counts} for trait, counts in self.counts.items()]
         notes = []
         for part, segments in self.examples.items():
             for segment in segments:
                 references = [f"\n  reference: {text}" for text in segment.references]
-                notes.append(f"\n{headings[part]}: {segment.hypothesis}{''.join(references)}")
+                notes.append(f"\n{names[part]}: {segment.hypothesis}{''.join(references)}")
         title = f"the best {100 * SHARE:g} % by human score"
         return [Table(columns, rows, title, notes, cautions=self.warning_lines())]
 
@@ -170,16 +171,17 @@ def analyse(
 
 def find_traits(segments: Sequence[Segment]) -> dict[str, BoolArray]:
     """Return which translations have low overlap, words that no reference has, or are short."""
-    references = chain.from_iterable(segment.references for segment in segments)
-    vocabulary = {word for text in references for word in words(text)}
-    overlaps = [max(overlap(s.hypothesis, r) for r in s.references) for s in segments]
-    texts = [words(segment.hypothesis) for segment in segments]
-    unknown = [any(w not in vocabulary and not w[0].isdigit() for w in own) for own in texts]
-    short = np.array([len(own) <= MAX_SHORT_WORDS for own in texts])
+    vocabulary = {word for s in segments for word in words(" ".join(s.references))}
+    low, unknown, short = np.zeros((3, len(segments)), dtype=bool)
+    for n, segment in enumerate(segments):
+        own = words(segment.hypothesis)
+        low[n] = max(overlap(segment.hypothesis, r) for r in segment.references) < LOW_OVERLAP
+        unknown[n] = any(w not in vocabulary and not w[0].isdigit() for w in own)
+        short[n] = len(own) <= MAX_SHORT_WORDS
     return {
         "all": np.ones(len(segments), dtype=bool),
-        f"word overlap below {LOW_OVERLAP:g}": np.array(overlaps) < LOW_OVERLAP,
-        "unknown words": np.array(unknown),
-        f"unknown words, {MAX_SHORT_WORDS} words or fewer": np.array(unknown) & short,
+        f"word overlap below {LOW_OVERLAP:g}": low,
+        "unknown words": unknown,
+        f"unknown words, {MAX_SHORT_WORDS} words or fewer": unknown & short,
         f"{MAX_SHORT_WORDS} words or fewer": short,
     }

@@ -1,4 +1,4 @@
-"""Evaluate metrics by decisions, rank metrics by a shared-task protocol, fit difference scales."""
+"""Evaluate metrics by decisions, and fit difference scales."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tertium.meta.difference_scales import (
     fit_scales,
     rerank_outputs,
 )
-from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.metrics.base.capabilities import find_inputs
 
 CHANCE = "(chance)"  # the row of random decisions
@@ -119,31 +118,6 @@ def evaluate_decisions(judged_sets: JudgedSets, *, min_good_score: float) -> Dec
             }
             rows.append(row)
     return Decisions(rows=rows, min_good_score=min_good_score)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MetricRanking(JudgedSets, Result):
-    """The results of a protocol, and the scores they are based on."""
-
-    results: ProtocolResults
-
-    def records(self) -> dict[str, Any]:
-        """Return all results as plain values, for JSON."""
-        return {**self.results.records(), "judgments_left_out": self.excluded_counts}
-
-    def tables(self) -> list[Table]:
-        """Return metrics by rank."""
-        return [self.results.table()]
-
-
-def rank_metrics(judged_sets: JudgedSets, protocol: str = "wmt24", **options: Any) -> MetricRanking:
-    """Rank metrics by the rules of a shared task: the tested average of SPA and acc_eq*.
-
-    `protocol` is a name in `tertium.meta.protocol.PROTOCOLS`; `options` are resamples, alpha and
-    seed.
-    """
-    results = run_protocol(judged_sets.sets, protocol, **options)
-    return MetricRanking(**vars(judged_sets), results=results)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
 from tertium.core.atomic import PathLike
 from tertium.core.charts import Axis, ScatterChart
 from tertium.core.errors import UnknownNameError, UsageError
@@ -42,6 +40,7 @@ from tertium.meta.agreement import Grouping, describe_correlation
 from tertium.meta.agreement_results import Results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.metric_agreement import MetaEvaluation
+from tertium.meta.protocol import ProtocolResults, run_protocol
 from tertium.meta.tasks import STATISTICS, Level, Test, resolve_statistic, tasks_for
 from tertium.metrics.base.judge_run import JudgeConnection
 from tertium.metrics.base.loading import load_metrics
@@ -52,10 +51,8 @@ from tertium.studies.error_analysis import ErrorAnalysis, analyse
 from tertium.studies.good_decisions import (
     Decisions,
     DifferenceScales,
-    MetricRanking,
     evaluate_decisions,
     fit_difference_scales,
-    rank_metrics,
 )
 from tertium.studies.span_agreement import SpanStudy, compare_spans
 
@@ -140,15 +137,17 @@ class AgreementStudy(JudgedSets, Result):
                 for record in task.records():
                     low, high = record["interval"]
                     row = {**record, "set": task.task.label, "low": low, "high": high, "by": by}
-                    rivals = {name: p for name, p in row["p_better_than"].items() if self.p_values}
-                    rivals.pop(row["metric"], None)
-                    rows += [{**row, "other": name, "p": p} for name, p in rivals.items()]
-                    rows += [] if self.p_values else [row]
-        names = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
+                    if not self.p_values:
+                        rows.append(row)
+                        continue
+                    for name, p in record["p_better_than"].items():
+                        if name != record["metric"]:
+                            rows.append({**row, "other": name, "p": p})
+        names = "metric statistic set value low high rank judged used"
         if self.p_values:
-            names = ["metric", "other", "statistic", "set", "p"]
-        names += ["by"] if self.slices else []
-        return Table([Column(name, itemgetter(name)) for name in names], rows)
+            names = "metric other statistic set p"
+        columns = [Column(name, itemgetter(name)) for name in names.split()]
+        return Table([*columns, *([Column("by")] if self.slices else [])], rows)
 
     def charts(self) -> list[ScatterChart]:
         """Return scatter plots of metric and human scores: a row per metric, a column per set."""
@@ -211,7 +210,8 @@ def meta_evaluate(
     study = tertium.meta_evaluate("judgments.tsv", ["bleu", "chrf"], statistic=["pearson", "SPA"])
     """
     statistics = [resolve_statistic(name) for name in as_list(statistic)]
-    columns, levels = as_list(by), [name for name in as_list(level) if name]
+    columns = as_list(by)
+    levels = [name for name in as_list(level) if name]
     if unknown := next((name for name in levels if name not in choices(Level)), None):
         raise UnknownNameError("level", unknown, choices(Level))
     for option, values in (("--statistic", statistics), ("--level", levels), ("--by", columns)):
@@ -277,36 +277,28 @@ def make_scatter_charts(
 ) -> list[ScatterChart]:
     """Return one row of scatter plots per metric, with a column per dataset."""
     charts: list[ScatterChart] = []
-    metrics = dict.fromkeys(metric for dataset in sets for metric in dataset.metrics)
+    metrics = tuple(dict.fromkeys(metric for dataset in sets for metric in dataset.metrics))
     for row, metric in enumerate(metrics):
-        name = f"−{metric}" if metric in negated else metric
-        charts += [_make_chart(dataset, metric, name, level, row) for dataset in sets]
+        for dataset in sets:
+            aligned = dataset.with_metrics(metrics)
+            human = aligned.human.ravel()
+            scores = aligned.scores[row].ravel()
+            if level == "system":
+                human = aligned.human_systems
+                scores = aligned.system_scores[row]
+            caption = f"{dataset.name}: not scored"
+            if metric in dataset.metrics:
+                caption = f"{dataset.name}  {describe_correlation(human, scores)}"
+            chart = ScatterChart(
+                caption=caption,
+                row=row,
+                x=Axis(name="human", values=human),
+                y=Axis(name=f"−{metric}" if metric in negated else metric, values=scores),
+                has_trend=True,
+                names=aligned.systems if level == "system" else (),
+            )
+            charts.append(chart)
     return charts
-
-
-def _make_chart(
-    dataset: AlignedScores, metric: str, name: str, level: str, row: int
-) -> ScatterChart:
-    caption = f"{dataset.name}: not scored"
-    human = scores = np.zeros(0)
-    systems: Sequence[str] = ()
-    if metric in dataset.metrics:
-        number = dataset.metrics.index(metric)
-        human = dataset.human.ravel()
-        scores = dataset.scores[number].ravel()
-        if level == "system":
-            human = dataset.human_systems
-            scores = dataset.system_scores[number]
-            systems = dataset.systems
-        caption = f"{dataset.name}  {describe_correlation(human, scores)}"
-    return ScatterChart(
-        caption=caption,
-        row=row,
-        x=Axis(name="human", values=human),
-        y=Axis(name=name, values=scores),
-        has_trend=True,
-        names=systems,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,7 +317,8 @@ class JudgedMetrics(MetricOptions, LanguageOptions):
 
     def load_judged(self) -> list[Metric]:
         """Load the metrics, with the languages of the options."""
-        source, target = self.source_language or "", self.target_language or ""
+        source = self.source_language or ""
+        target = self.target_language or ""
         return self.load_for(self.metrics, source, target)
 
 
@@ -400,8 +393,6 @@ def evaluate_metrics(
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
-    if pairs and statistics.test == "none":
-        raise UsageError("--pairs needs a significance test, but --test none disables it")
     study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
     return replace(study, intervals=confidence, p_values=pairs)
 
@@ -413,7 +404,7 @@ def diagnose_metrics(
     compute: Compute,
     judge: JudgeConnection,
 ) -> DiagnosticReport:
-    """Run diagnostics of metrics: baselines, chance, bad outputs, length and more.
+    """Run diagnostics of metrics: baselines, bad outputs, references and length.
 
     Examples
     --------
@@ -431,7 +422,7 @@ def rank_by_protocol(
     tests: Significance,
     compute: Compute,
     judge: JudgeConnection,
-) -> MetricRanking:
+) -> ProtocolResults:
     """Rank metrics by the rules of a shared task.
 
     Parameters
@@ -449,7 +440,8 @@ def rank_by_protocol(
     The rank is that of the average of SPA and acc_eq* over all language pairs.
     """
     judged_sets = read_judged(inputs, metrics.load_judged())
-    return rank_metrics(judged_sets, protocol, **field_values(tests))
+    ranking = run_protocol(judged_sets.sets, protocol, **field_values(tests))
+    return replace(ranking, excluded_counts=judged_sets.excluded_counts)
 
 
 def evaluate_metric_decisions(
@@ -543,10 +535,7 @@ def find_metric_disagreement(
     that only one metric rates high (in the best fifth of its own scores), by word overlap with the
     reference, by unknown words (not in the references) and by length.
     """
-    if count < 0:
-        raise UsageError(f"--count {count}: expected 0 or more")
     if len(metrics.metrics) != 2:
-        option = f"-m {' '.join(metrics.metrics)}" if metrics.metrics else "no -m"
-        raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
-    first, second = metrics.load_judged()
-    return analyse(read_judgment_sets(human, gold), first, second, example_count=count)
+        raise UsageError("expected two metrics: give -m METRIC METRIC")
+    sets = read_judgment_sets(human, gold)
+    return analyse(sets, *metrics.load_judged(), example_count=count)

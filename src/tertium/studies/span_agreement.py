@@ -27,7 +27,6 @@ from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
 from tertium.data.record_files import read_records
 from tertium.data.text_files import RECORD_SUFFIXES
-from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.judged import HumanInputs, Metrics, as_list
 from tertium.evaluation.paired_tests import Interval, bootstrap, interval, paired_randomization
 from tertium.evaluation.rows import find_scorable_by_all
@@ -38,7 +37,6 @@ from tertium.meta.span_scores import (
     Spans,
     count_by_category,
     count_by_severity,
-    count_characters,
     f1_from_totals,
     macro,
     micro,
@@ -52,7 +50,8 @@ logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # system and item
 MAX_CATEGORIES = 12  # in tables
-SEVERITY, CATEGORY = "severity ", "category "  # kinds of rows
+SEVERITY = "severity "
+CATEGORY = "category "  # kinds of rows
 NOTES = (
     "character level as in WMT25, half credit for a wrong severity; WMT23 F1: as in WMT23",
     "span F1: one-to-one matches by overlap, half credit for a wrong severity; "
@@ -80,9 +79,9 @@ class SpanResult:
     @property
     def f1_interval(self) -> tuple[float, float, float]:
         """F1 of all characters and its bounds, NaN without resamples."""
-        bounds = self.interval
-        low, high = (bounds.low, bounds.high) if bounds else (np.nan, np.nan)
-        return self.overall.f1, low, high
+        if self.interval is None:
+            return self.overall.f1, np.nan, np.nan
+        return self.overall.f1, self.interval.low, self.interval.high
 
     @property
     def scores(self) -> Scores:
@@ -104,12 +103,14 @@ class SpanResult:
 
     def records(self) -> dict[str, Any]:
         """Return all values as plain values."""
-        counted = {
-            name: {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
-            for name, rows in self.rows.items()
+        record: dict[str, Any] = {
+            "metric": self.metric,
+            "set": self.set,
+            "f1_interval": self.f1_interval[1:],
         }
-        bounds = self.f1_interval[1:]
-        return {"metric": self.metric, "set": self.set, "f1_interval": bounds, **counted}
+        for name, rows in self.rows.items():
+            record[name] = {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
+        return record
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,15 +140,18 @@ class SpanStudy(Result):
         """Return tables of each set: overall, and by severity and category if annotated."""
         tables = []
         for name, results in self.by_set.items():
-            count = f"{len(results[0].rows['characters']):,} human annotations"
+            first = results[0]
+            count = f"{len(first.rows['characters']):,} human annotations"
             notes = [*NOTES, *self._notes(name, results)]
             tables.append(Table(overall_columns(), results, f"Error spans, {name}: {count}", notes))
-            if severities := results[0].kinds(SEVERITY):
-                columns = [Column("metric")]
-                for severity in severities:
-                    columns += _severity_columns(severity)
+            columns = [Column("metric")]
+            for kind in first.kinds(SEVERITY):
+                severity = kind.removeprefix(SEVERITY)
+                for head, figure in (("P", "precision"), ("R", "recall"), ("F1", "f1")):
+                    columns.append(figure_column(f"{severity} {head}", kind, figure))
+            if columns[1:]:
                 tables.append(Table(columns, results, f"By severity, {name}"))
-            if categories := results[0].kinds(CATEGORY):
+            if categories := first.kinds(CATEGORY):
                 tables.append(_category_table(name, categories, results))
         return tables
 
@@ -159,8 +163,10 @@ class SpanStudy(Result):
         notes = []
         if name in self.p_values:
             best, *lower = (self.metrics.index(own.metric) for own in results)
-            p_values = {self.metrics[n]: self.p_values[name][best, n] for n in lower}
-            texts = [f"{metric} {p:.3f}" for metric, p in p_values.items() if np.isfinite(p)]
+            texts = []
+            for n, p in zip(lower, self.p_values[name][best, lower].tolist(), strict=True):
+                if np.isfinite(p):
+                    texts.append(f"{self.metrics[n]} {p:.3f}")
             against = f"p-values of {self.metrics[best]} against: {', '.join(texts)}"
             notes.append(f"{against} (paired randomization)")
         if excluded := self.excluded_counts.get(name):
@@ -172,14 +178,8 @@ class SpanStudy(Result):
 
 def figure_column(name: str, kind: str, figure: str, *, is_mean: bool = False) -> Column:
     """Return precision, recall or F1 of a kind of rows: of their sum, or their mean."""
-
-    def value(row: SpanResult) -> float:
-        rows = row.rows[kind]
-        figures = macro(rows) if is_mean else micro(rows)
-        number: float = getattr(figures, figure)
-        return number
-
-    return Column(name, value, 3, adjustable=True)
+    average = macro if is_mean else micro
+    return Column(name, lambda row: getattr(average(row.rows[kind]), figure), 3, adjustable=True)
 
 
 def overall_columns() -> list[Column]:
@@ -194,12 +194,6 @@ def overall_columns() -> list[Column]:
         figure_column("span F1", "spans", "f1"),
         figure_column("span macro F1", "spans", "f1", is_mean=True),
     ]
-
-
-def _severity_columns(kind: str) -> list[Column]:
-    severity = kind.removeprefix(SEVERITY)
-    figures = {"P": "precision", "R": "recall", "F1": "f1"}
-    return [figure_column(f"{severity} {head}", kind, own) for head, own in figures.items()]
 
 
 def _category_table(name: str, categories: Sequence[str], results: Sequence[SpanResult]) -> Table:
@@ -256,13 +250,13 @@ def compare_spans(
             matching = [own for own in entries if not (own.lp and entry.lp) or own.lp == entry.lp]
             marked[metric] = find_spans(metric, matching, segments)
         results = [count_spans(metric, name, entry, own) for metric, own in marked.items()]
+        scores = [result.scores for result in results]
         if resamples:
-            scores = [result.scores for result in results]
             drawn = bootstrap(scores, resamples=resamples, seed=seed)
             pairs = zip(results, drawn, strict=True)
             results = [replace(own, interval=interval(values)) for own, values in pairs]
-            if len(results) > 1:
-                p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
+        if resamples and len(results) > 1:
+            p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
         by_set[name] = sorted(results, key=lambda result: -result.overall.f1)
     return SpanStudy(
         metrics=(*(metric.spec for metric in loaded), *files),
@@ -287,17 +281,10 @@ def find_annotated(entry: HumanData) -> dict[Key, Segment]:
 def read_spans(file: PathLike) -> list[HumanData]:
     """Read the marked errors of one metric, in any layout of human annotations.
 
-    The table of errors that `tertium score -o spans:FILE.tsv` writes for other programs is rejected
-    because it lacks translations without errors. A file of several metrics is rejected because
-    their errors would be mixed.
+    A file of several metrics is rejected because their errors would be mixed.
     """
     if RECORD_SUFFIXES & {*Path(file).suffixes} and Path(file).is_file():
         records = [record for _, record in read_records(file)]
-        if any("spans" not in own and {"metric", *ERROR_COLUMNS} <= {*own} for own in records):
-            raise DataError(
-                f"{file} has one row per error and lacks translations without errors: give the "
-                ".jsonl that `tertium score -o spans:FILE.jsonl` writes"
-            )
         names = dict.fromkeys(str(record.get("metric") or "") for record in records)
         if len(names) > 1:
             raise DataError(
@@ -308,12 +295,10 @@ def read_spans(file: PathLike) -> list[HumanData]:
 
 def mark_spans(metric: Metric, name: str, segments: Mapping[Key, Segment]) -> dict[Key, Spans]:
     """Return the spans that a metric marks; warn if it marks nothing and could mark more."""
-    marked: dict[Key, Spans] = dict(
-        zip(segments, metric.mark_errors([*segments.values()]), strict=True)
-    )
-    if (note := span_note(metric)) and not any(marked.values()):
+    marked = metric.mark_errors([*segments.values()])
+    if (note := span_note(metric)) and not any(marked):
         logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, note)
-    return marked
+    return dict(zip(segments, marked, strict=True))
 
 
 def find_spans(
@@ -323,16 +308,16 @@ def find_spans(
     marked: dict[Key, Spans] = {}
     texts: dict[Key, Segment] = {}
     for entry in entries:
-        for key, own in entry.error_annotations().items():
-            if key in marked:
-                raise DataError(
-                    f"{metric}: item {key[1]} of system {key[0]!r} is marked twice: "
-                    "if these are two metrics, give the files different names"
-                )
-            marked[key] = own.spans
+        annotations = entry.error_annotations()
+        for system, item in (key for key in annotations if key in marked):
+            raise DataError(
+                f"{metric}: item {item} of system {system!r} is marked twice: "
+                "if these are two metrics, give the files different names"
+            )
+        marked |= {key: own.spans for key, own in annotations.items()}
         texts |= entry.texts()
-    if missing := [key for key in segments if key not in marked]:
-        system, item = missing[0]
+    missing = [key for key in segments if key not in marked]
+    for system, item in missing:
         raise DataError(
             f"{metric}: no spans for {len(missing)} of {len(segments)} judged translations, "
             f"first item {item} of system {system!r}"
@@ -349,13 +334,19 @@ def count_spans(
     metric: str, name: str, entry: HumanData, marked: Mapping[Key, Spans]
 ) -> SpanResult:
     """Count agreeing errors: a row for each translation and rater."""
-    annotations, texts = entry.error_annotations(), entry.texts()
-    pairs = [(key, spans) for key in marked for spans in split_by_rater(annotations[key])]
-    human = [spans for _, spans in pairs]
-    own = [marked[key] for key, _ in pairs]
-    lengths = [len(texts[key].hypothesis) for key, _ in pairs]
+    annotations = entry.error_annotations()
+    texts = entry.texts()
+    human: list[Spans] = []
+    own: list[Spans] = []
+    lengths: list[int] = []
+    for key, spans in marked.items():
+        raters = split_by_rater(annotations[key])
+        human += raters
+        own += [spans] * len(raters)
+        lengths += [len(texts[key].hypothesis)] * len(raters)
     rows = {kind: count(human, own, lengths) for kind, count in COUNTING_METHODS.items()}
-    for prefix, count_by in ((SEVERITY, count_by_severity), (CATEGORY, count_by_category)):
-        counted = count_by(human, own, lengths, count_characters)
-        rows |= {f"{prefix}{kind}": values for kind, values in counted.items()}
+    for severity, values in count_by_severity(human, own, lengths).items():
+        rows[SEVERITY + severity] = values
+    for category, values in count_by_category(human, own, lengths).items():
+        rows[CATEGORY + category] = values
     return SpanResult(metric=metric, set=name, rows=rows)

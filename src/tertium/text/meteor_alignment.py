@@ -244,7 +244,7 @@ class MeteorAlignment:
     chunks: int
 
 
-Senses = frozenset[int]
+Senses = frozenset[str]
 Paraphrases = Callable[[Sequence[str], Sequence[str]], Iterable[Match]]
 
 

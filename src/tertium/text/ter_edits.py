@@ -13,7 +13,7 @@ hypothesis up to word i, column j the reference up to word j. TER only uses cell
 around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit per reference
 word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam. `BeamTable` does
 the same within the beam. `CostTable` fills the matrix cell by cell with any costs, vectorized over
-several costs and shifts. `edit_table` chooses the fastest exact table.
+several costs and shifts.
 
 After a shift, the matrix is computed from the first moved word on. Within the beam it is computed
 only to the first row, after the last moved word, where all cells have changed by the same amount:
@@ -27,38 +27,40 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from functools import cache, lru_cache
-from typing import NamedTuple, Protocol
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import IntArray
-from tertium.core.errors import UsageError
 
 # The limits of sacrebleu; other values would change the number of edits.
 MAX_BLOCK = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000
 
+COST_STEPS = 20  # costs are multiples of 1/20
+
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """The cost of each kind of edit, to four decimal positions."""
+    """The cost of each kind of edit, a multiple of 0.05."""
 
     insertion: float = 1.0
     deletion: float = 1.0
     substitution: float = 1.0
     shift: float = 1.0
 
-    def __post_init__(self) -> None:
-        for cost in astuple(self):
-            if not (math.isfinite(cost) and cost >= 0):
-                raise UsageError(f"edit cost {cost} in {self}: expected a number of at least 0")
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The costs as integers, for exact sums."""
+        return tuple(round(COST_STEPS * cost) for cost in astuple(self))
 
 
-UNIT_COSTS = Costs()
+UNIT_COSTS = (1, 1, 1, 1)
 
 
 class Edits(NamedTuple):
@@ -73,61 +75,47 @@ class Edits(NamedTuple):
     def total(self) -> int:
         return sum(self)
 
-    def cost(self, costs: Costs = UNIT_COSTS) -> float:
+    def cost(self, costs: Costs) -> float:
         return math.fsum(n * cost for n, cost in zip(self, astuple(costs), strict=True))
 
 
-def count_edits(
-    hypothesis: Sequence[Hashable], reference: Sequence[Hashable], costs: Costs = UNIT_COSTS
-) -> Edits:
+def count_edits(hypothesis: Sequence[Hashable], reference: Sequence[Hashable]) -> Edits:
     """Count the edits that turn one list of words into another, with TER's greedy search.
 
-    A shift is made if it lowers the cost of the other edits by at least its own cost. With unit
-    costs, TER is the total divided by the reference length.
+    TER is the total divided by the reference length.
 
     >>> count_edits("on the mat sat a cat".split(), "a cat sat on the mat".split())
     Edits(insertions=0, deletions=0, substitutions=0, shifts=2)
     >>> count_edits("a cat sat".split(), "a black cat sits".split())
     Edits(insertions=1, deletions=0, substitutions=1, shifts=0)
-    >>> count_edits("a cat sat".split(), "a black cat sits".split(), Costs(substitution=3.0))
-    Edits(insertions=2, deletions=1, substitutions=0, shifts=0)
     """
-    return count_edits_for_costs((costs,), hypothesis, reference)[0]
+    return count_edits_for_costs((), hypothesis, reference)[0]
 
 
 def count_edits_for_costs(
     costs: Sequence[Costs], hypothesis: Sequence[Hashable], reference: Sequence[Hashable]
 ) -> list[Edits]:
-    """Count edits with each of several costs, much faster than one by one."""
+    """Count edits with each of several costs, much faster than one by one; `()` is unit costs.
+
+    A shift is made if it lowers the cost of the other edits by at least its own cost.
+
+    >>> words = "a cat sat".split(), "a black cat sits".split()
+    >>> count_edits_for_costs([Costs(substitution=3.0)], *words)
+    [Edits(insertions=2, deletions=1, substitutions=0, shifts=0)]
+    """
+    count = len(costs) or 1
     if not hypothesis or not reference:
-        return [Edits(insertions=len(reference), deletions=len(hypothesis))] * len(costs)
+        return [Edits(insertions=len(reference), deletions=len(hypothesis))] * count
     codes: dict[Hashable, int] = {}
     target = tuple(codes.setdefault(word, len(codes)) for word in reference)
     words = tuple(codes.setdefault(word, len(codes)) for word in hypothesis)
     if words == target:
-        return [Edits()] * len(costs)
-    searches = [_ShiftSearch(words, target, _integer_costs(c)) for c in costs]
-    table = edit_table(target, words, [search.costs[:3] for search in searches])
+        return [Edits()] * count
+    integers = [choice.steps for choice in costs]
+    table = CostTable(target, words, integers) if costs else unit_table(target, words)
+    searches = [_ShiftSearch(words, target, row) for row in integers or [UNIT_COSTS]]
     _shift_until_best(table, searches)
     return [search.edits for search in searches]
-
-
-class _IntegerCosts(NamedTuple):
-    """Costs as integers, for exact sums; (1, 1, 1, n) if all costs except shifts are equal."""
-
-    insertion: int
-    deletion: int
-    substitution: int
-    shift: int
-
-
-@cache
-def _integer_costs(costs: Costs) -> _IntegerCosts:
-    *edits, shift = scaled = [round(cost * 10_000) for cost in astuple(costs)]
-    if len({*edits}) == 1 and edits[0]:  # every gain is a multiple of this cost
-        return _IntegerCosts(1, 1, 1, -(-shift // edits[0]))
-    unit = math.gcd(*scaled) or 1
-    return _IntegerCosts(*(cost // unit for cost in scaled))
 
 
 _Block = tuple[int, int, int]  # length, -start, -destination
@@ -139,7 +127,7 @@ class _ShiftSearch:
 
     words: Words
     target: Words
-    costs: _IntegerCosts
+    costs: tuple[int, ...]
     _path: str = ""
     _shifts: int = 0
     _candidate_count: int = 0
@@ -148,7 +136,7 @@ class _ShiftSearch:
 
     def __post_init__(self) -> None:
         self._lower_bound = _lower_bound(self.words, self.target, self.costs)
-        self._min_gain = max(self.costs.shift, 1)  # of a shift
+        self._min_gain = max(self.costs[3], 1)  # of a shift
 
     @property
     def edits(self) -> Edits:
@@ -194,12 +182,8 @@ class _ShiftSearch:
         return best
 
 
-def edit_table(
-    reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
-) -> EditTable:
-    """Return the fastest exact table within the beam, for each of `costs`."""
-    if [*costs] != [(1, 1, 1)]:
-        return CostTable(reference, hypothesis, costs)
+def unit_table(reference: Words, hypothesis: Words) -> BitTable:
+    """Return the fastest exact table within the beam, for unit costs."""
     table = BitTable(reference, hypothesis)
     if beam_is_inert(len(hypothesis), len(reference), table.distances[0]):
         return table
@@ -217,22 +201,14 @@ def _shift_until_best(table: EditTable, searches: Sequence[_ShiftSearch]) -> Non
         table.update([search.choose(shifts, distances) for search, shifts, distances in rounds])
 
 
-def _lower_bound(words: Words, target: Words, costs: _IntegerCosts) -> int:
+def _lower_bound(words: Words, target: Words, costs: tuple[int, ...]) -> int:
     """Compute the cost in the best word order: of differing and of extra words."""
-    spare: dict[int, int] = {}
-    for word in target:
-        spare[word] = spare.get(word, 0) + 1
-    surplus = 0
-    for word in words:
-        if spare.get(word):
-            spare[word] -= 1
-        else:
-            surplus += 1
+    insertion, deletion, substitution, _ = costs
+    surplus = (Counter(words) - Counter(target)).total()
     lacking = len(target) - len(words) + surplus
     pairs = min(surplus, lacking)
-    swap = min(costs.substitution, costs.insertion + costs.deletion)
-    unpaired = (surplus - pairs) * costs.deletion + (lacking - pairs) * costs.insertion
-    return pairs * swap + unpaired
+    swap = min(substitution, insertion + deletion)
+    return pairs * swap + (surplus - pairs) * deletion + (lacking - pairs) * insertion
 
 
 @lru_cache(maxsize=64)
@@ -478,9 +454,9 @@ class CostTable:
     Stored is D[i][j] - i * deletion - j * insertion. A step down or to the right is then free, and
     a row is the running minimum of values from above. Only cells inside the beam are stored, so
     memory grows with hypothesis length times beam width. Each of `costs` is (insertion, deletion,
-    substitution) in integers, so that sums are exact; each has its own hypothesis.
+    substitution, shift) in integers, so that sums are exact; each has its own hypothesis.
 
-    >>> table = CostTable([1, 2, 3, 4], [1, 3, 5, 4], [(1, 1, 1), (1, 1, 3)])
+    >>> table = CostTable([1, 2, 3, 4], [1, 3, 5, 4], [(1, 1, 1, 1), (1, 1, 3, 1)])
     >>> table.distances, table.path(0), table.path(1)
     ([2, 2], ' ss ', ' i d ')
     """
@@ -489,18 +465,16 @@ class CostTable:
         self,
         reference: Words,
         hypothesis: Words,
-        costs: Sequence[tuple[int, int, int]],
+        costs: Sequence[tuple[int, ...]],
     ) -> None:
         self._spans = [(0, len(reference) + 1), *beam(len(hypothesis), len(reference))]
         self._infinity = 8 * (1 + max(map(max, costs))) * (len(reference) + len(hypothesis))
-        # Costs of any size are supported: Python integers where int64 would overflow.
-        kind = np.int64 if self._infinity < 1 << 61 else object
-        insertion, deletion, substitution = np.array(costs, dtype=kind).T
+        insertion, deletion, substitution, _ = np.array(costs, dtype=np.int64).T
         self._match_cost = -insertion - deletion
         self._mismatch_cost = substitution - insertion - deletion
         self._offset = len(hypothesis) * deletion + len(reference) * insertion
         self._reference = np.array([-1, *reference])  # by column; column 0 has no word
-        self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=kind)]
+        self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=np.int64)]
         self._words = np.array([hypothesis] * len(costs), dtype=np.int64)  # (costs, words)
         self._fill(0)
 
@@ -520,7 +494,7 @@ class CostTable:
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
         owned = [(owner, shift) for owner, row in enumerate(shifts) for shift in row]
         in_order = sorted(range(len(owned)), key=lambda number: owned[number][1].start)
-        distances = np.zeros(len(owned), dtype=self._match_cost.dtype)
+        distances = np.zeros(len(owned), dtype=np.int64)
         for first in range(0, len(owned), SHIFT_BATCH):
             batch = in_order[first : first + SHIFT_BATCH]
             distances[batch] = self._measure([owned[number] for number in batch])
@@ -541,7 +515,7 @@ class CostTable:
                 change = cells - self._rows[number][owners]
                 if number == last or (change == change[:, -1:]).all():
                     break
-        distances: IntArray = np.array(self.distances, dtype=change.dtype)[owners] + change[:, -1]
+        distances: IntArray = np.array(self.distances)[owners] + change[:, -1]
         return distances
 
     def _fill_rows(self, words: IntArray, owners: IntArray, start: int) -> Iterator[IntArray]:
@@ -552,8 +526,7 @@ class CostTable:
         """
         equal, other = self._match_cost[owners, None], self._mismatch_cost[owners, None]
         low, high = self._spans[start]
-        shape, kind = (len(words), len(self._reference) + 1), self._match_cost.dtype
-        cells = np.full(shape, self._infinity, dtype=kind)
+        cells = np.full((len(words), len(self._reference) + 1), self._infinity)
         cells[:, low + 1 : high + 1] = self._rows[start][owners]
         for row, (low, high) in enumerate(self._spans[start + 1 :], start):
             matches = words[:, row, None] == self._reference[low:high]
@@ -594,14 +567,7 @@ def walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> st
     return DELETION * row + INSERTION * column + "".join(reversed(steps))
 
 
-class EditTable(Protocol):
-    """Edit distances of hypotheses to one reference, one for each of several costs."""
-
-    @property
-    def distances(self) -> list[int]: ...
-    def update(self, shifts: Sequence[Shift | None]) -> None: ...
-    def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]: ...
-    def path(self, owner: int = 0) -> str: ...
+EditTable = BitTable | CostTable
 
 
 def beam(rows: int, columns: int) -> list[tuple[int, int]]:
@@ -613,15 +579,10 @@ def beam(rows: int, columns: int) -> list[tuple[int, int]]:
     >>> beam(3, 60)
     [(0, 45), (15, 61), (35, 61)]
     """
-    middles, half = beam_middles(rows, columns)
-    return [(max(0, middle - half), min(columns + 1, middle + half)) for middle in middles]
-
-
-def beam_middles(rows: int, columns: int) -> tuple[list[int], int]:
-    """Return the middle of the beam in each row after the first, and half of its width."""
-    ratio = columns / rows if rows else 1.0
+    ratio = columns / max(1, rows)
     half = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
-    return [math.floor(row * ratio) for row in range(1, rows + 1)], half
+    middles = [math.floor(row * ratio) for row in range(1, rows + 1)]
+    return [(max(0, middle - half), min(columns + 1, middle + half)) for middle in middles]
 
 
 def beam_is_inert(rows: int, columns: int, distance: int) -> bool:

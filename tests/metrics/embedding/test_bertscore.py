@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.core.errors import DataError, MissingResourceError, UsageError
+from tertium.core.errors import DataError, UsageError
 from tertium.core.segment import Segment
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.metrics import load_metric
@@ -95,7 +95,7 @@ def test_idf_texts_must_exist_and_need_idf(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no effect without idf"):
         BERTScore(idf_texts="x.txt")
     metric = BERTScore(encoder="toy", idf=True, idf_texts=str(tmp_path / "absent.txt"))
-    with pytest.raises(MissingResourceError, match=r"absent\.txt"):
+    with pytest.raises(DataError, match=r"absent\.txt"):
         metric.sentence_score("a", ["b"])
 
 

@@ -214,7 +214,7 @@ MIXED = f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}"
         ("de-en", Segment(LONG_ENGLISH, LONG_FINNISH), ["source not in de"]),
     ],
 )
-def test_languages_are_those_of_the_pair_or_of_the_text(
+def test_languages_of_the_pair_or_of_the_text(
     lp: str, segment: Segment, warnings: list[str]
 ) -> None:
     metric = SSS(encoder="use", lp=lp, against="source")

@@ -30,11 +30,6 @@ def test_sss_equals_sentence_transformers() -> None:
     np.testing.assert_allclose(cosines, GOLDEN["sss"], atol=1e-5)
 
 
-def test_sss_does_not_depend_on_the_layer() -> None:
-    by_layer = [SSS(encoder=f"minilm@{n}").score(PAIRS).segments for n in (2, 6)]
-    np.testing.assert_array_equal(*by_layer)
-
-
 def test_corpus_normalization_equals_the_published_formula() -> None:
     a = SSS(encoder="minilm@4").score(PAIRS).segments
     b = BERTScore(encoder="minilm@4").score(PAIRS).segments
@@ -133,7 +128,7 @@ def example_scores(encoder: str, reference: str, hypotheses: list[str]) -> list[
 
 @pytest.mark.parametrize("encoder", ["minilm@3", "mpnet"])
 @pytest.mark.parametrize(("reference", "better", "worse"), EXAMPLES)
-def test_negated_and_shuffled_sentences_score_below_paraphrases(
+def test_damaged_sentences_score_lower(
     encoder: str, reference: str, better: str, worse: str
 ) -> None:
     if encoder == "mpnet" and find_installed_weights("mpnet") is None:

@@ -36,9 +36,7 @@ HALF = SpanThresholds(wrong=0.5)
         ("in| the", set(), set()),
     ],
 )
-def test_wrong_piece_marks_its_complete_word(
-    pieces: str, wrong: set[int], expected: set[int]
-) -> None:
+def test_wrong_piece_marks_its_word(pieces: str, wrong: set[int], expected: set[int]) -> None:
     parts = pieces.split("|")
     ends = np.cumsum([len(part) for part in parts]).tolist()
     places = [(end - len(part), end) for part, end in zip(parts, ends, strict=True)]

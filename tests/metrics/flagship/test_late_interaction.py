@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.transformer_layer import consecutive_slices
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE
-from tertium.metrics.bundled.row_alignment import LateInteraction, RowAlignment
+from tertium.metrics.bundled.row_alignment import RowAlignment
 
 CPU = torch.device("cpu")
 
@@ -49,26 +48,3 @@ def test_greedy_matches_equal_a_loop(padded: bool) -> None:
             expected = [share for side in sides for share in (sum(side) / len(side), min(side))]
             torch.testing.assert_close(matches[pair, layer], torch.tensor(expected))
         start += left + right
-
-
-@pytest.mark.parametrize("int8", [False, True])
-def test_padding_and_batches_change_no_score(int8: bool) -> None:
-    """With int8 layers, single pairs are equal to the last bit."""
-    torch.manual_seed(0)
-    net = LateInteraction(layers=3, dim=32, surface=4, hidden=32).eval()
-    if int8:
-        net.compare[0] = Int8Linear.quantize(net.compare[0], fine=True)
-        net.head[1] = Int8Linear.quantize(net.head[1], fine=True)
-    lengths, surface = [(7, 23), (1, 9), (16, 9), (0, 4), (5, 0)], torch.randn(5, 4)
-    states, alignment = make_pairs(lengths, padded=False, dim=32)
-    with torch.inference_mode():
-        scores = net(states, alignment, surface)
-        assert torch.isfinite(scores).all()
-        padded = net(states, make_pairs(lengths, padded=True, dim=32)[1], surface)
-        torch.testing.assert_close(padded, scores, atol=1e-5, rtol=1e-5)
-        ends = torch.tensor([sum(pair) for pair in lengths]).cumsum(0).tolist()
-        for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            _, alone = make_pairs(lengths[row : row + 1], padded=False)
-            single = net(states[:, start:end], alone, surface[row : row + 1])
-            tolerance = 0 if int8 else 1e-6
-            torch.testing.assert_close(single[0], scores[row], atol=tolerance, rtol=tolerance)

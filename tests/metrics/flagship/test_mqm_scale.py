@@ -7,13 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tertium.core.segment import Against, Segment
+from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled.calibrated_metric import (
     MAX_MQM_POINTS,
     EnglishCalibratedMetric,
 )
-from tertium.metrics.bundled.input_rows import INPUT_MODES, build_rows
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 pytest.importorskip("torch")
@@ -89,26 +88,3 @@ def test_worse_and_longer_texts_have_lower_no_error_probability(da_metric: Terti
     assert good > many_good > many_bad
     mqm_result = dataclasses.replace(da_metric, scale="mqm").assess([Segment(GOOD, SOURCE)])
     assert mqm_result["no error"][0] == good
-
-
-@pytest.mark.parametrize("mode", INPUT_MODES)
-def test_each_input_mode_has_its_own_no_error_probability(
-    da_metric: TertiumMulti, mode: Against
-) -> None:
-    metric = dataclasses.replace(da_metric, against=mode)
-    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD)]
-    _, rows = build_rows(segments, mode)
-    scale = metric.settings.experts[mode]
-    sums = scale.errors(metric.raw_scores(rows), metric.text_lengths(rows))
-    expected = {own: metric.settings.clean[own](sums).tolist() for own in INPUT_MODES}
-    assert metric.assess(segments)["no error"].tolist() == expected[mode]
-    assert len({first for first, _ in expected.values()}) == len(INPUT_MODES)
-
-
-@pytest.mark.parametrize("spec", ["tertium-small", "tertium-multi"])
-def test_explanation_contains_expected_mqm_points(spec: str) -> None:
-    segment = Segment(BAD, SOURCE, (REFERENCE,))
-    for metric in (load_metric(spec), load_metric(f"{spec}:scale=mqm")):
-        explanation = metric.explain(segment)
-        points = {part.values["MQM points"] for part in explanation.comparisons if part.values}
-        assert points == {metric.mqm_points([segment])[0]}  # type: ignore[attr-defined]

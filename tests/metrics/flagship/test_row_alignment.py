@@ -12,7 +12,7 @@ from tests.short_windows import short_windows
 from tertium.core.runtime import runtime
 from tertium.encoders.transformer_layer import PaddedLayout
 from tertium.metrics.bundled.input_rows import Row
-from tertium.metrics.bundled.row_scorer import RowScorer, load_row_scorer
+from tertium.metrics.bundled.row_scorer import RowScorer
 from tertium.metrics.bundled.tertium_multi import TertiumMulti
 
 ROUNDING = 1e-4  # the head divides some states by very small deviations
@@ -39,7 +39,7 @@ def padded() -> Iterator[RowScorer]:
     """tertium-multi with padded batches on a CPU."""
     model = TertiumMulti().model
     scorer = RowScorer(model, "fp32", "cpu")
-    scorer._network = network = load_row_scorer(model, "fp32", "cpu")._network
+    scorer._network = network = RowScorer(model, "fp32", "cpu")._network
     network.padded = True
     yield scorer
     network.padded = False
@@ -61,12 +61,3 @@ def test_padded_batches_equal_single_rows(
     assert all(n == 1 or size <= limits.get("token_budget", size) for n, size in batches)
     for left, right in zip(outputs, expected, strict=True):
         np.testing.assert_allclose(left, right, atol=ROUNDING)
-
-
-def test_explanations_are_equal(padded: RowScorer) -> None:
-    row = TRANSLATIONS[0]
-    pieces = padded.piece_vectors(row)
-    padded._network.padded = False
-    for role, (names, vectors) in padded.piece_vectors(row).items():
-        assert pieces[role][0] == names
-        np.testing.assert_allclose(pieces[role][1], vectors, atol=1e-4)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import change_json, record_calls
+from tests.builders import change_json
 
 from tertium.core.errors import ModelError
 from tertium.core.runtime import runtime
@@ -20,7 +20,7 @@ from tertium.core.segment import Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.bundled.bundled_model import ENCODER_PREFIX
 from tertium.metrics.bundled.input_rows import Row
-from tertium.metrics.bundled.tertium_base import PairScorer, TertiumBase
+from tertium.metrics.bundled.tertium_base import TertiumBase
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
@@ -108,16 +108,6 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
     scores = metric.raw_scores(ROWS)
     expected = [plain_score(tuned, h, r) for h, r in PAIRS]
     np.testing.assert_allclose(scores, expected, atol=2e-5)
-
-
-def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    metric = TertiumBase(precision="fp32", folder=str(tuned))
-    cold = metric.raw_scores(ROWS)
-    calls = record_calls(monkeypatch, PairScorer, "__call__")
-    assert (metric.raw_scores(ROWS) == cold).all()
-    assert not calls
-    metric.raw_scores([("the big cat", None, "a cat"), ROWS[0]])
-    assert [len(rows) for _, rows in calls] == [1]
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:

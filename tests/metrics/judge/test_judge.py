@@ -95,9 +95,7 @@ def test_judge_passes_the_plugin_checks(server: FakeServer, usage: Usage) -> Non
     check_metric("judge:model=tiny,passes=3")
 
 
-def test_scores_spans_and_reasons_come_from_one_request_each(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_scores_spans_and_reasons_need_one_request_each(server: FakeServer, usage: Usage) -> None:
     scores = JUDGE.score(SEGMENTS)
     assert scores.segments.tolist() == expected_scores(SEGMENTS)
     assert scores.system == np.mean(expected_scores(SEGMENTS))
@@ -131,9 +129,7 @@ def test_a_second_run_sends_nothing(server: FakeServer, usage: Usage) -> None:
     assert usage.cached_answers == len(SEGMENTS)
 
 
-def test_without_the_cache_answers_live_as_long_as_the_process(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_without_the_cache_answers_stay_in_memory(server: FakeServer, usage: Usage) -> None:
     with runtime(cache=False):
         JUDGE.score(SEGMENTS)
         JUDGE.mark_errors(SEGMENTS)
@@ -168,9 +164,7 @@ def test_a_single_fault_changes_no_score(server: FakeServer, usage: Usage, fault
 
 
 @pytest.mark.parametrize("fault", ["refusal", "not json", "cut off", "out of range"])
-def test_a_question_without_a_valid_answer_has_no_score(
-    server: FakeServer, usage: Usage, fault: str
-) -> None:
+def test_without_a_valid_answer_no_score(server: FakeServer, usage: Usage, fault: str) -> None:
     server.faults = {TEXTS[3]: [fault] * 2}
     judge = replace(JUDGE, min_coverage=0.9)
     scores = judge.score(SEGMENTS)
@@ -205,9 +199,7 @@ def test_an_invalid_answer_is_sent_back_with_the_reason(server: FakeServer, usag
     assert "wrong form: expected the JSON schema" in second[-1]["content"]
 
 
-def test_parallel_requests_with_faults_are_bounded_and_repeat_nothing_else(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_parallel_requests_are_bounded_and_not_repeated(server: FakeServer, usage: Usage) -> None:
     repeated, kinds = (*LOST_FAULTS[:3], *INVALID_FAULTS), (*FREE_FAULTS, "reset before", "drip")
     faults = dict(zip(TEXTS, (*repeated, *kinds), strict=False))
     server.faults, server.latency = {text: [fault] for text, fault in faults.items()}, 0.02
@@ -221,9 +213,7 @@ def test_parallel_requests_with_faults_are_bounded_and_repeat_nothing_else(
     assert len(server.requests) == requests
 
 
-def test_calls_of_other_toolkits_share_the_answers_of_a_judge(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_calls_of_other_toolkits_share_the_answers(server: FakeServer, usage: Usage) -> None:
     server.faults = {TEXTS[1]: ["refusal"] * 3}
     rows = [{"src": segment.source, "mt": segment.hypothesis} for segment in SEGMENTS[:2]]
     output = JUDGE.predict(rows)
@@ -254,18 +244,13 @@ def test_a_dead_server_ends_the_run_and_loses_nothing(server: FakeServer) -> Non
 
 def test_a_server_that_is_not_there_is_an_error() -> None:
     with run_server() as server:
-        url = server.url
-    with (
-        judge_server(JudgeConnection(judge_url=url)) as run,
-        pytest.raises(JudgeServerError, match="no connection"),
-    ):
+        connection = JudgeConnection(judge_url=server.url)
+    with judge_server(connection) as run, pytest.raises(JudgeServerError, match="no connection"):
         JUDGE.score(SEGMENTS)
     assert run.usage.unreported == 0
 
 
-def test_retry_after_pauses_all_requests(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retry_after_pauses_requests(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     sleep = asyncio.sleep
 
@@ -313,9 +298,7 @@ def test_the_key_is_not_stored_anywhere(
 
 
 @pytest.mark.parametrize("names", [["response_format"], ["temperature", "max_tokens", "seed"]])
-def test_parameters_that_a_server_refuses_are_dropped(
-    server: FakeServer, usage: Usage, names: list[str]
-) -> None:
+def test_refused_parameters_are_dropped(server: FakeServer, usage: Usage, names: list[str]) -> None:
     server.refused = dict.fromkeys(names, 400)
     scores = JUDGE.score(SEGMENTS)
     assert scores.segments.tolist() == expected_scores(SEGMENTS)
@@ -447,9 +430,7 @@ def test_inputs_languages_and_context_are_in_the_prompt(server: FakeServer, usag
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\nb", "a" * 1000, 7, ["a"]])
-def test_a_reply_with_an_odd_model_name_is_not_valid(
-    server: FakeServer, usage: Usage, name: Any
-) -> None:
+def test_odd_model_names_are_not_valid(server: FakeServer, usage: Usage, name: Any) -> None:
     server.model = name
     scores = JUDGE.score(SEGMENTS[:1])
     assert scores.warnings["no valid answer: name of the model is not valid"] == 1
@@ -478,9 +459,7 @@ def test_a_system_score_needs_enough_valid_answers(
         assert np.isnan(scores.aggregate(np.ones(21)))
 
 
-def test_too_few_answers_for_one_system_are_found_among_many(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_too_few_answers_for_one_of_many_systems(server: FakeServer, usage: Usage) -> None:
     """All systems together have enough answers, but one of them has not."""
     systems = {
         name: [f"{name} sentence {n:02}" for n in range(20)] for name in ("one", "two", "three")
@@ -493,9 +472,7 @@ def test_too_few_answers_for_one_system_are_found_among_many(
         usage.check_coverage()
 
 
-def test_a_lower_min_coverage_accepts_fewer_answers_but_not_none(
-    server: FakeServer, usage: Usage
-) -> None:
+def test_lower_min_coverage_accepts_fewer_answers(server: FakeServer, usage: Usage) -> None:
     judge = replace(JUDGE, min_coverage=0.0)
     server.faults = {text: ["not json"] * 2 for text in TEXTS[1:]}
     assert judge.score(SEGMENTS).system == len(TEXTS[0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -33,8 +35,25 @@ texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), 
 @st.composite
 def corpora(draw: st.DrawFn) -> list[Segment]:
     count = draw(st.integers(1, 3))
-    row = st.tuples(texts, st.lists(texts, min_size=count, max_size=count).map(tuple))
-    return [Segment(h, None, r) for h, r in draw(st.lists(row, min_size=1, max_size=4))]
+    text = texts | st.sampled_from(ALL)
+    row = st.tuples(text, st.lists(text, min_size=count, max_size=count).map(tuple))
+    return [Segment(h, None, r) for h, r in draw(st.lists(row, min_size=1, max_size=6))]
+
+
+# symbols counted at once, bits of a key (few, so that alphabets do not fit), segments at once
+LIMITS = st.tuples(
+    st.sampled_from([1 << 15, 7]), st.sampled_from([64, 12]), st.sampled_from([1 << 14, 2])
+)
+
+
+@contextmanager
+def small_limits(limits: tuple[int, int, int]) -> Iterator[None]:
+    with (
+        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", limits[0]),
+        mock.patch.object(ngram_overlap, "KEY_BITS", limits[1]),
+        mock.patch.object(bleu_metric, "BLOCK_SEGMENTS", limits[2]),
+    ):
+        yield
 
 
 def streams(segments: list[Segment]) -> list[list[str]]:
@@ -54,9 +73,10 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
     st.sampled_from([0, bleu_metric.MIN_ARRAY_SEGMENTS]),  # segments from which on arrays are used
+    LIMITS,
 )
 def test_bleu_equals_sacrebleu_to_the_last_bit(
-    segments: list[Segment], metric: BLEU, many: int
+    segments: list[Segment], metric: BLEU, many: int, limits: tuple[int, int, int]
 ) -> None:
     def peer(effective: bool) -> SacreBLEU:
         return SacreBLEU(
@@ -69,7 +89,7 @@ def test_bleu_equals_sacrebleu_to_the_last_bit(
             effective_order=effective,
         )
 
-    with mock.patch.object(bleu_metric, "MIN_ARRAY_SEGMENTS", many):
+    with small_limits(limits), mock.patch.object(bleu_metric, "MIN_ARRAY_SEGMENTS", many):
         scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
     hypotheses = [s.hypothesis for s in segments]
@@ -93,9 +113,10 @@ def test_bleu_equals_sacrebleu_to_the_last_bit(
         eps_smoothing=st.booleans(),
     ),
     st.sampled_from([-1, chrf_metric.SHORT_CHARACTERS]),  # longest text without arrays
+    LIMITS,
 )
 def test_chrf_equals_sacrebleu_to_the_last_bit(
-    segments: list[Segment], metric: CHRF, short: int
+    segments: list[Segment], metric: CHRF, short: int, limits: tuple[int, int, int]
 ) -> None:
     peer = SacreChrF(
         char_order=metric.char_order,
@@ -105,7 +126,7 @@ def test_chrf_equals_sacrebleu_to_the_last_bit(
         whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
     )
-    with mock.patch.object(chrf_metric, "SHORT_CHARACTERS", short):
+    with small_limits(limits), mock.patch.object(chrf_metric, "SHORT_CHARACTERS", short):
         scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
@@ -148,62 +169,6 @@ def test_real_text_scores_equal_sacrebleu(human_data: Path, metric: Any, peer: A
     segments = [Segment(r["hypothesis"], None, (r["reference"],)) for r in rows]
     expected = peer.corpus_score([s.hypothesis for s in segments], streams(segments)).score
     assert metric.score(segments).system == expected
-
-
-@st.composite
-def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
-    row = st.tuples(texts | st.sampled_from(ALL), st.lists(texts, min_size=1, max_size=4))
-    return [Segment(h, None, tuple(r)) for h, r in draw(st.lists(row, min_size=1, max_size=6))]
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    uneven_corpora(),
-    st.integers(1, 6),
-    st.sampled_from([1 << 15, 7]),  # symbols counted at once
-    st.sampled_from([64, 12]),  # bits of a key: few, so that alphabets do not fit
-    st.sampled_from([1 << 14, 2]),  # segments at once
-)
-def test_bleu_statistics_of_pairs_equal_sacrebleu(
-    segments: list[Segment], order: int, chunk: int, key: int, block: int
-) -> None:
-    sacre = BLEU(max_ngram_order=order).sacrebleu_metric()
-    pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
-    with (
-        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
-        mock.patch.object(ngram_overlap, "KEY_BITS", key),
-        mock.patch.object(bleu_metric, "BLOCK_SEGMENTS", block),
-    ):
-        counted = bleu_metric.count_pairs(sacre, pairs, "")
-    assert counted.tolist() == sacrebleu_statistics(sacre, pairs, "").tolist()
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    uneven_corpora(),
-    st.builds(
-        CHRF,
-        char_order=st.integers(0, 12),
-        word_order=st.integers(1, 5),
-        lowercase=st.booleans(),
-        whitespace=st.booleans(),
-        eps_smoothing=st.booleans(),
-    ),
-    st.sampled_from([1 << 15, 7]),  # symbols counted at once
-    st.sampled_from([64, 40, 12]),  # bits of a key: few, so that alphabets do not fit
-)
-def test_chrf_statistics_equal_sacrebleu(
-    segments: list[Segment], metric: CHRF, chunk: int, key: int
-) -> None:
-    with (
-        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
-        mock.patch.object(ngram_overlap, "KEY_BITS", key),
-        mock.patch.object(chrf_metric, "SHORT_CHARACTERS", -1),  # always use arrays
-    ):
-        counted = metric.statistics(segments)
-    assert (
-        counted.tolist() == sacrebleu_statistics(metric.sacrebleu_metric(), segments, "").tolist()
-    )
 
 
 @pytest.mark.parametrize("metric", [CHRF(), CHRF(word_order=2, lowercase=True, whitespace=True)])

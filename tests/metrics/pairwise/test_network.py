@@ -21,7 +21,6 @@ from tertium.metrics.pairwise.ranking_network import (
     PairwiseNetwork,
     Rows,
     Scaler,
-    Weights,
 )
 
 
@@ -36,7 +35,7 @@ def tiny() -> tuple[PairwiseNetwork, Rows]:
         anchors=np.array([[0.3], [0.3]], np.float32),
         features=np.array([[0.25], [-0.5]], np.float32),
     )
-    return PairwiseNetwork(hidden=1, width=1, features=1, weights=Weights(inner, outer)), rows
+    return PairwiseNetwork(inner, outer), rows
 
 
 def by_hand(x1: float, x2: float, psi1: float, psi2: float) -> tuple[list[float], float]:
@@ -50,7 +49,7 @@ def by_hand(x1: float, x2: float, psi1: float, psi2: float) -> tuple[list[float]
 def cost_of_first(verdict: float, cost: str, decay: float = 0.0) -> tuple[float, list[np.ndarray]]:
     """Return the cost of the pair (row 0, row 1), and its gradient."""
     network, rows = tiny()
-    weights = [torch.tensor(array, requires_grad=True) for array in network.weights]
+    weights = [torch.tensor(array, requires_grad=True) for array in network]
     left, right, verdicts = torch.tensor([0]), torch.tensor([1]), torch.tensor([verdict])
     value = _cost_function(cost, rows, weights, decay)(left, right, verdicts)
     value.backward()
@@ -84,7 +83,7 @@ def test_biases_are_not_penalized() -> None:
     network, _ = tiny()
     plain, _ = cost_of_first(1.0, "logistic")
     decayed, _ = cost_of_first(1.0, "logistic", decay=0.5)
-    inner, outer = network.weights
+    inner, outer = network
     expected = 0.5 * ((inner[:-1] ** 2).sum() + (outer[:-1] ** 2).sum())
     assert decayed - plain == pytest.approx(expected, rel=1e-5)
 

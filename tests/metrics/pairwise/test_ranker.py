@@ -11,7 +11,7 @@ import pytest
 from tests.builders import change_json, make_preferences
 
 from tertium.cli import main
-from tertium.core.errors import DataError, MissingInputError, ModelError, TertiumError, UsageError
+from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.core.segment import Preference, Segment
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ScoreRanker, load_ranker
@@ -76,14 +76,6 @@ def test_a_saved_ranker_is_found_by_any_path_and_says_the_same(
     assert (Pairwise.load(folder).prefer(left, right) == small.prefer(left, right)).all()
 
 
-def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> None:
-    left, right = sides(make_preferences(6, 5))
-    given_order, reverse_order = small.raw(left, right), small.raw(right, left)
-    assert not np.allclose(given_order, 1 - reverse_order, atol=1e-6)
-    expected = (given_order + 1 - reverse_order) / 2
-    np.testing.assert_allclose(small.prefer(left, right), expected, atol=1e-6)
-
-
 def test_ties_are_left_out_of_training(small: Pairwise) -> None:
     tied = [replace(pair, verdict=0.5) for pair in make_preferences(20, 9)]
     with pytest.raises(DataError, match="no comparison"):
@@ -101,17 +93,6 @@ def test_dev_comparisons_are_sampled(requested: int, used: int) -> None:
     data, dev = make_preferences(20), make_preferences(30, 2)
     ranker = Pairwise.train(data, dev=dev, options=options, features=("chrf",))
     assert ranker.checkpoint.training["dev"] == used
-
-
-def test_the_source_is_read_where_a_vector_says_so() -> None:
-    ranker = train(vectors=("source/toy",), features=("source/toy", "chrf"))
-    assert ranker.required_inputs == {"references", "source"}
-    pair = make_preferences(1, 3)[0]
-    chance = ranker.prefer([pair.left], [pair.right])[0]
-    moved = [replace(side, source="another text") for side in (pair.left, pair.right)]
-    assert ranker.prefer([moved[0]], [moved[1]])[0] != pytest.approx(chance, abs=1e-6)
-    with pytest.raises(MissingInputError, match="needs the source"):
-        ranker.prefer([Segment("a", None, ("b",))], [Segment("c", None, ("b",))])
 
 
 def test_bleucomp_by_hand() -> None:
@@ -136,8 +117,8 @@ def test_a_projection_keeps_the_directions_of_most_variance() -> None:
 
 
 def test_vector_names() -> None:
-    assert VectorName.parse("syntax25") == VectorName("syntax", 25, False)
-    assert VectorName.parse("hf/a-b@3~16") == VectorName("hf/a-b@3", 16, False)
+    assert VectorName.parse("syntax25") == VectorName("syntax", 25)
+    assert VectorName.parse("hf/a-b@3~16") == VectorName("hf/a-b@3", 16)
     ranker = Pairwise(features=("chrf++", "bleu"), vectors=("minilm@2+4", "glove"))
     assert ranker.spec == "pairwise:vectors=[minilm@2+4]+glove,features=[chrf++]+bleu"
     assert load_ranker(ranker.spec) == ranker
@@ -168,7 +149,6 @@ TWO = [Segment("a", None, ("b",))], [Segment("c", None, ("b",))]
         ("pairwise:vectors=,features=", UsageError, "needs vectors or features"),
         ("pairwise:hidden=-1", UsageError, "hidden must be at least 0"),
         ("pairwise:vectors=[glove~0]", UsageError, "invalid vectors"),
-        ("pairwise:vectors=[source/syntax]", UsageError, "the parser supports English only"),
         ("no/such/folder", UsageError, "no/such/folder is not a folder with a trained model"),
         ("./tests", UsageError, "is not a folder with a trained model"),
     ],

@@ -16,7 +16,6 @@ from tests.partial_metric import UNSCORED, partial  # noqa: F401
 from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.evaluation.blending import attach_scores, cross_validate, cross_validate_blend
 from tertium.evaluation.training import train
 from tertium.metrics.base.judge_run import JudgeConnection, judge_server
 from tertium.metrics.base.loading import load_metric
@@ -139,21 +138,6 @@ def test_ranks_of_equal_quantiles_are_shared() -> None:
     quantiles = np.array([0.0, 90, 100, 100, 100])
     ranks = _ranks(np.array([-5.0, 45, 100, 200, np.nan]), quantiles)
     np.testing.assert_allclose(ranks, [0, 0.125, 0.75, 0.75, np.nan])
-
-
-def test_cross_validation_leaks_neither_documents_nor_systems() -> None:
-    """Random human scores of systems and documents cannot be predicted."""
-    rng = np.random.default_rng(3)
-    documents, systems = np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
-    targets = 5 * rng.normal(size=10)[systems] + 5 * rng.normal(size=40)[documents]
-    values = rng.normal(size=(400, 2))
-    predicted = cross_validate(("a", "b"), values, targets, documents, systems)
-    assert abs(np.corrcoef(predicted, targets)[0, 1]) < 0.15
-    values[:, 0] = targets
-    predicted = cross_validate(("a", "b"), values, targets, documents, systems)
-    assert np.corrcoef(predicted, targets)[0, 1] > 0.99
-    with pytest.raises(DataError, match="at least two documents"):
-        cross_validate(("a", "b"), values, targets, documents * 0, systems)
 
 
 def test_untrained_blend_is_a_weighted_mean_of_z_scores() -> None:
@@ -325,17 +309,6 @@ def test_contributions_sum_to_the_score() -> None:
     assert "an average translation scores" in str(explanation)
     assert "reference" not in str(render_explanation(explanation))
     json.dumps(explanation.as_dict())
-
-
-def test_study_compares_the_blend_with_each_metric() -> None:
-    sets = attach_scores([make_set(DATA)], ["chrf", "ter"])
-    assert {*sets[0].judgments[0].metric_scores} == {"chrf", "ter"}
-    ter = load_metric("ter").score([DATA[0].segment]).system
-    assert sets[0].judgments[0].metric_scores["ter"] == ter
-    study = cross_validate_blend(sets, ["chrf", "ter"], resamples=50)
-    assert study.metrics == ("chrf", "ter", "blend")
-    assert [task.task.statistic for task in study.tasks] == ["pearson", "acc-eq*", "spa"]
-    assert all((task.p_values >= 0).any() for task in study.tasks)
 
 
 def test_training_without_metrics_says_how_to_choose_them() -> None:

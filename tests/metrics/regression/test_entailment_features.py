@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from tertium.metrics.linguistics.semantic_attributes import Sentence
 from tertium.metrics.regression.entailment import FEATURES
 from tertium.metrics.regression.entailment.feature_extraction import load_sentences
 from tertium.metrics.regression.entailment.feature_types import Pair, make_pairs
@@ -23,15 +25,15 @@ MEASURES = [name for name, feature in FEATURES.items() if feature.template == "-
 FIRING = [name for name in CASES if name not in MEASURES]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def parse_all_sentences() -> None:
+@lru_cache
+def parse_all() -> dict[str, Sentence]:
     """Parse all sentences in one batch."""
-    load_sentences([text for texts in CASES.values() for text in texts])
+    return load_sentences([text for texts in CASES.values() for text in texts])
 
 
 def pairs_of(name: str) -> tuple[Pair, Pair]:
     """Return the pair on which a feature fires, and the other one."""
-    sentences = load_sentences(CASES[name])
+    sentences = parse_all()
     first, second, third, fourth = (sentences[text] for text in CASES[name])
     return make_pairs(first, second)[0], make_pairs(third, fourth)[0]
 

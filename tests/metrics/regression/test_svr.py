@@ -14,8 +14,8 @@ from tertium.core.segment import Judgment, Segment
 from tertium.metrics.regression.svr import (
     SVR,
     SVROptions,
+    build_features,
     make_machine,
-    match_vectors,
     predict,
     rbf_kernel,
     search_grid,
@@ -124,6 +124,6 @@ def test_training_without_scikit_learn_shows_what_to_install(
         make_machine(60)
 
 
-def test_match_vectors() -> None:
-    left, right = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
-    assert match_vectors(left, right).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
+def test_features_of_two_vectors() -> None:
+    vectors = np.array([[[1.0, -2.0], [3.0, 4.0]]])
+    assert build_features(vectors).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]

@@ -1,20 +1,21 @@
-"""Published formats of human data: one module each, found by a table of module names.
+"""Published formats of human data, found by a table of names.
 
-A module has `matches`, whether a file or folder has its format, and `read`, which yields its human
-data. To add a format, write a module and add its name to `FOLDERS` or `FILES`.
+A format NAME has two functions: `is_NAME`, whether a file or folder has this format, and
+`read_NAME`, which yields its human data. To add one, write both and add its name to `FOLDERS` or
+`FILES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
 
 from tertium.core.errors import DataError, UsageError
 from tertium.data.human_data import HumanData
 from tertium.data.record_files import parse_json, read_records
+from tertium.data.records import Record
 from tertium.data.text_files import (
     JSON_SUFFIXES,
     language_pair_in_path,
@@ -22,20 +23,24 @@ from tertium.data.text_files import (
     read_text,
 )
 
-FOLDERS = ("metrics_task", "mt_metrics_eval", "wmt_quality_estimation")
-# Formats of files with their suffixes, in the order in which they are tried; () is any suffix.
-FILES: Mapping[str, Sequence[str]] = {
-    "metrics_task": (".tar", ".tgz", ".txz"),
-    "mt_metrics_eval": (".score",),
-    "appraise": (".csv",),
-    "quality_estimation_tables": (".tsv",),
-    "pearmut_outputs": tuple(JSON_SUFFIXES),
-    "label_studio": tuple(JSON_SUFFIXES),
-    "factgenie": tuple(JSON_SUFFIXES),
-    "preferences": (),
-    "wmt_rankings": (),
-    "esa": (),
-    "mqm": (),
+# The module of each format and its suffixes, in the order in which they are tried; () is any
+FOLDERS = {
+    "task": ("metrics_task", ()),
+    "eval_set": ("mt_metrics_eval", ()),
+    "parallel_tags": ("wmt_quality_estimation", ()),
+}
+FILES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "task": ("metrics_task", (".tar", ".tgz", ".txz")),
+    "eval_set": ("mt_metrics_eval", (".score",)),
+    "appraise": ("annotation_tools", (".csv",)),
+    "quality_estimation": ("error_tables", (".tsv",)),
+    "pearmut": ("annotation_tools", tuple(JSON_SUFFIXES)),
+    "label_studio": ("annotation_tools", tuple(JSON_SUFFIXES)),
+    "factgenie": ("annotation_tools", tuple(JSON_SUFFIXES)),
+    "comparison": ("preferences", ()),
+    "ranking": ("preferences", ()),
+    "esa": ("error_tables", ()),
+    "mqm": ("error_tables", ()),
 }
 
 
@@ -78,7 +83,7 @@ class Source:
         return frozenset(name.lower() for name in names)
 
     @cached_property
-    def first_object(self) -> Mapping[str, Any]:
+    def first_object(self) -> Record:
         """The first object of a JSON file, in a list or a line; empty without one."""
         if JSON_SUFFIXES.isdisjoint(self.path.suffixes):
             return {}
@@ -99,19 +104,20 @@ class Source:
             )
 
 
-class Format(Protocol):
-    """A module of this package."""
-
-    def matches(self, source: Source) -> bool: ...
-    def read(self, source: Source) -> Iterator[HumanData]: ...
+Reader = Callable[[Source], Iterator[HumanData]]
 
 
-def find_format(source: Source) -> Format | None:
-    """Return the format of a file or folder, or None for other tables and folders."""
-    suffixes = source.path.suffixes
-    names = [name for name, endings in FILES.items() if not endings or {*endings} & {*suffixes}]
-    for name in FOLDERS if source.path.is_dir() else names:
-        entry = cast(Format, import_module(f"{__name__}.{name}"))
-        if entry.matches(source):
-            return entry
+def find_reader(source: Source) -> Reader | None:
+    """Return the reader of a file or folder, or None for other tables and folders."""
+    suffixes = {*source.path.suffixes}
+    formats = FOLDERS if source.path.is_dir() else FILES
+    for name, (module_name, endings) in formats.items():
+        if endings and suffixes.isdisjoint(endings):
+            continue
+        module = import_module(f"{__name__}.{module_name}")
+        if getattr(module, f"is_{name}")(source):
+            if formats is FILES:
+                source.refuse_gold()
+            reader: Reader = getattr(module, f"read_{name}")
+            return reader
     return None

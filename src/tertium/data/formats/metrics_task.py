@@ -30,9 +30,9 @@ from pathlib import Path, PurePosixPath
 from tertium.core.atomic import PathLike, open_atomic
 from tertium.core.errors import DataError, UnknownNameError
 from tertium.data.formats import Source
-from tertium.data.human_data import HumanData, build_segment_lookup
-from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
-from tertium.data.records import read_score
+from tertium.data.human_data import NO_SEGMENT, UNKNOWN_SYSTEM, HumanData
+from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentSet, Row, build_judgment_set
+from tertium.data.records import read_integer, read_score, record_from_segment
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 
@@ -42,18 +42,18 @@ SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 Rows = dict[str, list[tuple[str, dict[str, str]]]]  # location and cells, by language pair
 
 
-def matches(source: Source) -> bool:
+def is_task(source: Source) -> bool:
     return is_tar(source.path) or is_metrics_task(source.path)
 
 
-def read(source: Source) -> Iterator[HumanData]:
+def read_task(source: Source) -> Iterator[HumanData]:
     source.refuse_gold()
     task = MetricsTask.open(source.path)
     is_system_level = source.level == "system"
     for lp in sorted(task.system_rows if is_system_level else task.segment_rows):
         if source.lps and lp not in source.lps:
             continue
-        has_outputs = lp in task.with_outputs
+        has_outputs = task.outputs(lp)
         if is_system_level:
             testset = task.testset(lp) if has_outputs else None
             yield replace(task.system_scores(lp), testset=testset)
@@ -95,7 +95,7 @@ class MetricsTask:
         """The language pairs with human scores."""
         return tuple(sorted({*self.system_rows, *self.segment_rows}))
 
-    @cached_property
+    @property
     def with_outputs(self) -> tuple[str, ...]:
         """The language pairs with system outputs."""
         return tuple(lp for lp in self.lps if self.outputs(lp))
@@ -113,25 +113,35 @@ class MetricsTask:
     def system_scores(self, lp: str) -> HumanData:
         """Read the human scores of systems; duplicate rows are excluded and counted."""
         scores: dict[str, float] = {}
-        excluded_counts: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for where, row in _select(self.system_rows, lp):
             system, score = row["system"], read_score(row["human"], where)
             if score != score:
-                excluded_counts[NO_SCORE] += 1
-            elif scores.setdefault(system, score) != score:
+                counts[NO_SCORE] += 1
+            elif system not in scores:
+                scores[system] = score
+            elif scores[system] == score:
+                counts[DUPLICATE] += 1
+            else:
                 raise DataError(f"{where}: another score of system {system!r}")
-        repeated = len(self.system_rows[lp]) - len(scores) - excluded_counts.total()
-        excluded_counts += Counter({DUPLICATE: repeated})
-        return HumanData(
-            name=self.name, lp=lp, system_scores=scores, excluded_counts=excluded_counts
-        )
+        return HumanData(name=self.name, lp=lp, system_scores=scores, excluded_counts=counts)
 
     def judgments(self, lp: str) -> JudgmentSet:
         """Read the human scores of segments with their texts; unknown rows are excluded."""
-        collector = JudgmentCollector(find_segment=build_segment_lookup(self.testset(lp)))
-        for where, row in _select(self.segment_rows, lp):
-            collector.add(row, where)
-        return collector.build(self.name, lp)
+        testset = self.testset(lp)
+        segments = {system: testset.segments(system) for system in testset.systems}
+
+        def add_texts(row: dict[str, str], where: str) -> Row:
+            number = read_integer(row["sid"], "SID", where)
+            for system in (row["system"], *row["system"].split("+")):  # joint systems agree
+                if system in segments and not 1 <= number <= len(testset):
+                    return NO_SEGMENT
+                if system in segments:
+                    return row | record_from_segment(segments[system][number - 1])
+            return UNKNOWN_SYSTEM
+
+        rows = ((where, add_texts(row, where)) for where, row in _select(self.segment_rows, lp))
+        return build_judgment_set(rows, self.name, lp)
 
     def outputs(self, lp: str) -> dict[str, Path]:
         """Return the output file of each system; packed outputs are unpacked on first use."""

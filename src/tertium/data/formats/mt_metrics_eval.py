@@ -40,14 +40,13 @@ SCORE_FILE_SUFFIXES = frozenset(
 )
 
 
-def matches(source: Source) -> bool:
+def is_eval_set(source: Source) -> bool:
     return source.path.is_file() or bool(find_eval_sets(source.path))
 
 
-def read(source: Source) -> Iterator[HumanData]:
+def read_eval_set(source: Source) -> Iterator[HumanData]:
     path, gold = source.path, source.gold
     if path.is_file():
-        source.refuse_gold()
         yield _human_data(read_score_file(path), name=path.name.split(".score")[0], lp=source.lp)
         return
     ending = ".sys" if source.level == "system" else ".seg"
@@ -98,7 +97,7 @@ def _human_data(
     )
 
 
-def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
+def read_score_file(path: PathLike) -> ScoreMatrix:
     """Read a score file as systems x segments; one column if it has one score per system."""
     blocks: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -117,7 +116,7 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
             )
     items = tuple(str(n) for n in range(1, count + 1))
     values = np.array(list(blocks.values()))
-    return ScoreMatrix(name or metric_name_from_path(path), tuple(blocks), values, items)
+    return ScoreMatrix(metric_name_from_path(path), tuple(blocks), values, items)
 
 
 def metric_name_from_path(path: PathLike) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from tertium.core.spans import (
     word_offsets,
 )
 from tertium.data.formats import Source
-from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
+from tertium.data.judgments import NO_SCORE, JudgmentSet, Row, collect_published
 from tertium.data.records import read_integer, read_score
 from tertium.data.testset import check_parallel
 from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_lines
@@ -58,11 +59,11 @@ NUMBERED = {"da_f": (3, 5)} | {name: (0, 7) for name in TAGS if "." in name}
 GOLD_FOLDER = "goldlabels"
 
 
-def matches(source: Source) -> bool:
+def is_parallel_tags(source: Source) -> bool:
     return bool(find_qe_stems(source.path))
 
 
-def read(source: Source) -> Iterator[JudgmentSet]:
+def read_parallel_tags(source: Source) -> Iterator[JudgmentSet]:
     for stem in find_qe_stems(source.path):
         names = (stem.name, source.path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
         leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
@@ -95,22 +96,25 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     count = len(read_lines(texts["src"]))
     columns = {name: _read_column(file, name, count) for name, file in files.items()}
     check_parallel([*files.values()], [*columns.values()])
-    collector = JudgmentCollector()
-    for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
+
+    def convert(cells: tuple[str, ...], where: str) -> Iterator[Row]:
+        number = int(where.rpartition(" ")[2])
         row = dict(zip(columns, cells, strict=True))
         record: dict[str, Any] = {"mt": row["mt"], "src": row["src"], "item": number, "lp": lp}
         lines = {name: row[name].split() for name in tags if row[name]}
-        with collector.skip_unreadable():
-            if lines:
-                record["spans"] = _read_tags(Segment(row["mt"], row["src"]), lines, files, number)
-                words = next(iter(lines.values()))
-                record["score"] = -words.count(BAD) / max(len(words), 1)
-            where = f"{files[chosen or 'mt']}, line {number}"
-            if chosen:
-                record["score"] = SCORES[chosen] * read_score(row[chosen], where)
-            is_judged = not math.isnan(record.get("score", math.nan))
-            collector.add(record if is_judged else NO_SCORE, where)
-    return collector.build(path.name, lp)
+        if lines:
+            record["spans"] = _read_tags(Segment(row["mt"], row["src"]), lines, files, number)
+            words = next(iter(lines.values()))
+            record["score"] = -words.count(BAD) / max(len(words), 1)
+        if chosen:
+            record["score"] = SCORES[chosen] * read_score(row[chosen], where)
+        is_judged = not math.isnan(record.get("score", math.nan))
+        yield record if is_judged else NO_SCORE
+
+    place = files[chosen or "mt"]
+    rows = enumerate(zip(*columns.values(), strict=True), start=1)
+    segments = ((f"{place}, line {number}", cells) for number, cells in rows)
+    return replace(collect_published(path, segments, convert, lp), name=path.name)
 
 
 def _read_column(file: Path, name: str, count: int) -> list[str]:

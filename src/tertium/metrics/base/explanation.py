@@ -7,7 +7,8 @@ and drawings in a section; pages draw heat maps and marked texts, and text outpu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from statistics import median
@@ -164,6 +165,15 @@ class Contribution:
     value: float
     contribution: float
     fired: tuple[str, ...] = ()
+
+
+def add_bounds(contributions: Iterable[Contribution], beyond: float) -> tuple[Contribution, ...]:
+    """Add the difference that the bounds of a score make, and sort, largest first."""
+    bounds = Contribution(
+        feature=SCALE_BOUNDS, group=SCALE_BOUNDS, value=beyond, contribution=beyond
+    )
+    known = [row for row in (*contributions, bounds) if not math.isnan(row.contribution)]
+    return tuple(sorted(known if beyond else known[:-1], key=lambda row: -abs(row.contribution)))
 
 
 @dataclass(frozen=True, kw_only=True)

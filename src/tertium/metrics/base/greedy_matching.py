@@ -4,14 +4,14 @@
     recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over pieces y of the right text
 
 One matrix product compares a right text (a reference) with all its left texts (the hypotheses of
-all systems). The product is exact (`arrays`), so results do not depend on the batch. If networks
-run on a GPU, matching runs there as well (`gpu_matching`).
+all systems). The product is exact (`arrays`), so results do not depend on the batch. It runs on the
+CPU, also if networks run on a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from tertium.core.arrays import (
     exact_squared_norms,
     round_to_grid,
 )
-from tertium.core.runtime import active_gpu
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
-from tertium.metrics.base.explanation import Direction, Link, TextComparison
-from tertium.metrics.base.metric import Side
+from tertium.metrics.base.explanation import Direction, Link
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
 
@@ -83,8 +81,6 @@ def match_greedily(
     """
     starts, stops = piece_ranges(chunk.embeddings, special=special)
     mass = _mass(chunk.embeddings, weights)
-    if device := active_gpu():
-        return _match_on_gpu(device, chunk, starts, stops, mass)
     vectors = round_to_grid(normalize_rows(chunk.embeddings.vectors))
     result = np.full((len(chunk), 2), np.nan)
     for right, pairs in chunk.groups():
@@ -101,19 +97,6 @@ def match_greedily(
         weighted = cosines.max(axis=1) * mass[rows]
         result[nonempty + pairs.start, 0] = np.add.reduceat(weighted, bounds)
         result[nonempty + pairs.start, 1] = (best * mass[right_rows]).sum(axis=1)
-    return result
-
-
-def _match_on_gpu(
-    device: str, chunk: Chunk, starts: IntArray, stops: IntArray, mass: Float32Array
-) -> FloatArray:
-    from tertium.metrics.base.gpu_matching import match_padded
-
-    bounds = np.stack([starts, stops], axis=1)
-    left, right = bounds[chunk.left], bounds[chunk.right]
-    full = (np.diff(left) > 0).ravel() & (np.diff(right) > 0).ravel()
-    result = np.full((len(chunk), 2), np.nan)
-    result[full] = match_padded(chunk.embeddings.vectors, mass, left[full], right[full], device)
     return result
 
 
@@ -141,69 +124,21 @@ def round_cosines(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
 
 
-class BestMatches(NamedTuple):
-    """Best match of each piece on the other side and its cosine, in both directions."""
-
-    of_left: IntArray
-    precision: FloatArray
-    of_right: IntArray
-    recall: FloatArray
-
-
-def find_best_matches(cosines: FloatArray) -> BestMatches:
-    """Match two non-empty texts greedily, given cosines (left pieces, right pieces).
-
-    >>> find_best_matches(np.array([[0.5, 1.0], [0.9, 0.1]])).of_left
-    array([1, 0])
-    """
-    left, right = cosines.argmax(axis=1), cosines.argmax(axis=0)
-    precision = cosines[np.arange(len(left)), left]
-    return BestMatches(left, precision, right, cosines[right, np.arange(len(right))])
-
-
 def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
     """Link each piece to its best match, given cosines (hypothesis pieces, other pieces)."""
-    matches = find_best_matches(cosines)
-    pairs: dict[Direction, list[tuple[int, int]]] = {
-        "precision": list(enumerate(matches.of_left.tolist())),
-        "recall": [(i, j) for j, i in enumerate(matches.of_right.tolist())],
-    }
-    return [
-        Link(
-            hypothesis=i,
-            other=j,
-            similarity=float(cosines[i, j]),
-            weight=1 / len(pairs[direction]),
-            direction=direction,
-        )
-        for direction in pairs
-        if direction in directions
-        for i, j in pairs[direction]
-    ]
-
-
-def compare_pieces(
-    text: str,
-    values: Mapping[str, float],
-    pieces: tuple[tuple[str, ...], tuple[str, ...]],
-    vectors: tuple[Float32Array, Float32Array],
-    side: Side = "reference",
-    combined_with: Literal["", "source"] = "",
-) -> TextComparison:
-    """Compare a hypothesis with another text by the vectors of their pieces, in both directions."""
-    links: list[Link] = []
-    cosines: tuple[tuple[float, ...], ...] = ()
-    if all(pieces):
-        # (hypothesis pieces, other pieces)
-        similar = exact_dot_products(normalize_rows(vectors[0]), normalize_rows(vectors[1]))
-        links, cosines = link_best_matches(similar, ("precision", "recall")), round_cosines(similar)
-    return TextComparison(
-        side=side,
-        combined_with=combined_with,
-        text=text,
-        values=dict(values),
-        hypothesis_pieces=pieces[0],
-        other_pieces=pieces[1],
-        links=tuple(links),
-        cosines=cosines,
-    )
+    links = []
+    for direction in directions:
+        axis = 1 if direction == "precision" else 0
+        best = cosines.argmax(axis=axis)
+        for n, match in enumerate(best.tolist()):
+            i, j = (n, match) if axis else (match, n)
+            links.append(
+                Link(
+                    hypothesis=i,
+                    other=j,
+                    similarity=float(cosines[i, j]),
+                    weight=1 / len(best),
+                    direction=direction,
+                )
+            )
+    return links

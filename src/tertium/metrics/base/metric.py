@@ -118,13 +118,12 @@ class Metric(CompatibilityCalls, Scorer):
             return self.explain_segment(segment)
         from tertium.metrics.base.explanation import explain_empty_translation
 
-        score = float(self.score([segment]).segments[0])
+        values = {"score": float(self.score([segment]).segments[0])}
+        if isinstance(self, DescribesScores):
+            values = self.describe_score(values["score"], segment)
         is_source = reads_source_only(self) or not segment.references
         side: Side = "source" if is_source else "reference"
         texts = [texts[0] for texts in segment.comparison_texts(side)]
-        values = {"score": score}
-        if isinstance(self, DescribesScores):
-            values = self.describe_score(score, segment)
         return explain_empty_translation(self.spec, values, side, texts)
 
     def mark_errors(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
@@ -155,12 +154,7 @@ def compute_statistics(metric: Metric, segments: Sequence[Segment]) -> FloatArra
 def _checked_statistics(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
     """Call `statistics` and check the shape and type of the result."""
     rows = np.asarray(metric.statistics(segments))
-    expected = (len(segments), len(metric.columns))
-    if rows.shape != expected or rows.dtype.kind not in "fiu":
-        raise PluginError(
-            f"{metric.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
-            f"numbers of shape {expected}, one row per segment in order"
-        )
+    check_numbers(rows, (len(segments), len(metric.columns)), f"{metric.name}: statistics")
     is_huge = np.isfinite(rows) & (np.abs(rows) > MAX_ABS_SCORE)
     if is_huge.any():
         raise PluginError(
@@ -168,6 +162,15 @@ def _checked_statistics(metric: Metric, segments: Sequence[Segment]) -> FloatArr
             f"{MAX_ABS_SCORE:g}, so that sums stay finite"
         )
     return _bound_scores(metric, rows, segments)
+
+
+def check_numbers(values: FloatArray, shape: tuple[int, ...], source: str) -> None:
+    """Raise `PluginError` unless values are numbers of a shape."""
+    if values.shape != shape or values.dtype.kind not in "bfiu":
+        raise PluginError(
+            f"{source} returned {values.dtype} of shape {values.shape}: expected numbers of shape "
+            f"{shape}, one per segment in order"
+        )
 
 
 def _bound_scores(metric: Metric, rows: FloatArray, segments: Sequence[Segment]) -> FloatArray:
@@ -255,11 +258,7 @@ class SegmentMetric(Metric):
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         scores = np.asarray(self.segment_scores(segments))
-        if scores.shape != (len(segments),) or scores.dtype.kind not in "bfiu":
-            raise PluginError(
-                f"{self.name}: segment_scores returned {scores.dtype} of shape {scores.shape}: "
-                f"expected numbers of shape ({len(segments)},), one per segment in order"
-            )
+        check_numbers(scores, (len(segments),), f"{self.name}: segment_scores")
         return np.column_stack([scores, np.ones(len(scores))])
 
     def reduce(self, totals: FloatArray) -> FloatArray:

@@ -9,9 +9,9 @@ paraphrases in file order. (Bannard and Callison-Burch 2005; Denkowski and Lavie
 from __future__ import annotations
 
 import gzip
-import hashlib
 import importlib.util
 import zlib
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from io import TextIOWrapper
@@ -19,18 +19,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tertium.core.errors import DataError, MissingResourceError
 from tertium.core.store import Arrays, cached_arrays, hash_file
 from tertium.data.text_files import limited_lines
+from tertium.metrics.base.lexical_features import hash_ngram
 from tertium.text.meteor_alignment import PARAPHRASE, Match
 
-Hashes = NDArray[np.uint64]
-
-CACHE_LAYOUT = "paraphrases 1"
+CACHE_LAYOUT = "paraphrases 2"
 TABLE_BY_PACKAGE = {"pycocoevalcap": "meteor/data/paraphrase-en.gz"}  # METEOR's own table
-_BASE = np.uint64(0x9E3779B97F4A7C15)  # any odd number with well-mixed bits
 
 
 class Phrase(NamedTuple):
@@ -71,27 +68,24 @@ class ParaphraseTable:
     def _paraphrase_pairs(
         self, phrases: Sequence[Phrase], other_phrases: Sequence[Phrase]
     ) -> Iterator[tuple[Phrase, Phrase]]:
-        by_number: dict[int, list[Phrase]] = {}
-        for other in other_phrases:
-            by_number.setdefault(other.number, []).append(other)
         for phrase in phrases:
             ranks = self._ranks(phrase.number)
-            for number in sorted(ranks.keys() & by_number.keys(), key=ranks.__getitem__):
-                for other in by_number[number]:
-                    yield phrase, other
+            listed = [other for other in other_phrases if other.number in ranks]
+            for other in sorted(listed, key=lambda other: ranks[other.number]):
+                yield phrase, other
 
     def _find_phrases(self, words: tuple[str, ...]) -> tuple[Phrase, ...]:
-        word_hashes = np.array([_hash_word(word) for word in words], dtype=np.uint64)
-        phrases: list[Phrase] = []
-        for length, hashes in enumerate(_span_hashes(word_hashes, self._longest), start=1):
-            rows = np.searchsorted(self._hashes, hashes)
-            rows[rows == len(self._hashes)] = 0
-            listed = np.flatnonzero(self._hashes[rows] == hashes)
-            phrases += [
-                Phrase(start, length, row)
-                for start, row in zip(listed.tolist(), rows[listed].tolist(), strict=True)
-            ]
-        return tuple(sorted(phrases))
+        spans = [
+            (start, length)
+            for start in range(len(words))
+            for length in range(1, min(self._longest, len(words) - start) + 1)
+        ]
+        hashes = [hash_ngram(words[start : start + length]) for start, length in spans]
+        wanted = np.array(hashes, dtype=np.uint64)
+        rows = np.searchsorted(self._hashes, wanted)
+        rows[rows == len(self._hashes)] = 0
+        listed = np.flatnonzero(self._hashes[rows] == wanted)
+        return tuple(Phrase(*spans[n], int(rows[n])) for n in listed)
 
     def _read_ranks(self, number: int) -> Mapping[int, int]:
         targets = self._targets[self._starts[number] : self._starts[number + 1]].tolist()
@@ -129,69 +123,39 @@ def _find_package_table(package: str) -> Path:
 
 def read_table(file: Path) -> Arrays:
     """Read a table into `hashes`, `starts`, `targets`, the `longest` phrase and a `digest`."""
-    numbers: dict[str, int] = {}
-    pairs: list[int] = []
-    for phrase, paraphrase in _read_entries(file):
-        pairs.append(numbers.setdefault(phrase, len(numbers)))
-        pairs.append(numbers.setdefault(paraphrase, len(numbers)))
-    if not pairs:
+    hashes, longest = array("Q"), 0
+    for phrase in _read_phrases(file):
+        hashes.append(hash_ngram.__wrapped__(phrase))
+        longest = max(longest, len(phrase))
+    if not hashes:
         raise DataError(f"the paraphrase table {file} is empty")
-    hashes = np.array([_hash_phrase(phrase) for phrase in numbers], dtype=np.uint64)
-    order = np.argsort(hashes, kind="stable")
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    ends = rank[np.array(pairs, dtype=np.int32).reshape(-1, 2)]  # (entries, 2)
-    ends = ends[np.argsort(ends[:, 0], kind="stable")]
-    counts = np.bincount(ends[:, 0], minlength=len(hashes))
+    distinct, numbers = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_inverse=True)
+    phrases, paraphrases = numbers.reshape(-1, 2).T
+    order = np.argsort(phrases, kind="stable")
     return {
-        "hashes": hashes[order],
-        "starts": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        "targets": np.ascontiguousarray(ends[:, 1]),
-        "longest": np.array(max(phrase.count(" ") + 1 for phrase in numbers)),
+        "hashes": distinct,
+        "starts": np.searchsorted(phrases[order], np.arange(len(distinct) + 1)).astype(np.int32),
+        "targets": paraphrases[order].astype(np.int32),
+        "longest": np.array(longest),
         "digest": np.frombuffer(hash_file(file)[:8].encode(), dtype=np.uint8),
     }
 
 
-def _read_entries(file: Path) -> Iterator[tuple[str, str]]:
+def _read_phrases(file: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the phrase and the paraphrase of each entry."""
     with file.open("rb") as raw:
         is_gzipped = raw.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(file) if is_gzipped else file.open("rb") as stream:
             lines = limited_lines(TextIOWrapper(stream, encoding="utf-8"), str(file))
-            yield from _parse_entries(lines, file)
+            for number, line in enumerate(lines, start=1):
+                for _ in range(2 if line.strip() else 0):
+                    phrase = tuple(next(lines, "").split())
+                    if not phrase:
+                        raise DataError(
+                            f"{file}: entry {number} is not complete: expected three lines, "
+                            "a probability, a phrase and its paraphrase"
+                        )
+                    yield phrase
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"the paraphrase table {file} cannot be read: {error}") from None
-
-
-def _parse_entries(lines: Iterator[str], file: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        phrase, paraphrase = " ".join(next(lines, "").split()), " ".join(next(lines, "").split())
-        if not phrase or not paraphrase:
-            raise DataError(
-                f"{file}: entry {number} is not complete: expected three lines, "
-                "a probability, a phrase and its paraphrase"
-            )
-        yield phrase, paraphrase
-
-
-def _span_hashes(word_hashes: Hashes, longest: int) -> Iterator[Hashes]:
-    """Yield the hashes of all spans of one word, of two words, and so on."""
-    current = word_hashes
-    for length in range(1, min(longest, len(word_hashes)) + 1):
-        if length > 1:
-            current = current[:-1] * _BASE + word_hashes[length - 1 :]
-        yield current
-
-
-def _hash_phrase(phrase: str) -> int:
-    value = 0
-    for word in phrase.split():
-        value = (value * int(_BASE) + _hash_word(word)) & 0xFFFFFFFFFFFFFFFF
-    return value
-
-
-@lru_cache(maxsize=1 << 17)
-def _hash_word(word: str) -> int:
-    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")

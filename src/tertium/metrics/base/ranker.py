@@ -79,17 +79,14 @@ class Ranker(Scorer):
                 raise DataError(
                     f"pair {number}: both translations must have the same source and references"
                 )
-        rows: dict[Segment, int] = {}
-        places = [[rows.setdefault(s, len(rows)) for s in side] for side in (left, right)]
-        segments = list(rows)
-        self.check(segments)
-        index = np.array(places, dtype=np.int64)
-        return self._checked_probabilities(segments, index[0], index[1])
+        segments, (left_rows, right_rows) = _number_segments([left, right])
+        return self._checked_probabilities(segments, left_rows, right_rows)
 
     def _checked_probabilities(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
         """Call `prefer_pairs` and check shape, type and range; empty translations always lose."""
+        self.check(segments)
         with explain_missing(self.name):
             chances = np.asarray(self.prefer_pairs(segments, left, right))
         is_numeric = chances.shape == left.shape and chances.dtype.kind in "bfiu"
@@ -115,18 +112,13 @@ class Ranker(Scorer):
 
         A group holds translations of one source; the result is NaN without an opponent or score.
         """
-        rows: dict[Segment, int] = {}
-        places = [np.array([rows.setdefault(s, len(rows)) for s in g], np.int64) for g in groups]
-        segments = list(rows)
-        self.check(segments)
-        firsts, seconds = _all_pairs(places)
-        chances = self._checked_probabilities(segments, firsts, seconds)
-        rates, start = [], 0
-        for group in groups:
-            size = len(group) * (len(group) - 1) // 2
-            rates.append(_mean_wins(chances[start : start + size], len(group)))
-            start += size
-        return rates
+        segments, rows = _number_segments(groups)
+        pairs = [numbers[_pair_indices(len(numbers))] for numbers in rows]  # (2, pairs) each
+        left, right = np.hstack([np.zeros((2, 0), dtype=np.int64), *pairs])
+        chances = self._checked_probabilities(segments, left, right)
+        ends = np.cumsum([pair.shape[1] for pair in pairs])
+        parts = np.split(chances, ends[:-1])
+        return [_mean_wins(part, len(group)) for part, group in zip(parts, groups, strict=True)]
 
     def rank(self, testset: TestSet) -> ScoreMatrix:
         """Compute the mean win probability of each system on each segment, (systems, segments)."""
@@ -143,17 +135,20 @@ class Ranker(Scorer):
         """Compute win probabilities between translations of one source; `names` labels them."""
         if len(translations) < 2:
             raise UsageError(f"{self.name} compares translations: give two or more to explain")
-        first, second = _pair_indices(len(translations))
+        count = len(translations)
+        first, second = _pair_indices(count)
         wins = self.prefer([translations[n] for n in first], [translations[n] for n in second])
-        chances = np.full((len(translations), len(translations)), 0.5)
+        chances = np.full((count, count), 0.5)
         chances[first, second] = wins
         chances[second, first] = 1 - wins
-        probabilities = WinProbabilities(
-            names=tuple(names) or tuple(segment.hypothesis for segment in translations),
-            chances=tuple(map(tuple, chances.tolist())),
+        return Explanation(
+            metric=self.spec,
+            score=float(_mean_wins(wins, count)[0]),
+            win_probabilities=WinProbabilities(
+                names=tuple(names) or tuple(segment.hypothesis for segment in translations),
+                chances=tuple(map(tuple, chances.tolist())),
+            ),
         )
-        score = float(_mean_wins(wins, len(translations))[0])
-        return Explanation(metric=self.spec, score=score, win_probabilities=probabilities)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,20 +255,19 @@ def _chance(left: FloatArray, right: FloatArray) -> FloatArray:
     return (np.sign(left - right) + 1) / 2
 
 
+def _number_segments(
+    groups: Sequence[Sequence[Segment]],
+) -> tuple[list[Segment], list[IntArray]]:
+    """Return the distinct segments, and their numbers in each group."""
+    numbers: dict[Segment, int] = {}
+    rows = [np.array([numbers.setdefault(s, len(numbers)) for s in g], np.int64) for g in groups]
+    return list(numbers), rows
+
+
 @lru_cache(maxsize=64)
-def _pair_indices(size: int) -> tuple[IntArray, IntArray]:
-    first, second = np.triu_indices(size, 1)
-    return first.astype(np.int64), second.astype(np.int64)
-
-
-def _all_pairs(places: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Return every pair of indices within every group, group by group."""
-    pairs = [(p, *_pair_indices(len(p))) for p in places]
-    empty = np.zeros(0, dtype=np.int64)
-    return (
-        np.concatenate([empty, *(p[first] for p, first, _ in pairs)]),
-        np.concatenate([empty, *(p[second] for p, _, second in pairs)]),
-    )
+def _pair_indices(size: int) -> IntArray:
+    """Return all pairs of a first and a later second index, (2, pairs)."""
+    return np.stack(np.triu_indices(size, 1)).astype(np.int64)
 
 
 def _mean_wins(chances: FloatArray, size: int) -> FloatArray:
@@ -285,6 +279,7 @@ def _mean_wins(chances: FloatArray, size: int) -> FloatArray:
     array([ 1.,  0., nan])
     """
     valid = ~np.isnan(chances)
-    first, second = (indices[valid] for indices in _pair_indices(size))
+    pairs = _pair_indices(size)[:, valid]
+    first, second = pairs
     wins = np.bincount(first, chances[valid], size) + np.bincount(second, 1 - chances[valid], size)
-    return divide(wins, np.bincount(first, minlength=size) + np.bincount(second, minlength=size))
+    return divide(wins, np.bincount(pairs.ravel(), minlength=size))

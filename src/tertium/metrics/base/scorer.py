@@ -7,7 +7,7 @@ A scorer is a frozen keyword-only dataclass. Its constructor arguments are its c
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Self
 
@@ -30,11 +30,7 @@ HOW_TO_PROVIDE = {
     "source": "give -s, a column src in a file of records, or a source in Python",
     "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
 }
-MISSING_INPUTS: Mapping[str, tuple[str, Callable[[Segment], bool]]] = {
-    "references": ("references", lambda segment: not segment.references),
-    "source": ("the source", lambda segment: segment.source is None),
-    "context": ("the document", lambda segment: segment.context is None),
-}
+INPUT_NAMES = {"references": "references", "source": "the source", "context": "the document"}
 
 
 class Scorer(ABC):
@@ -108,27 +104,30 @@ def _check_required_inputs(scorer: Scorer, segments: Sequence[Segment]) -> None:
             f"{scorer.name}: required_inputs is {short_repr(required)}: expected a set with "
             f"any of {', '.join(HOW_TO_PROVIDE)}"
         )
-    for kind in [kind for kind in MISSING_INPUTS if kind in required]:
-        name, is_missing = MISSING_INPUTS[kind]
-        number = next((n for n, s in enumerate(segments, start=1) if is_missing(s)), None)
-        if number:
+    for kind, name in INPUT_NAMES.items():
+        missing = find_missing(segments, kind) if kind in required else []
+        if any(missing):
             hint = HOW_TO_PROVIDE[kind]
             if kind == "references":
                 hint += (
                     "; or choose a metric that reads only the source (`tertium list` shows the "
                     "inputs of each)"
                 )
+            number = missing.index(True) + 1
             raise MissingInputError(
                 f"{scorer.spec} needs {name}, and segment {number} has none: {hint}"
             )
 
 
+def find_missing(segments: Sequence[Segment], kind: str) -> list[bool]:
+    """Say for each segment whether an input (references, source or context) is missing."""
+    return [getattr(segment, kind) in (None, ()) for segment in segments]
+
+
 def check_same_inputs(name: str, segments: Sequence[Segment]) -> None:
     """Raise unless all segments have the same inputs, and at least one of source and references."""
-    for kind, is_missing in (
-        ("references", [not s.references for s in segments]),
-        ("source", [s.source is None for s in segments]),
-    ):
+    for kind in ("references", "source"):
+        is_missing = find_missing(segments, kind)
         if any(is_missing) and not all(is_missing):
             raise MissingInputError(
                 f"{name}: segment {is_missing.index(True) + 1} has no {kind}, but other "

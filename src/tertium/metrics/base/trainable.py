@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
-from tertium.core.runtime import LongTextPolicy, Precision
+from tertium.core.runtime import Precision
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import number_shared_texts
@@ -56,13 +56,12 @@ class Trainable(TrainedModel, SegmentMetric):
 class FrozenEncoderMetric(Trainable):
     """A trained metric over frozen encoders that reads the reference, the source or both.
 
-    `references` takes the best score or the mean over several references. `precision` and `long`
-    configure the encoders.
+    `references` takes the best score or the mean over several references. `precision` is that of
+    the encoders.
     """
 
     references: ReferenceReduction = "best"
     precision: Precision = "fp32"
-    long: LongTextPolicy = "truncate"
 
     @property
     @abstractmethod
@@ -80,9 +79,7 @@ class FrozenEncoderMetric(Trainable):
         return required
 
     def load_training_encoder(self, name: str, **options: Any) -> Encoder:
-        return super().load_training_encoder(
-            name, precision=self.precision, long=self.long, **options
-        )
+        return super().load_training_encoder(name, precision=self.precision, **options)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         unknown = flag_language_unknown(self.encoders, segments, self.config.against)
@@ -144,8 +141,8 @@ def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatAr
 
 
 def collect_judgments(sets: Sequence[JudgmentSet]) -> list[Judgment]:
-    """List the judgments of all sets."""
-    return [judgment for judgment_set in sets for judgment in judgment_set.judgments]
+    """List the judgments of all sets, each with its language pair."""
+    return [j if j.lp else replace(j, lp=one.lp) for one in sets for j in one.judgments]
 
 
 def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatArray:

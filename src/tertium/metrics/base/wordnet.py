@@ -2,14 +2,12 @@
 
     >>> wordnet = load_wordnet()
     >>> dog = wordnet.synsets("dogs", "n")[0]
-    >>> wordnet.offset(dog)
-    2084071
-    >>> [wordnet.offset(synset) for synset in wordnet.related_synsets(dog, "hypernym")]
-    [2083346, 1317541]
+    >>> dog, wordnet.related_synsets(dog, "hypernym")
+    ('n02084071', ('n02083346', 'n01317541'))
 
-A synset is an integer: its position in the files (nouns, verbs, adjectives, adverbs). Words are
-matched in lower case, with underscores for spaces. Relations between words are kept as relations
-between their synsets. (Fellbaum 1998, WordNet: An Electronic Lexical Database.)
+A synset is its part of speech and its offset in the data file. Words are matched in lower case,
+with underscores for spaces. Relations between words are kept as relations between their synsets.
+(Fellbaum 1998, WordNet: An Electronic Lexical Database.)
 
 The file format is described in wndb(5WN). `index.*` list the synsets of each lemma, most frequent
 sense first. `data.*` contain the synsets with their words and pointers, `*.exc` irregular forms.
@@ -19,43 +17,27 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from tertium.core.errors import DataError, MissingResourceError
-from tertium.core.store import Arrays, cached_arrays, models_folder
+from tertium.core.store import models_folder
 from tertium.encoders.weight_files import Resource
 
 Pos = Literal["n", "v", "a", "r"]
 
 POS: tuple[Pos, ...] = ("n", "v", "a", "r")
 FILE_NAME_BY_POS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-FILE_PATTERNS = ("data.{}", "index.{}", "{}.exc")
-CACHE_LAYOUT = "wordnet 3"
-
-Relation = Literal[
-    "antonym",
-    "derivation",
-    "pertainym",
-    "hypernym",
-    "instance_hypernym",
-    "entailment",
-    "cause",
-]
-RELATION_BY_POINTER: dict[str, Relation] = {
-    "!": "antonym",
-    "+": "derivation",
-    "\\": "pertainym",
-    "@": "hypernym",
-    "@i": "instance_hypernym",
-    "*": "entailment",
-    ">": "cause",
+POINTERS = {
+    "antonym": "!",
+    "derivation": "+",
+    "pertainym": "\\",
+    "hypernym": "@",
+    "instance_hypernym": "@i",
+    "entailment": "*",
+    "cause": ">",
 }
 DICTIONARY_FOLDER = "wordnet-3.0"
 INSTALL_COMMAND = "tertium setup install wordnet"
@@ -106,81 +88,17 @@ DETACHMENTS: Mapping[Pos, tuple[tuple[str, str], ...]] = {
 }
 
 
-def load_arrays(folder: Path) -> Arrays:
-    """Load the arrays of a dictionary folder from the cache, or build them."""
-    files = [folder / name.format(FILE_NAME_BY_POS[pos]) for pos in POS for name in FILE_PATTERNS]
-    present = [file for file in files if file.is_file()]
-    return cached_arrays("wordnet", present, CACHE_LAYOUT, lambda: read_dictionary(folder))
-
-
-def read_dictionary(folder: Path) -> Arrays:
-    """Read the dictionary files into arrays."""
+def _read_lines(file: Path) -> Iterator[str]:
+    """Yield the lines of a file without the license and the glosses."""
     try:
-        return {**_read_synsets(folder), "exceptions": _encode_lines(_read_exceptions(folder))}
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                if not line.startswith("  "):
+                    yield line.partition(" | ")[0]
     except OSError as error:
-        raise MissingResourceError(f"WordNet in {folder} is incomplete: {error}") from None
-    except (ValueError, IndexError, KeyError) as error:
-        raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
-
-
-def _read_synsets(folder: Path) -> Arrays:
-    """Read the synsets of all words and their relations.
-
-    Words have an entry for each part of speech, such as "dog n". Entry n has the synsets from
-    place `index_start[n]` of `index_synset`, and synset n the related synsets from place
-    `RELATION_start[n]` of `RELATION_to`.
-    """
-    numbers: dict[str, int] = {}  # of synsets, by part of speech and offset ("n00001740")
-    sources: dict[Relation, list[int]] = {name: [] for name in RELATION_BY_POINTER.values()}
-    targets: dict[Relation, list[str]] = {name: [] for name in RELATION_BY_POINTER.values()}
-    index: dict[str, list[int]] = {}
-    for pos in POS:
-        for fields in _read_fields(folder / f"data.{FILE_NAME_BY_POS[pos]}"):
-            number = numbers[pos + fields[0]] = len(numbers)
-            count_place = 4 + 2 * int(fields[3], 16)  # after the words
-            for k in range(count_place + 1, count_place + 1 + 4 * int(fields[count_place]), 4):
-                symbol, offset, target_pos = fields[k : k + 3]
-                if relation := RELATION_BY_POINTER.get(symbol):
-                    sources[relation].append(number)
-                    targets[relation].append(target_pos.replace("s", "a") + offset)
-    for pos in POS:
-        for fields in _read_fields(folder / f"index.{FILE_NAME_BY_POS[pos]}"):
-            offsets = fields[-int(fields[2]) :]
-            index[f"{fields[0]} {pos}"] = [numbers[pos + offset] for offset in offsets]
-    arrays: dict[str, NDArray[Any]] = {
-        "offset": np.array([int(name[1:]) for name in numbers], dtype=np.int32),
-        "entries": _encode_lines(index),
-        "index_start": np.cumsum([0, *map(len, index.values())], dtype=np.int32),
-        "index_synset": np.array(list(chain(*index.values())), dtype=np.int32),
-    }
-    for name in sources:
-        starts = np.searchsorted(sources[name], np.arange(len(numbers) + 1))
-        arrays[f"{name}_start"] = starts.astype(np.int32)
-        arrays[f"{name}_to"] = np.array([numbers[key] for key in targets[name]], dtype=np.int32)
-    return arrays
-
-
-def _read_exceptions(folder: Path) -> Iterator[str]:
-    """Yield lines with a part of speech, an irregular form and its base forms."""
-    for pos in POS:
-        for line in (folder / f"{FILE_NAME_BY_POS[pos]}.exc").read_text("utf-8").splitlines():
-            yield f"{pos} {line}"
-
-
-def _read_fields(file: Path) -> Iterator[list[str]]:
-    """Yield the space-separated fields of each line, without the license and the glosses."""
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            if not line.startswith("  "):
-                yield line.partition(" | ")[0].split()
-
-
-def _encode_lines(lines: Iterable[str]) -> NDArray[np.uint8]:
-    return np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)
-
-
-def _decode_lines(array: NDArray[Any]) -> list[str]:
-    return array.tobytes().decode().split("\n")
+        raise MissingResourceError(f"WordNet in {file.parent} is incomplete: {error}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} cannot be read: {error}") from None
 
 
 def find_wordnet() -> Path:
@@ -211,30 +129,39 @@ def candidate_folders() -> Iterator[Path]:
 class WordNet:
     """A loaded dictionary. Use `load_wordnet` to get the installed one."""
 
-    def __init__(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-        self._entries = {entry: n for n, entry in enumerate(_decode_lines(arrays["entries"]))}
-        self._ancestors: dict[int, dict[int, int]] = {}  # a cache
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index: dict[str, str] = {}  # "dog n" to the rest of the line
+        for pos, name in FILE_NAME_BY_POS.items():
+            for line in _read_lines(folder / f"index.{name}"):
+                lemma, _, rest = line.partition(" ")
+                self._index[f"{lemma} {pos}"] = rest
+        self._ancestors: dict[str, dict[str, int]] = {}  # a cache
+
+    @cached_property
+    def _synsets(self) -> dict[str, str]:
+        """The line of each synset, read on first use: METEOR does not need them."""
+        return {
+            pos + line[:8]: line
+            for pos, name in FILE_NAME_BY_POS.items()
+            for line in _read_lines(self._folder / f"data.{name}")
+        }
 
     def __contains__(self, word: str) -> bool:
         """Check whether the word, without inflection, is a lemma of any part of speech."""
-        return any(f"{normalize_lemma(word)} {pos}" in self._entries for pos in POS)
+        return any(f"{normalize_lemma(word)} {pos}" in self._index for pos in POS)
 
-    def synsets(self, word: str, pos: Pos | None = None) -> tuple[int, ...]:
+    def synsets(self, word: str, pos: Pos | None = None) -> tuple[str, ...]:
         """Return the synsets of a word and of its base forms, the most frequent sense first."""
         kinds = POS if pos is None else (pos,)
         bases = ((base, p) for p in kinds for base in self.base_forms(word, p))
         synsets = (synset for base, p in bases for synset in self.lemma_synsets(base, p))
         return tuple(dict.fromkeys(synsets))
 
-    def lemma_synsets(self, lemma: str, pos: Pos) -> tuple[int, ...]:
+    def lemma_synsets(self, lemma: str, pos: Pos) -> tuple[str, ...]:
         """Return the synsets of exactly this lemma; empty if the dictionary does not list it."""
-        entry = self._entries.get(f"{lemma} {pos}")
-        return () if entry is None else self._targets("index_start", "index_synset", entry)
-
-    def offset(self, synset: int) -> int:
-        """Return the offset of a synset in WordNet's own data file."""
-        return int(self._arrays["offset"][synset])
+        _, count, *fields = self._index.get(f"{lemma} {pos}", "- 0").split()
+        return tuple(pos + offset for offset in fields[len(fields) - int(count) :])
 
     def base_forms(self, word: str, pos: Pos) -> tuple[str, ...]:
         """Return the lemmas of a word form, the form itself first if it is one; see morphy(7WN).
@@ -251,15 +178,25 @@ class WordNet:
     def exceptions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         """Irregular forms: (form, pos) -> base forms."""
         table: dict[tuple[str, str], tuple[str, ...]] = {}
-        for pos, form, *bases in map(str.split, _decode_lines(self._arrays["exceptions"])):
-            table[form, pos] = (*table.get((form, pos), ()), *bases)
+        for pos, name in FILE_NAME_BY_POS.items():
+            for line in _read_lines(self._folder / f"{name}.exc"):
+                form, *bases = line.split()
+                table[form, pos] = (*table.get((form, pos), ()), *bases)
         return table
 
-    def related_synsets(self, synset: int, relation: Relation) -> tuple[int, ...]:
+    def related_synsets(self, synset: str, relation: str) -> tuple[str, ...]:
         """Return the synsets that a relation of the synset, or of any of its words, points to."""
-        return self._targets(f"{relation}_start", f"{relation}_to", synset)
+        fields = self._synsets[synset].split()
+        start = 4 + 2 * int(fields[3], 16)  # of the number of pointers, after the words
+        end = start + 1 + 4 * int(fields[start])
+        pointers = zip(*(fields[start + k : end : 4] for k in (1, 2, 3)), strict=True)
+        return tuple(
+            pos.replace("s", "a") + offset
+            for symbol, offset, pos in pointers
+            if symbol == POINTERS[relation]
+        )
 
-    def ancestors(self, synset: int) -> Mapping[int, int]:
+    def ancestors(self, synset: str) -> Mapping[str, int]:
         """Map each synset above a synset to its smallest distance, and the synset itself to 0."""
         distances = self._ancestors.get(synset)
         if distances is None:
@@ -271,20 +208,16 @@ class WordNet:
             self._ancestors[synset] = distances
         return distances
 
-    def direct_hypernyms(self, synset: int) -> tuple[int, ...]:
+    def direct_hypernyms(self, synset: str) -> tuple[str, ...]:
         """Return the synsets directly above; an instance is below its class."""
         above = self.related_synsets(synset, "hypernym")
         return above + self.related_synsets(synset, "instance_hypernym")
-
-    def _targets(self, starts: str, targets: str, number: int) -> tuple[int, ...]:
-        start, end = self._arrays[starts][number : number + 2].tolist()
-        return tuple(self._arrays[targets][start:end].tolist())
 
 
 @cache
 def load_wordnet() -> WordNet:
     """Load the installed WordNet 3.0; later calls return the same object."""
-    return WordNet(load_arrays(find_wordnet()))
+    return WordNet(find_wordnet())
 
 
 def normalize_lemma(word: str) -> str:

@@ -25,10 +25,10 @@ from tertium.core.segment import Segment
 from tertium.encoders import Encoder
 from tertium.metrics.base.capabilities import Explains, ReadsEmbeddings, reads_context, scale_spec
 from tertium.metrics.base.explanation import (
-    SCALE_BOUNDS,
     Contribution,
     Explanation,
     FeatureAttribution,
+    add_bounds,
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
@@ -307,36 +307,32 @@ class Blend(Trainable):
         """Return the contribution of each metric, and the reasons of judges among them."""
         blend, values = self.fitted, self.part_scores([segment])
         score = float(self.score([segment]).segments[0])
-        contributions = blend.contributions(values)[0].tolist()
+        own_parts = blend.contributions(values)[0].tolist()
         raw_scores = (values * orientation(self.parts))[0].tolist()
-        rows: list[tuple[str, str, float, float]] = []
-        reasons: list[str] = []
-        for part, value, own in zip(self.parts, raw_scores, contributions, strict=True):
-            if math.isnan(value):
-                rows.append((f"no score of {part.spec}", part.label, own, own))
-                continue
-            rows.append((part.spec, part.label, value, own))
-            if isinstance(part, Explains):
-                reasons += part.explain(segment).reasons
-        if beyond := score - (blend.bias + math.fsum(contributions)):
-            rows.append((SCALE_BOUNDS, SCALE_BOUNDS, beyond, beyond))
-        rows.sort(key=lambda row: -abs(row[-1]))
+        contributions = []
+        reasons: dict[str, None] = {}
+        for part, value, own in zip(self.parts, raw_scores, own_parts, strict=True):
+            has_score = not math.isnan(value)
+            contributions.append(
+                Contribution(
+                    feature=part.spec if has_score else f"no score of {part.spec}",
+                    group=part.label,
+                    value=value if has_score else own,
+                    contribution=own,
+                )
+            )
+            if has_score and isinstance(part, Explains):
+                reasons |= dict.fromkeys(part.explain(segment).reasons)
+        beyond = score - (blend.bias + math.fsum(own_parts))
         attribution = FeatureAttribution(
             hypothesis=segment.hypothesis,
             reference="",
             perfect=blend.bias,
             groups={},
-            contributions=tuple(
-                Contribution(feature=feature, group=group, value=value, contribution=own)
-                for feature, group, value, own in rows
-                if not math.isnan(own)
-            ),
+            contributions=add_bounds(contributions, beyond),
         )
         return Explanation(
-            metric=self.spec,
-            score=score,
-            attribution=attribution,
-            reasons=tuple(dict.fromkeys(reasons)),
+            metric=self.spec, score=score, attribution=attribution, reasons=tuple(reasons)
         )
 
     @classmethod

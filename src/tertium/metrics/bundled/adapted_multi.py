@@ -271,7 +271,7 @@ class Adaptation:
         return values @ self.weights + self.bias
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class JudgedValues:
     """Head values of rows, (rows, values), with human scores and numbers of sources, (rows,) each.
 
@@ -285,33 +285,22 @@ class JudgedValues:
 
     def take(self, rows: BoolArray | IntArray) -> JudgedValues:
         """Return the values of these rows."""
-        return JudgedValues(
-            values=self.values[rows],
-            targets=self.targets[rows],
-            sources=self.sources[rows],
-            shipped=self.shipped,
-        )
+        columns = self.values[rows], self.targets[rows], self.sources[rows]
+        return JudgedValues(*columns, self.shipped)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation:
-    """Pearson's r on held-out folds, (folds,): as shipped, and adapted with each strength."""
+    """Pearson's r on held-out folds, (folds,), as shipped and adapted, and the best strength.
+
+    `unbiased` is the r of each fold with the strength that is best on the other folds, `residuals`
+    human scores minus held-out predictions of the best strength, (rows,).
+    """
 
     shipped: FloatArray
-    adapted: FloatArray  # (folds, strengths)
-    residuals: FloatArray  # (rows,): human score minus held-out prediction, of the best strength
-    strengths: tuple[float, ...]
-
-    @property
-    def best(self) -> float:
-        """The strength with the best mean r."""
-        return self.strengths[int(self.adapted.mean(0).argmax())]
-
-    @property
-    def unbiased(self) -> FloatArray:
-        """The r of each fold, (folds,), with the strength that is best on the other folds."""
-        chosen: IntArray = (self.adapted.sum(0) - self.adapted).argmax(1)
-        return self.adapted[np.arange(len(self.adapted)), chosen]
+    unbiased: FloatArray
+    residuals: FloatArray
+    best: float
 
 
 def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
@@ -371,11 +360,12 @@ def cross_validate(data: JudgedValues, strengths: Sequence[float]) -> CrossValid
             predictions[held_out, n] = predicted = adaptation.predict(values)
             adapted_r[fold, n] = pearson(predicted, targets)
     best = int(adapted_r.mean(0).argmax())
+    best_on_others = (adapted_r.sum(0) - adapted_r).argmax(1)
     return CrossValidation(
         shipped=shipped_r,
-        adapted=adapted_r,
+        unbiased=adapted_r[np.arange(FOLDS), best_on_others],
         residuals=data.targets - predictions[:, best],
-        strengths=tuple(strengths),
+        best=strengths[best],
     )
 
 

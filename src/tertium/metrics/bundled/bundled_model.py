@@ -157,22 +157,19 @@ def dequantize(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def apply_weight_delta(
-    public: Mapping[str, Tensor], compact: Mapping[str, Tensor], where: object = "the delta"
+    public: Mapping[str, Tensor], compact: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Add a compressed delta to public weights; `where` names the delta in error messages."""
+    """Add a compressed delta to public weights."""
     import torch
 
     weights = {name: value.float() for name, value in public.items()}
     changes = dequantize(compact)
     for name, value in changes.items():
-        try:
-            if name.endswith(LEFT):
-                stem = name.removesuffix(LEFT)
-                weights[stem] = torch.addmm(weights[stem], value.T, changes[stem + RIGHT])
-            elif not name.endswith(RIGHT):
-                weights[name] = weights[name] + value if name in weights else value
-        except (KeyError, RuntimeError):
-            raise ModelError(f"{where}: {name} does not fit the public encoder") from None
+        if name.endswith(LEFT):
+            stem = name.removesuffix(LEFT)
+            weights[stem] = torch.addmm(weights[stem], value.T, changes[stem + RIGHT])
+        elif not name.endswith(RIGHT):
+            weights[name] = weights[name] + value if name in weights else value
     return weights
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import ClassVar, Literal
@@ -18,11 +18,10 @@ import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.core.errors import UnsupportedLanguageError
-from tertium.core.runtime import Precision
+from tertium.core.runtime import Precision, current_runtime
 from tertium.core.segment import Against, Segment
 from tertium.encoders.vector_cache import CacheEntry, get_entries, put_entries
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.greedy_matching import compare_pieces
 from tertium.metrics.base.metric import (
     ReferenceReduction,
     SegmentMetric,
@@ -37,13 +36,10 @@ from tertium.metrics.bundled.bundled_model import (
     load_bundled_model,
 )
 from tertium.metrics.bundled.input_rows import (
-    HYPOTHESIS,
-    REFERENCE,
-    SOURCE,
-    Pieces,
     Row,
     RowNetwork,
     build_rows,
+    load_network,
     row_key,
 )
 from tertium.metrics.bundled.scales import HumanScale, MqmScale
@@ -90,6 +86,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
     assessment, `mqm` predicts 1 - penalty / 25 under MQM.
     """
 
+    network: ClassVar[type[RowNetwork]]
     citation: ClassVar[str] = CITATION
 
     references: ReferenceReduction = "best"
@@ -124,9 +121,9 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         return (f"{self.name}@{self.model.hash[:8]}{self.calibration_suffix}",)
 
     @property
-    @abstractmethod
     def reader(self) -> RowNetwork:
         """The network of the model and its tokenizer."""
+        return load_network(self.network, self.model, self.precision, current_runtime().device)
 
     @abstractmethod
     def da_scale(self, mode: Against) -> HumanScale:
@@ -242,17 +239,18 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         }
 
     def explain_segment(self, segment: Segment) -> Explanation:
-        """Return the score with its predictions, and the best match of each piece."""
+        """Return the score and the other predictions for each reference, or for the source."""
         prepared = self.prepare([segment])
         columns = self.describe(self.row_values(prepared), prepared.mode)
-        comparisons: list[TextComparison] = []
-        for number, row in enumerate(prepared.rows):
-            values = {name: float(column[number]) for name, column in columns.items()}
-            pieces = self.reader.piece_vectors(row)
-            has_source = SOURCE in pieces
-            if number:  # the comparison with the source is the same in all rows
-                pieces.pop(SOURCE, None)
-            comparisons += compare_row(row, pieces, values, has_source)
+        comparisons = []
+        for number, (_, source, reference) in enumerate(prepared.rows):
+            comparison = TextComparison(
+                side="source" if reference is None else "reference",
+                text=(source if reference is None else reference) or "",
+                values={name: float(column[number]) for name, column in columns.items()},
+                combined_with="source" if prepared.mode == "both" else "",
+            )
+            comparisons.append(comparison)
         score = reduce_references(columns["score"], prepared.owners, self.references)[0]
         return Explanation(metric=self.spec, score=float(score), comparisons=tuple(comparisons))
 
@@ -300,24 +298,6 @@ def load_or_compute(
 def settings_suffix(settings: object) -> str:
     """Return a suffix for signatures that identifies settings."""
     return f"+{sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]}"
-
-
-def compare_row(
-    row: Row, pieces: Mapping[int, Pieces], values: Mapping[str, float], has_source: bool
-) -> Iterator[TextComparison]:
-    """Compare the hypothesis with each other text of a row; `values` go with the last one."""
-    hypothesis_names, hypothesis_vectors = pieces[HYPOTHESIS]
-    for role in sorted(pieces)[1:]:
-        names, vectors = pieces[role]
-        is_reference = role == REFERENCE
-        yield compare_pieces(
-            row[role] or "",
-            values if role == max(pieces) else {},
-            (hypothesis_names, names),
-            (hypothesis_vectors, vectors),
-            "reference" if is_reference else "source",
-            combined_with="source" if is_reference and has_source else "",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

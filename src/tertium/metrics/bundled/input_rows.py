@@ -15,14 +15,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray
-from tertium.core.runtime import progress_task
+from tertium.core.extras import require_modules
+from tertium.core.runtime import Precision, progress_task
 from tertium.core.segment import Against, Segment
 from tertium.encoders.tokenizer import Tokenizer, find_longer, find_out_of_vocabulary
+from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)  # roles of texts: their places in a row
@@ -71,9 +74,6 @@ def row_key(row: Row) -> str:
     return lengths + "".join(text or "" for text in row)
 
 
-Pieces = tuple[tuple[str, ...], Float32Array]  # the pieces of a text and their vectors
-
-
 class RowNetwork(ABC):
     """A network with its tokenizer.
 
@@ -81,6 +81,10 @@ class RowNetwork(ABC):
     """
 
     max_length: int
+
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+        require_modules("torch", "tokenizers", purpose=model.folder.name)
+        self._model, self._precision, self._device = model, precision, device
 
     @property
     @abstractmethod
@@ -96,15 +100,19 @@ class RowNetwork(ABC):
     def __call__(self, rows: Sequence[Row]) -> Iterable[Float32Array | FloatArray]:
         """Compute the raw outputs of rows of one input mode, (k,) each; the first is a score."""
 
-    @abstractmethod
-    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
-        """Return the pieces of each text of a row and their vectors, by its place in the row."""
-
     def find_truncated(self, texts: Sequence[str]) -> set[str]:
         return find_longer(texts, self.max_pieces, self.tokenizer)
 
     def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         return find_out_of_vocabulary(texts, self.tokenizer)
+
+
+@lru_cache(maxsize=4)
+def load_network(
+    network: type[RowNetwork], model: BundledModel, precision: Precision, device: str
+) -> RowNetwork:
+    """Return the network of a model with its tokenizer, cached."""
+    return network(model, precision, device)
 
 
 def collect_scores(parts: Iterable[tuple[IntArray, FloatArray]], count: int) -> FloatArray:

@@ -27,7 +27,6 @@ from torch.nn import functional as F
 
 from tertium.core.arrays import Float32Array
 from tertium.encoders import transformer_layer
-from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.transformer_layer import linear_gelu
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, SOURCE
 from tertium.metrics.bundled.row_alignment import CONTEXT_ROLES, RowAlignment
@@ -99,8 +98,8 @@ class SoftComparison(nn.Module):
         features_back = _compare_pieces(self.back, other, partners_back)
         pooled = []
         for values, side in ((features, HYPOTHESIS), (features_back, role)):
-            maxima = alignment.maxima(values, side).clamp(min=MIN_POOLED)
-            pooled += [alignment.means(values, side), maxima]
+            means, maxima = alignment.pool(values, side)
+            pooled += [means, maxima.clamp(min=MIN_POOLED)]
         return torch.cat(pooled, dim=1), features
 
 
@@ -182,18 +181,14 @@ class JointNetwork(nn.Module):
     def encode_texts(self, texts: Sequence[tuple[int, Sequence[int]]]) -> Sequence[LayerStates]:
         """Run texts, each a role and its ids with special tokens, through the lower layers."""
         lengths = [len(ids) for _, ids in texts]
-        tokens, positions, roles = (
-            torch.from_numpy(np.concatenate(ids_of_texts)).to(self.mix.device)
-            for ids_of_texts in (
-                [np.array(ids) for _, ids in texts],
-                [np.arange(length) for length in lengths],
-                [np.full(len(ids), role) for role, ids in texts],
-            )
-        )
-        states = self.words(tokens) + self.positions(positions) + self.roles(roles)
+        tokens = np.concatenate([ids for _, ids in texts])
+        places = np.concatenate([np.arange(length) for length in lengths])
+        roles = np.repeat([role for role, _ in texts], lengths)
+        ids = torch.from_numpy(np.stack([tokens, places, roles])).to(self.mix.device)
+        states = self.words(ids[0]) + self.positions(ids[1]) + self.roles(ids[2])
         layout = self._make_layout(lengths)
         states = layout.arrange(self.norm(states))
-        layers = self._run_layers(states, layout, 0, self.lower_layers) or {0: states}
+        layers = self._run_layers(states, layout, 0, self.lower_layers)
         lower = [{n: state[at] for n, state in layers.items()} for at in layout.slices]
         if self.padded:
             return lower
@@ -205,8 +200,19 @@ class JointNetwork(nn.Module):
 
         All rows have the same input mode.
         """
-        mode = INPUT_ROLES.index(tuple(sorted(rows[0][0])[1:]))
-        layers, places = self.encode_rows([row for row, _ in rows])
+        roles = sorted(rows[0][0])
+        mode = INPUT_ROLES.index(tuple(roles[1:]))
+        texts = [row[role] for row, _ in rows for role in roles]
+        sizes = np.array([len(text[self.lower_layers]) for text in texts]).reshape(len(rows), -1)
+        layout = self._make_layout(sizes.sum(axis=1).tolist())
+        places = []
+        for row_sizes, at in zip(sizes.tolist(), layout.slices, strict=True):
+            slices = transformer_layer.consecutive_slices(row_sizes, at.start)
+            places.append(dict(zip(roles, slices, strict=True)))
+        layers = {n: layout.arrange(torch.cat([text[n] for text in texts])) for n in texts[0]}
+        lower = layers[self.lower_layers]
+        layers |= self._run_layers(lower, layout, self.lower_layers, len(self.layers))
+        layers = {n: state.float() for n, state in layers.items()}
         features = torch.from_numpy(np.stack([values for _, values in rows])).to(self.mix.device)
         inner = [{role: without_specials(at) for role, at in row.items()} for row in places]
         alignment = RowAlignment(inner, self.mix.device, padded=self.padded)
@@ -217,30 +223,6 @@ class JointNetwork(nn.Module):
         tags = self._tag(piece_states).cpu()
         piece_tags = torch.split(tags, [at.stop - at.start for at in pieces])
         return list(map(RowOutput, scores, values.cpu(), piece_tags))
-
-    def encode_rows(
-        self, rows: Sequence[RowStates], last: int | None = None
-    ) -> tuple[LayerStates, RowPlaces]:
-        """Run rows through the upper layers, up to the layer `last` if given.
-
-        Returns the states of all rows by layer, and the positions of their texts.
-        """
-        texts = [row[role] for row in rows for role in sorted(row)]
-        lengths = [[len(row[role][self.lower_layers]) for role in sorted(row)] for row in rows]
-        layout = self._make_layout(list(map(sum, lengths)))
-        places = [
-            dict(
-                zip(sorted(row), transformer_layer.consecutive_slices(sizes, at.start), strict=True)
-            )
-            for row, sizes, at in zip(rows, lengths, layout.slices, strict=True)
-        ]
-        layers = {
-            layer: layout.arrange(torch.cat([text[layer] for text in texts])) for layer in texts[0]
-        }
-        upper = self._run_layers(
-            layers[self.lower_layers], layout, self.lower_layers, last or len(self.layers)
-        )
-        return {n: state.float() for n, state in {**upper, **layers}.items()}, places
 
     def _run_layers(
         self, states: Tensor, layout: transformer_layer.BatchLayout, first: int, last: int
@@ -266,7 +248,7 @@ class JointNetwork(nn.Module):
         mixed = sum(weighted, torch.zeros_like(weighted[0]))
         directions = torch.stack([F.normalize(layers[n], dim=-1) for n in MATCHED_LAYERS])
         own = alignment.pieces(mixed, HYPOTHESIS)
-        means = alignment.means(own, HYPOTHESIS)
+        means, _ = alignment.pool(own, HYPOTHESIS)
         firsts = mixed[[row[HYPOTHESIS].start for row in places]]
         row_states, piece_features = [firsts, means], [own]
         for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
@@ -275,7 +257,7 @@ class JointNetwork(nn.Module):
                 piece_features.append(means.new_zeros(len(own), self.compared))
                 continue
             pooled, compared = comparison(mixed, alignment, role)
-            theirs = alignment.means(alignment.pieces(mixed, role), role)
+            theirs, _ = alignment.pool(alignment.pieces(mixed, role), role)
             row_states += [theirs, (means - theirs).abs(), means * theirs, pooled]
             similarities = alignment.similarities(directions, role)
             matches = alignment.greedy_matches(similarities, role)[..., MEANS]
@@ -286,12 +268,9 @@ class JointNetwork(nn.Module):
 
     def _tag(self, pieces: Tensor) -> Tensor:
         """Return the tag logits of pieces, (pieces, features) -> (pieces, tags)."""
-        first, last = self.tagger[0], self.tagger[2]
-        inner = linear_gelu(first, pieces)
-        if isinstance(first, Int8Linear) and isinstance(last, nn.Linear):
-            return (inner[:, None] * last.weight).sum(-1) + last.bias  # each sum on its own
-        result: Tensor = last(inner)
-        return result
+        weight, bias = self.tagger[2].parameters()
+        inner = linear_gelu(self.tagger[0], pieces)
+        return (inner[:, None] * weight).sum(-1) + bias  # each sum on its own
 
     def _make_layout(self, lengths: Sequence[int]) -> transformer_layer.ConcatenatedLayout:
         if self.padded:

@@ -88,24 +88,18 @@ class RowAlignment:
         """Return the pieces of the texts of a role, (pieces, d)."""
         return torch.cat([group.unpad(group.gather(vectors)) for group in self._groups[role]])
 
-    def means(self, pieces: Tensor, role: int) -> Tensor:
-        """Return the mean of the pieces of each text, (rows, d); 0 without pieces."""
-
-        def mean(texts: Tensor, mask: Tensor | None) -> Tensor:
-            return texts.mean(-2) if mask is None else texts.sum(-2) / _count(mask)[:, None]
-
-        return self._pool(mean, pieces, role)
-
-    def maxima(self, pieces: Tensor, role: int) -> Tensor:
-        """Return the maximum of the pieces of each text, (rows, d); 0 without pieces."""
-
-        def maximum(texts: Tensor, mask: Tensor | None) -> Tensor:
-            if mask is None:
-                return texts.amax(-2)
-            hidden = texts.masked_fill(~mask[..., None], MASKED_SIMILARITY)
-            return hidden.amax(-2) * mask.any(-1, keepdim=True)
-
-        return self._pool(maximum, pieces, role)
+    def pool(self, pieces: Tensor, role: int) -> tuple[Tensor, Tensor]:
+        """Return mean and maximum of the pieces of each text, (rows, d) each; 0 without pieces."""
+        means, maxima = [], []
+        for texts, group in zip(self._split(pieces, role), self._groups[role], strict=True):
+            if group.mask is None:
+                means.append(texts.mean(-2, keepdim=True))
+                maxima.append(texts.amax(-2, keepdim=True))
+            else:
+                hidden = texts.masked_fill(~group.mask[..., None], MASKED_SIMILARITY)
+                means.append(texts.sum(-2) / _count(group.mask)[:, None])
+                maxima.append(hidden.amax(-2) * group.mask.any(-1, keepdim=True))
+        return torch.cat(means), torch.cat(maxima)
 
     def similarities(self, vectors: Tensor, role: int) -> Similarities:
         """Return the products of hypothesis pieces with those of the other text."""
@@ -158,14 +152,6 @@ class RowAlignment:
         groups = self._groups[role]
         parts = torch.split(pieces, [group.pieces for group in groups])
         return [group.pad(part) for group, part in zip(groups, parts, strict=True)]
-
-    def _pool(
-        self, function: Callable[[Tensor, Tensor | None], Tensor], pieces: Tensor, role: int
-    ) -> Tensor:
-        """Pool the texts of each group, (..., length, d) -> (..., d), and stack the results."""
-        texts = zip(self._split(pieces, role), self._groups[role], strict=True)
-        pooled = [function(part, group.mask) for part, group in texts]
-        return torch.cat([part.view(-1, pieces.shape[1]) for part in pooled])
 
 
 def _mean_and_minimum(best: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -223,8 +209,8 @@ class LateInteraction(nn.Module):
         sides = (HYPOTHESIS, own, partners), (REFERENCE, other, partners_back)
         for role, tokens, matched in sides:
             compared = self.compare(torch.cat([tokens, matched, *_products(tokens, matched)], 1))
-            features += [alignment.means(compared, role), alignment.maxima(compared, role)]
-            means.append(alignment.means(tokens, role))
+            features += alignment.pool(compared, role)
+            means.append(alignment.pool(tokens, role)[0])
         scaled = (surface - self.surface_mean) / self.surface_scale
         features += [*_products(*means), scaled.clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)]
         hidden = self.head[:-1](self.norm(torch.cat(features, dim=1).float()))  # (pairs, hidden)
@@ -246,11 +232,3 @@ class CrossHead(nn.Sequential):
             nn.Dropout(dropout),
             nn.Linear(dim, 1),
         )
-
-
-def score_pooled(head: CrossHead, states: Tensor, mask: Tensor) -> Tensor:
-    """Return scores, (pairs,), of states (pairs, tokens, dim), special tokens included."""
-    weights = mask.to(states.dtype)[..., None]
-    means = (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-    scores: Tensor = head(means)
-    return scores.squeeze(-1).float()

@@ -18,16 +18,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, IntArray
-from tertium.core.extras import require_modules
-from tertium.core.fields import NON_NEGATIVE, Sha256
+from tertium.core.fields import Sha256
 from tertium.core.runtime import Precision, current_runtime, progress_task, resolve_device
-from tertium.core.segment import Segment
+from tertium.core.segment import Against, Segment
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.tokenizer import TokenizedText, Tokenizer, find_longer
 from tertium.metrics.base.loading import load_metric
@@ -37,7 +36,6 @@ from tertium.metrics.bundled.input_rows import (
     REFERENCE,
     SOURCE,
     SPECIALS,
-    Pieces,
     RoleIds,
     Row,
     RowNetwork,
@@ -48,7 +46,6 @@ from tertium.metrics.bundled.input_rows import (
     reference_or_source,
 )
 from tertium.metrics.bundled.scales import (
-    ALL_MODES,
     ERROR_COLUMNS,
     HumanScale,
     MqmScale,
@@ -73,7 +70,6 @@ PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
 PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
 GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384, 2_048
-EXPLAINED_LAYER = 6  # whose vectors an explanation compares
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -87,11 +83,11 @@ class MultiSettings(BundledModelSettings):
     """
 
     encoder_files: Mapping[str, Sha256]
-    shape: Mapping[str, Annotated[int, NON_NEGATIVE]]
+    shape: Mapping[str, int]
     languages: tuple[str, ...]
-    scales: Annotated[Mapping[str, HumanScale], ALL_MODES]
-    experts: Annotated[Mapping[str, MqmScale], ALL_MODES]
-    clean: Annotated[Mapping[str, NoErrorProbability], ALL_MODES]
+    scales: Mapping[Against, HumanScale]
+    experts: Mapping[Against, MqmScale]
+    clean: Mapping[Against, NoErrorProbability]
     spans: Thresholds
 
 
@@ -99,8 +95,7 @@ class RowScorer(RowNetwork):
     """The network and its tokenizer: rows of texts in, raw outputs out."""
 
     def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
-        require_modules("torch", "tokenizers", purpose=model.folder.name)
-        self._model, self._precision, self._device = model, precision, device
+        super().__init__(model, precision, device)
         self._settings = model.settings(MultiSettings)
         self.max_length = self._settings.shape["positions"]
 
@@ -195,28 +190,6 @@ class RowScorer(RowNetwork):
                 advance(len(block))
         return [results[n] for n in range(len(rows))]
 
-    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
-        """Return the pieces of each text of a row, by role, and their vectors at a lower layer."""
-        import torch
-
-        from tertium.metrics.bundled.joint_network import without_specials
-
-        network, pieces = self._network, self._tokenize([row])
-        vectors: dict[int, list[Float32Array]] = {}
-        for window in self._split_windows(row, pieces):
-            with torch.inference_mode():
-                texts = network.encode_texts([self._add_specials(key) for key in window])
-                lower = {role: text for (role, _), text in zip(window, texts, strict=True)}
-                layers, [places] = network.encode_rows([lower], EXPLAINED_LAYER)
-            for role, place in places.items():
-                part = layers[EXPLAINED_LAYER][without_specials(place)]
-                vectors.setdefault(role, []).append(part.cpu().numpy())
-        joined = {role: np.concatenate(parts) for role, parts in vectors.items()}
-        return {
-            role: (pieces[row[role] or ""].truncate(len(vectors_of_text)).tokens, vectors_of_text)
-            for role, vectors_of_text in joined.items()
-        }
-
     def _tokenize(self, rows: Sequence[Row]) -> dict[str, TokenizedText]:
         texts = distinct_texts(rows)
         return dict(zip(texts, self.tokenizer(texts), strict=True))
@@ -291,12 +264,6 @@ def _average(values: Sequence[Float32Array], sizes: Sequence[int]) -> Float32Arr
 def piece_errors(output: Float32Array) -> Float32Array:
     """Return the error probabilities of hypothesis pieces, (pieces, ERROR_COLUMNS)."""
     return output[1:].reshape(-1, ERROR_COLUMNS)
-
-
-@lru_cache(maxsize=2)
-def load_row_scorer(model: BundledModel, precision: Precision, device: str) -> RowScorer:
-    """Return the scorer of a model, cached."""
-    return RowScorer(model, precision, device)
 
 
 ROW_FEATURES = (

@@ -18,25 +18,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from math import log
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray
-from tertium.core.fields import NON_NEGATIVE, POSITIVE, Rule
+from tertium.core.segment import Against
 from tertium.core.spans import Severity, Span
 from tertium.encoders.tokenizer import TokenOffsets
-from tertium.metrics.bundled.input_rows import INPUT_MODES
 from tertium.text.scripts import UNSPACED_SCRIPTS, script_share
 
-Increasing = Annotated[
-    tuple[float, ...],
-    Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "increasing numbers"),
-]
-IN_OPEN_UNIT_INTERVAL = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
-ALL_MODES = Rule(lambda scales: set(scales) == {*INPUT_MODES}, f"the keys {', '.join(INPUT_MODES)}")
+Numbers = tuple[float, ...]  # increasing
 MAX_ERROR_SUM = 8.0  # the calibrated score is close to 0 here
 RATE_SMOOTHING = 0.2  # width, in raw score, of the bend in the error rate near the best score
 
@@ -45,24 +39,24 @@ RATE_SMOOTHING = 0.2  # width, in raw score, of the bend in the error rate near 
 class Calibration:
     """Knots of the monotone map from raw scores to 0..1."""
 
-    raw: Increasing
-    score: Annotated[Increasing, IN_OPEN_UNIT_INTERVAL]
+    raw: Numbers
+    score: Numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
     """Standard deviation of human scores around a calibrated score."""
 
-    score: Increasing
-    deviation: tuple[Annotated[float, POSITIVE], ...]
+    score: Numbers
+    deviation: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Percentiles:
     """Percentiles of the scores of `segments` WMT system outputs."""
 
-    score: Increasing
-    percent: Increasing
+    score: Numbers
+    percent: Numbers
     segments: int
 
 
@@ -70,9 +64,9 @@ class Percentiles:
 class LengthPenalty:
     """Penalty `cost` log(words) on raw scores, with `least` to `most` words."""
 
-    cost: Annotated[float, NON_NEGATIVE]
-    least: Annotated[int, POSITIVE]
-    most: Annotated[int, POSITIVE]
+    cost: float
+    least: int
+    most: int
 
     def shift(self, references: Sequence[str]) -> FloatArray:
         """Return the value to add to the raw score of each reference.
@@ -99,11 +93,11 @@ class ErrorPenalty:
     """
 
     best: float
-    power: Annotated[float, POSITIVE]
-    whole: Annotated[float, POSITIVE]
+    power: float
+    whole: float
 
     def __call__(
-        self, raw: FloatArray, lengths: FloatArray, failed: BoolArray | None = None
+        self, raw: FloatArray, lengths: FloatArray, failed: BoolArray | bool = False
     ) -> FloatArray:
         """Return minus the error sum, so that higher is better, (n,).
 
@@ -116,9 +110,7 @@ class ErrorPenalty:
         """
         distance = self.best - raw
         rate = (distance + np.hypot(distance, RATE_SMOOTHING)) / 2
-        total: FloatArray = -rate * (lengths / self.whole) ** self.power
-        if failed is None:
-            return total
+        total = -rate * (lengths / self.whole) ** self.power
         return np.where(failed, np.minimum(total, -MAX_ERROR_SUM), total)
 
 
@@ -167,8 +159,8 @@ class NoErrorProbability:
     [0.8, 0.5, 0.2]
     """
 
-    half: Annotated[float, POSITIVE]
-    slope: Annotated[float, POSITIVE]
+    half: float
+    slope: float
 
     def __call__(self, negative_sums: FloatArray) -> FloatArray:
         """Map the output of `ErrorPenalty`, (n,), to probabilities."""
@@ -193,7 +185,6 @@ CATEGORY = 5
 Values = TypeVar("Values", BoolArray, Float32Array)
 ERROR_COLUMNS = 6
 MIN_CATEGORY_PROBABILITY = 0.5
-PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,9 +195,9 @@ class SpanThresholds:
     is marked; it is None if no threshold reaches that, or if it was not measured.
     """
 
-    wrong: Annotated[float, PROBABILITY]
-    major: Annotated[float, PROBABILITY] = 0.5
-    precise: Annotated[float, PROBABILITY] | None = None
+    wrong: float
+    major: float = 0.5
+    precise: float | None = None
 
     def for_display(self) -> SpanThresholds | None:
         """Return the thresholds of spans that are shown by default, or None if none are."""
@@ -214,19 +205,9 @@ class SpanThresholds:
 
 
 OTHER_FAMILIES = "other"
-FamilyThresholds = Annotated[
-    Mapping[str, SpanThresholds],
-    Rule(lambda families: OTHER_FAMILIES in families, f"with the key {OTHER_FAMILIES}"),
-]
-
-
-ModeThresholds = Annotated[Mapping[str, FamilyThresholds], ALL_MODES]
 # Thresholds by annotation scheme, input mode and family of the target language, chosen on held-out
 # annotations.
-Thresholds = Annotated[
-    Mapping[str, ModeThresholds],
-    Rule(lambda schemes: set(schemes) == {*LOGITS}, f"the keys {', '.join(LOGITS)}"),
-]
+Thresholds = Mapping[AnnotationScheme, Mapping[Against, Mapping[str, SpanThresholds]]]
 
 
 def error_probabilities(logits: Float32Array) -> Float32Array:

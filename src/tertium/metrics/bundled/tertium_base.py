@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import ModelError
-from tertium.core.extras import require_modules
-from tertium.core.fields import POSITIVE, Rule, Sha256
-from tertium.core.runtime import Precision, current_runtime
+from tertium.core.fields import Sha256
+from tertium.core.runtime import Precision
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import build_encoder
@@ -36,14 +35,10 @@ from tertium.metrics.bundled.calibrated_metric import (
     settings_suffix,
 )
 from tertium.metrics.bundled.input_rows import (
-    HYPOTHESIS,
-    REFERENCE,
-    Pieces,
     Row,
     RowNetwork,
     collect_scores,
 )
-from tertium.models.checkpoint import check_names
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,9 +59,76 @@ class BaseSettings(EnglishModelSettings):
 
     encoder: str
     encoder_sha256: Sha256
-    positions: Annotated[int, Rule(lambda n: n >= 8, "8 or more")]
-    scale: Annotated[float, POSITIVE]
+    positions: int
+    scale: float
     shift: float
+
+
+class PairScorer(RowNetwork):
+    """The fine-tuned encoder and its head: pairs of texts in, raw scores out."""
+
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+        super().__init__(model, precision, device)
+        self._settings = settings = model.settings(BaseSettings)
+        self.max_length = settings.positions
+        name = EncoderName.parse(settings.encoder)
+        self._weights = locate_weights(name)
+        if self._weights.hash != settings.encoder_sha256:
+            raise ModelError(
+                f"{model.folder.name} needs the encoder {settings.encoder} with the hash "
+                f"{settings.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
+                f"{self._weights.hash[:8]}: run tertium setup install {settings.encoder}"
+            )
+        tuned = replace(self._weights, load_tensors=self._tuned_tensors)
+        self._encoder = build_encoder(name, tuned, precision=precision, device=device)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._encoder.tokenizer
+
+    @property
+    def max_pieces(self) -> int:
+        return (self.max_length - 4) // 2
+
+    @cached_property
+    def _head(self) -> CrossHead:
+        from tertium.metrics.bundled.row_alignment import CrossHead
+
+        hidden = self._encoder.settings.hidden
+        head = self._model.restore_network(lambda: CrossHead(hidden, dropout=0.0), HEAD_PREFIX)
+        return head.to(self._encoder.network.device)
+
+    def _tuned_tensors(self) -> dict[str, Tensor]:
+        stored = read_tensors(self._weights.folder)
+        public = {name: value for name, value in stored.items() if value.is_floating_point()}
+        return apply_weight_delta(public, self._model.stored_tensors(ENCODER_PREFIX))
+
+    def __call__(self, rows: Sequence[Row]) -> FloatArray:
+        """Compute the raw score of each row, (rows, 1)."""
+        import torch
+
+        inputs = [self._join_ids(row) for row in rows]
+        lengths = np.array([len(ids) for ids in inputs], dtype=np.int64)
+        network, head = self._encoder.network, self._head
+
+        def run(batch: IntArray) -> tuple[IntArray, FloatArray]:
+            [states], _ = network([inputs[n] for n in batch], [network.depth], None)
+            with torch.inference_mode():
+                pairs = zip(states, lengths[batch].tolist(), strict=True)
+                means = [pair[:length].mean(dim=0, keepdim=True) for pair, length in pairs]
+                if network.device != "cpu":  # on a CPU one by one, to be batch-invariant
+                    means = [torch.cat(means)]
+                raw = torch.cat([head(mean) for mean in means])[:, 0].float().cpu().numpy()
+            return batch, raw.astype(np.float64) * self._settings.scale + self._settings.shift
+
+        return collect_scores(network.map_batches(run, lengths), len(rows))
+
+    def _join_ids(self, row: Row) -> tuple[int, ...]:
+        """Return the ids of `<s> reference </s></s> hypothesis </s>`."""
+        tokenizer, size = self.tokenizer, self.max_pieces
+        start, end = tokenizer.prefix_ids, tokenizer.suffix_ids
+        hypothesis, reference = tokenizer.encode_ids([row[0], row[2] or ""])
+        return (*start, *reference[:size], *end, *end, *hypothesis[:size], *end)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,6 +158,7 @@ class TertiumBase(EnglishCalibratedMetric):
 
     name: ClassVar[str] = MODEL
     title: ClassVar[str] = "tertium-base"
+    network: ClassVar[type[RowNetwork]] = PairScorer
 
     folder: str = ""
 
@@ -113,117 +176,9 @@ class TertiumBase(EnglishCalibratedMetric):
 
     @property
     def weights_hash(self) -> str:
-        return self.model.hash + settings_suffix(self.model.config)
+        return self.fingerprint
 
     @property
     def calibration_suffix(self) -> str:
         """Identifies the settings of a model in `folder`; empty for the bundled model."""
         return settings_suffix(self.model.config) if self.folder else ""
-
-    @property
-    def reader(self) -> PairScorer:
-        return _load_pair_scorer(self.model, self.precision, current_runtime().device)
-
-
-class PairScorer(RowNetwork):
-    """The fine-tuned encoder and its head: pairs of texts in, raw scores out."""
-
-    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
-        self._model = model
-        require_modules("torch", "tokenizers", purpose=model.folder.name)
-        self._settings = settings = model.settings(BaseSettings)
-        self.max_length = settings.positions
-        name = EncoderName.parse(settings.encoder)
-        self._weights = locate_weights(name)
-        if self._weights.hash != settings.encoder_sha256:
-            raise ModelError(
-                f"{model.folder.name} needs the encoder {settings.encoder} with the hash "
-                f"{settings.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
-                f"{self._weights.hash[:8]}: run tertium setup install {settings.encoder}"
-            )
-        tuned = replace(self._weights, load_tensors=self._tuned_tensors)
-        self._encoder = build_encoder(name, tuned, precision=precision, device=device)
-        self._encoder_settings = self._encoder.settings
-        if settings.positions > self._encoder_settings.max_length:
-            raise ModelError(
-                f"{model.folder}: positions is {settings.positions}, but {settings.encoder} has "
-                f"{self._encoder_settings.max_length}"
-            )
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._encoder.tokenizer
-
-    @property
-    def max_pieces(self) -> int:
-        return (self.max_length - 4) // 2
-
-    @cached_property
-    def _head(self) -> CrossHead:
-        from tertium.metrics.bundled.row_alignment import CrossHead
-
-        hidden = self._encoder_settings.hidden
-        head = self._model.restore_network(lambda: CrossHead(hidden, dropout=0.0), HEAD_PREFIX)
-        return head.to(self._encoder.network.device)
-
-    def _tuned_tensors(self) -> dict[str, Tensor]:
-        stored = read_tensors(self._weights.folder)
-        public = {name: value for name, value in stored.items() if value.is_floating_point()}
-        tuned = apply_weight_delta(
-            public, self._model.stored_tensors(ENCODER_PREFIX), self._model.folder
-        )
-        check_names(tuned, public, self._model.folder)
-        return tuned
-
-    def __call__(self, rows: Sequence[Row]) -> FloatArray:
-        """Compute the raw score of each row, (rows, 1)."""
-        import torch
-
-        from tertium.metrics.bundled.row_alignment import score_pooled
-
-        inputs = [self._join_ids(row)[0] for row in rows]
-        lengths = np.array([len(ids) for ids in inputs], dtype=np.int64)
-        network, head = self._encoder.network, self._head
-        scale, shift = self._settings.scale, self._settings.shift
-
-        def run(batch: IntArray) -> tuple[IntArray, FloatArray]:
-            [states], _ = network([inputs[n] for n in batch], [network.depth], None)
-            mask = torch.arange(states.shape[1]) < torch.from_numpy(lengths[batch])[:, None]
-            mask = mask.to(states.device)
-            groups = [(states, mask)]
-            if network.device == "cpu":  # one by one, to be batch-invariant
-                groups = [
-                    (states[i, None, :length].clone(), mask[i, None, :length])
-                    for i, length in enumerate(lengths[batch])
-                ]
-            with torch.inference_mode():
-                raw = torch.cat([score_pooled(head, *group) for group in groups])
-            return batch, raw.cpu().numpy().astype(np.float64) * scale + shift
-
-        return collect_scores(network.map_batches(run, lengths), len(rows))
-
-    def _join_ids(self, row: Row) -> tuple[tuple[int, ...], int]:
-        """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
-        tokenizer = self.tokenizer
-        start, end = tokenizer.prefix_ids, tokenizer.suffix_ids
-        hypothesis, reference = tokenizer.encode_ids([row[0], row[2] or ""])
-        first = (*start, *reference[: self.max_pieces], *end, *end)
-        return (*first, *hypothesis[: self.max_pieces], *end), len(first)
-
-    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
-        """Return the pieces of both texts of a row and their vectors at the middle layer."""
-        ids, begin = self._join_ids(row)
-        tokenizer, network = self.tokenizer, self._encoder.network
-        [states], _ = network([ids], [network.depth // 2], None)
-        vectors = states[0].cpu().numpy()
-        pieces = {}
-        starts = {HYPOTHESIS: begin, REFERENCE: len(tokenizer.prefix_ids)}
-        for role, start in starts.items():
-            names = tokenizer([row[role] or ""])[0].truncate(self.max_pieces).tokens
-            pieces[role] = names, vectors[start : start + len(names)]
-        return pieces
-
-
-@lru_cache(maxsize=2)
-def _load_pair_scorer(model: BundledModel, precision: Precision, device: str) -> PairScorer:
-    return PairScorer(model, precision, device)

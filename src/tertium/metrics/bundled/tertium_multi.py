@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
-from tertium.core.runtime import current_runtime
 from tertium.core.segment import REQUIRED_INPUTS, Against, Segment
 from tertium.core.spans import Span
 from tertium.metrics.base.metric import NOTHING, distinct_texts
@@ -24,11 +23,10 @@ from tertium.metrics.bundled.calibrated_metric import (
     PreparedRows,
     settings_suffix,
 )
-from tertium.metrics.bundled.input_rows import INPUT_MODES, Row
+from tertium.metrics.bundled.input_rows import INPUT_MODES, Row, RowNetwork
 from tertium.metrics.bundled.row_scorer import (
     MultiSettings,
     RowScorer,
-    load_row_scorer,
     piece_errors,
 )
 from tertium.metrics.bundled.scales import (
@@ -84,6 +82,7 @@ class TertiumMulti(CalibratedMetric):
 
     name: ClassVar[str] = MODEL
     title: ClassVar[str] = "tertium-multi"
+    network: ClassVar[type[RowNetwork]] = RowScorer
 
     against: Literal["auto", "source", "reference", "both"] = "auto"
     lp: str = ""
@@ -114,7 +113,7 @@ class TertiumMulti(CalibratedMetric):
 
     @property
     def reader(self) -> RowScorer:
-        return load_row_scorer(self.model, self.precision, current_runtime().device)
+        return cast(RowScorer, super().reader)
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)

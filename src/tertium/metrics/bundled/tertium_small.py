@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import math
 import re
-import string
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
-from tertium.core.fields import POSITIVE, Sha256
-from tertium.core.runtime import Precision, current_runtime
+from tertium.core.fields import Sha256
+from tertium.core.runtime import Precision
 from tertium.core.segment import Against
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.tokenizer import Tokenizer
@@ -41,7 +40,6 @@ from tertium.metrics.bundled.calibrated_metric import (
 from tertium.metrics.bundled.input_rows import (
     HYPOTHESIS,
     REFERENCE,
-    Pieces,
     Row,
     RowNetwork,
     collect_scores,
@@ -65,9 +63,9 @@ Length = Literal["costs", "free"]
 class HeadShape:
     """Sizes of the head: encoder layers, their width and the number of surface features."""
 
-    layers: Annotated[int, POSITIVE]
-    dim: Annotated[int, POSITIVE]
-    surface: Annotated[int, POSITIVE]
+    layers: int
+    dim: int
+    surface: int
     dropout: float = 0.0
 
 
@@ -82,65 +80,11 @@ class SmallSettings(EnglishModelSettings):
     free: HumanScale
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TertiumSmall(EnglishCalibratedMetric):
-    """Expected human score of a translation into English, 0 to 1.
-
-        score = calibrate(network(hypothesis, reference) + length_penalty(reference))
-
-    `calibrate` is a monotone map to standardized human scores. Only a hypothesis equal to its
-    reference scores exactly 1. `uncertainty` is the standard deviation of held-out human scores
-    around a score, `percentile` the percentage of WMT system outputs that score lower.
-
-    Inputs: English references. References in other languages raise an error with alternatives.
-
-    Settings:
-
-    - `references`: `best` or `mean` score over several references.
-    - `scale`: `da` for direct assessment, `mqm` for 1 - penalty / 25 under MQM.
-    - `length`: `costs` penalizes longer references slightly, as MQM annotators find more errors in
-      longer segments; `free` does not. The ranking of translations of one segment is the same.
-
-    See also: `tertium-base` is larger, slower and agrees better with humans; BERTScore needs no
-    training data; SentSim needs no references.
-
-    >>> TertiumSmall().sentence_score("The train is late.", ["The train is late."])
-    1.0
-    """
-
-    name: ClassVar[str] = MODEL
-    title: ClassVar[str] = "tertium-small"
-
-    length: Length = "costs"
-
-    @property
-    def reader(self) -> LateScorer:
-        return load_late_scorer(self.model, self.precision, current_runtime().device)
-
-    @property
-    def settings(self) -> SmallSettings:
-        return self.model.settings(SmallSettings)
-
-    @property
-    def calibration_suffix(self) -> str:
-        # error sums depend on the length themselves
-        is_shifted = self.scale == "da" and self.length == "costs"
-        return f"+{self.settings.length}" if is_shifted else ""
-
-    def da_scale(self, mode: Against) -> HumanScale:
-        return self.settings.free if self.length == "free" else self.settings
-
-    def da_raw_scores(self, prepared: PreparedRows) -> FloatArray:
-        if self.length == "free":
-            return prepared.raw
-        return prepared.raw + self.settings.length.shift([row[2] or "" for row in prepared.rows])
-
-
 class LateScorer(RowNetwork):
     """The encoder and the head that compares two encoded texts."""
 
     def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
-        self._model, self._precision = model, precision
+        super().__init__(model, precision, device)
         self._settings = settings = model.settings(SmallSettings)
         self._encoder = build_encoder(
             EncoderName(MODEL, layer="+".join(map(str, settings.layers))),
@@ -169,15 +113,6 @@ class LateScorer(RowNetwork):
             fine_parts=INT8_LAYERS,
         )
         return head.to(self._encoder.network.device)
-
-    def piece_vectors(self, row: Row) -> dict[int, Pieces]:
-        """Return pieces and their vectors at the middle layer."""
-        encoder, texts = self._encoder, [row[0], row[2] or ""]
-        names = encoder.tokenize(texts)
-        states, mask = encoder.hidden_states(encoder.encode_ids(texts), encoder.layer)
-        middle = states[len(states) // 2]
-        vectors = [middle[n][mask[n]].cpu().numpy() for n in range(2)]
-        return {HYPOTHESIS: (names[0], vectors[0]), REFERENCE: (names[1], vectors[1])}
 
     def __call__(self, rows: Sequence[Row]) -> FloatArray:
         """Compute the raw score of each row, (rows, 1)."""
@@ -218,10 +153,55 @@ class LateScorer(RowNetwork):
         return scores.cpu()
 
 
-@lru_cache(maxsize=4)
-def load_late_scorer(model: BundledModel, precision: Precision, device: str) -> LateScorer:
-    """Return the scorer of a model, cached."""
-    return LateScorer(model, precision, device)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TertiumSmall(EnglishCalibratedMetric):
+    """Expected human score of a translation into English, 0 to 1.
+
+        score = calibrate(network(hypothesis, reference) + length_penalty(reference))
+
+    `calibrate` is a monotone map to standardized human scores. Only a hypothesis equal to its
+    reference scores exactly 1. `uncertainty` is the standard deviation of held-out human scores
+    around a score, `percentile` the percentage of WMT system outputs that score lower.
+
+    Inputs: English references. References in other languages raise an error with alternatives.
+
+    Settings:
+
+    - `references`: `best` or `mean` score over several references.
+    - `scale`: `da` for direct assessment, `mqm` for 1 - penalty / 25 under MQM.
+    - `length`: `costs` penalizes longer references slightly, as MQM annotators find more errors in
+      longer segments; `free` does not. The ranking of translations of one segment is the same.
+
+    See also: `tertium-base` is larger, slower and agrees better with humans; BERTScore needs no
+    training data; SentSim needs no references.
+
+    >>> TertiumSmall().sentence_score("The train is late.", ["The train is late."])
+    1.0
+    """
+
+    name: ClassVar[str] = MODEL
+    title: ClassVar[str] = "tertium-small"
+    network: ClassVar[type[RowNetwork]] = LateScorer
+
+    length: Length = "costs"
+
+    @property
+    def settings(self) -> SmallSettings:
+        return self.model.settings(SmallSettings)
+
+    @property
+    def calibration_suffix(self) -> str:
+        # error sums depend on the length themselves
+        is_shifted = self.scale == "da" and self.length == "costs"
+        return f"+{self.settings.length}" if is_shifted else ""
+
+    def da_scale(self, mode: Against) -> HumanScale:
+        return self.settings.free if self.length == "free" else self.settings
+
+    def da_raw_scores(self, prepared: PreparedRows) -> FloatArray:
+        if self.length == "free":
+            return prepared.raw
+        return prepared.raw + self.settings.length.shift([row[2] or "" for row in prepared.rows])
 
 
 def _group_by_reference(rows: Sequence[Row]) -> list[list[int]]:
@@ -239,8 +219,6 @@ def _group_by_reference(rows: Sequence[Row]) -> list[list[int]]:
         for start in range(0, len(numbers), PAIRS_PER_REFERENCE)
     ]
 
-
-ARRAY_THRESHOLD = 1 << 16  # word pairs above which arrays are faster than dictionaries
 
 FEATURE_NAMES = (
     "word recall",
@@ -289,8 +267,6 @@ _NUMBER_WORDS = frozenset(
 )
 
 
-_CAPITALS = string.ascii_uppercase.encode()
-_LETTERS = string.ascii_letters.encode()
 NUMBER, PUNCTUATION, CONTENT, MALE, FEMALE, NEGATION = (1 << n for n in range(6))
 
 
@@ -373,11 +349,6 @@ def _word_classes(word: str) -> int:
 
 def _letter_shares(text: str) -> tuple[float, float]:
     """Return the fractions of letters that are capitals, and that are outside ASCII."""
-    if text.isascii():  # a faster path with the same result
-        plain = text.encode()
-        letters = len(plain) - len(plain.translate(None, _LETTERS))
-        capitals = len(plain) - len(plain.translate(None, _CAPITALS))
-        return capitals / max(letters, 1), 0.0
     alphabetic = [c for c in text if c.isalpha()]
     count = max(len(alphabetic), 1)
     capitals = sum([c.isupper() for c in alphabetic])
@@ -418,22 +389,6 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
     >>> longest_run("a b c d".split(), "x b c y".split())
     2
     """
-    if len(left) * len(right) > ARRAY_THRESHOLD:
-        return _longest_run_with_arrays(left, right)
-    best, previous = 0, dict[int, int]()
-    places: dict[str, list[int]] = {}
-    for n, word in enumerate(right):
-        places.setdefault(word, []).append(n)
-    for word in left:
-        previous = {n: previous.get(n - 1, 0) + 1 for n in places.get(word, ())}
-        for run in previous.values():
-            if run > best:
-                best = run
-    return best
-
-
-def _longest_run_with_arrays(left: Sequence[str], right: Sequence[str]) -> int:
-    """Compute `longest_run` with arrays: repeated words make the dictionaries quadratic."""
     codes = {word: n for n, word in enumerate(dict.fromkeys(right))}
     target = np.array([codes[word] for word in right])
     best, runs = 0, np.zeros(len(right) + 1, dtype=np.int64)

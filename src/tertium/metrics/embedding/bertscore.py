@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
-from tertium.core.errors import MissingResourceError, UsageError
+from tertium.core.errors import UsageError
 from tertium.core.segment import Segment
 from tertium.data.text_files import read_lines
 from tertium.encoders import Chunk, Encoder
@@ -114,7 +114,7 @@ class BERTScore(EmbeddingMetric):
         if not self.idf:
             return None
         if self.idf_texts:
-            return DocumentFrequencies.count(encoder, read_idf_texts(Path(self.idf_texts)))
+            return DocumentFrequencies.count(encoder, read_lines(Path(self.idf_texts)))
         (side, *_) = self.sides(segments)
         return DocumentFrequencies.count(encoder, pair_texts(segments, side)[2])
 
@@ -171,15 +171,7 @@ def with_f1(values: FloatArray) -> FloatArray:
     return np.column_stack([values, f1])
 
 
-def read_idf_texts(path: Path) -> list[str]:
-    """Read the lines of a text file."""
-    if not path.is_file():
-        raise MissingResourceError(f"idf_texts: file not found: {path}")
-    return read_lines(path)
-
-
-Kind = Literal["precision", "recall", "f1", "wmd", "smd", "sss"]
-BOUND_KINDS: tuple[Kind, ...] = ("precision", "recall", "f1", "wmd", "smd", "sss")
+BOUND_KINDS = ("precision", "recall", "f1", "wmd", "smd", "sss")
 
 # Cosines of unrelated texts are about 0, distances of orthogonal unit vectors sqrt(2).
 GENERIC = (0.0, 0.0, 0.0, 1.4142, 1.4142, 0.0)
@@ -188,7 +180,7 @@ GENERIC = (0.0, 0.0, 0.0, 1.4142, 1.4142, 0.0)
 # and F1 of unrelated sentences. Hypotheses were paired with the reference of another segment: the
 # first 100 of each language pair (minilm) or all (mpnet, use). e5@8 was measured on every second
 # segment of da/wmt16; the part after the slash is the centering:
-# python -m recipes.calibrate_encoder e5@8 --side source --sets da/wmt16 --every 2 --centre language
+# python -m recipes.calibrate_encoder e5@8 --side source --sets da/wmt16 --every 2
 MEASURED = """
 minilm@0 reference       0.3273 0.3662 0.3523 1.1501 0.4584 0.1777  0.3252 0.3203 0.3163
 minilm@1 reference       0.3981 0.4351 0.4216 1.0966 0.4668 0.1777  0.3825 0.3777 0.3756
@@ -212,11 +204,10 @@ mpnet@11 reference       0.4340 0.4651 0.4583 1.0630 0.6829 0.1810  0.3877 0.384
 mpnet@12 reference       0.1962 0.2177 0.2085 1.2817 1.0789 0.1810  0.1081 0.1080 0.1088
 use@3    reference       0.3138 0.3266 0.3273 1.1574 0.4895 0.3335  0.2668 0.2624 0.2546
 e5@8     source/aligned  0.5947 0.5907 0.6004 0.9280 0.4680 0.4915  0.3695 0.3623 0.3563
-e5@8     source/language 0.4334 0.4199 0.4284 1.0927 0.5503 0.4598  0.2695 0.2623 0.2610
 e5@8     source          0.5768 0.5615 0.5717 0.9571 0.5079 0.8313  0.4639 0.4614 0.4613
 use@3    source          0.2901 0.2750 0.2872 1.1994 0.4972 0.4813  0.2240 0.2169 0.2125
 """
-_NUMBERS: Mapping[tuple[str, str], tuple[float, ...]] = {
+NUMBERS: Mapping[tuple[str, str], tuple[float, ...]] = {
     (encoder, scale): tuple(map(float, numbers))
     for encoder, scale, *numbers in map(str.split, MEASURED.strip().splitlines())
 }
@@ -228,28 +219,14 @@ EQUAL_WEIGHTS = (0.5, 0.5)
 
 def baseline(encoder: str, scale: str) -> tuple[float, float, float]:
     """Return BERTScore of unrelated sentences; `scale` is an `EmbeddingMetric.calibration_key`."""
-    if (encoder, scale) not in _NUMBERS:
-        names = ", ".join(name for name, own_scale in _NUMBERS if own_scale == scale)
+    if (encoder, scale) not in NUMBERS:
+        names = ", ".join(name for name, own_scale in NUMBERS if own_scale == scale)
         raise UsageError(
             f"no baseline of {encoder} against {scale} is stored: expected one of {names}; "
             "use one of them, or rescale=false"
         )
-    precision, recall, f1 = _NUMBERS[encoder, scale][len(BOUND_KINDS) :]
+    precision, recall, f1 = NUMBERS[encoder, scale][len(BOUND_KINDS) :]
     return precision, recall, f1
-
-
-def has_bounds(encoder: str, scale: str) -> bool:
-    """Return whether bounds are stored for an encoder; otherwise `lower_bound` is generic."""
-    return (encoder, scale) in _NUMBERS
-
-
-def lower_bound(encoder: str, scale: str, kind: Kind) -> float:
-    """Return the value of the worst translations under an encoder, or a generic one.
-
-    >>> lower_bound("dir/mine@4", "reference", "sss")
-    0.0
-    """
-    return _NUMBERS.get((encoder, scale), GENERIC)[BOUND_KINDS.index(kind)]
 
 
 @dataclass(frozen=True, kw_only=True)

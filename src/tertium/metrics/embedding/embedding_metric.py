@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -39,9 +39,9 @@ from tertium.core.arrays import (
     exact_dot_products,
     round_to_grid,
 )
-from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.errors import UsageError
 from tertium.core.fields import Range, normalize_number
-from tertium.core.runtime import LongTextPolicy, Precision
+from tertium.core.runtime import Precision
 from tertium.core.segment import REQUIRED_INPUTS, Segment
 from tertium.encoders import Chunk, Embeddings, Encoder, compare_pairs, iter_chunks, load_encoder
 from tertium.encoders.encoder import offsets_from_lengths
@@ -57,7 +57,7 @@ from tertium.metrics.base.metric import (
     pair_texts,
     reduce_references,
 )
-from tertium.metrics.base.scorer import HOW_TO_PROVIDE
+from tertium.metrics.base.scorer import check_same_inputs
 from tertium.metrics.base.text_warnings import (
     ENGLISH,
     LANGUAGE_UNKNOWN,
@@ -81,7 +81,7 @@ from tertium.text.language_identification import (
 from tertium.text.scripts import is_other_script, language_scripts
 
 Against = Literal["auto", "reference", "source", "both"]
-Centre = Literal["auto", "aligned", "language", "none"]
+Centre = Literal["auto", "aligned", "none"]
 Formula = Callable[[Chunk], FloatArray]
 
 SOURCE_ENCODER = "e5@8"  # `encoder=auto` against sources: a multilingual encoder
@@ -100,15 +100,15 @@ class EmbeddingMetric(Metric):
     - `against`: `reference`, `source`, or `both` for the mean of the two scores. `auto` is the
       references if there are any, else the source.
     - `references`: `best` or `mean` value over several references.
-    - `precision`, `long`: numeric precision and handling of long texts in the encoder.
+    - `precision`: numeric precision of the encoder.
     - `lp`: language pair, such as `de-en`. Texts in other languages, or in languages that the
       encoder does not support, are counted.
     - `wrong_language_penalty`: with `lp` and sources, moves the score of a wrong-language
       translation towards that of unrelated texts: 0 not at all, 1 all the way.
     - `centre`: how vectors are centered against sources, since vectors of one model cluster by
-      language. `language` subtracts the mean of the language (from `lp`, or else identified from
-      the text). `aligned` also projects on the directions in which translations agree. `auto` is
-      `aligned` if means and directions are stored for the encoder (`e5@8`), else `none`.
+      language. `aligned` subtracts the mean of the language (from `lp`, or else identified from the
+      text) and projects on the directions in which translations agree. `auto` is `aligned` if means
+      and directions are stored for the encoder (`e5@8`), else `none`.
 
     If one text is blank or has no token that the encoder knows, the value is `unrelated`, or
     `identical` if both texts are equal.
@@ -123,7 +123,6 @@ class EmbeddingMetric(Metric):
     against: Against = "auto"
     references: ReferenceReduction = "best"
     precision: Precision = "fp32"
-    long: LongTextPolicy = "truncate"
     lp: str = ""
     centre: Centre = "auto"
     wrong_language_penalty: Annotated[float, Range(0, 1)] = WRONG_LANGUAGE_PENALTY
@@ -163,20 +162,11 @@ class EmbeddingMetric(Metric):
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
-        if self.against != "auto":
-            return
-        is_missing = [not s.references for s in segments]
-        if any(is_missing) and not all(is_missing):
-            raise MissingInputError(
-                f"{self.name}: segment {is_missing.index(True) + 1} has no references, but other "
-                "segments have: choose the input with against=reference or against=source"
+        if self.against == "auto":  # sources are not read if there are references
+            check_same_inputs(
+                self.name,
+                [Segment("", None, s.references) if s.references else s for s in segments],
             )
-        for number, segment in enumerate(segments, start=1):
-            if not segment.references and segment.source is None:
-                raise MissingInputError(
-                    f"{self.name} needs references or the source, but segment {number} has "
-                    f"neither: {HOW_TO_PROVIDE['references']}, or the source likewise"
-                )
 
     def sides(self, segments: Sequence[Segment]) -> tuple[Side, ...]:
         """Return what these segments are compared with; without segments, the references."""
@@ -190,31 +180,26 @@ class EmbeddingMetric(Metric):
     def encoder_of(self, side: Side) -> Encoder:
         auto = SOURCE_ENCODER if side == "source" else self.reference_encoder
         name = auto if self.encoder == "auto" else self.encoder
-        return load_encoder(name, precision=self.precision, long=self.long, special=True)
+        return load_encoder(name, precision=self.precision, special=True)
 
     def centering(self, encoder: Encoder, side: Side) -> LanguageCentering | None:
         """Return how vectors are centered on one side, or None if they are not."""
         if side != "source" or self.centre == "none":
             return None
-        means = language_means(encoder.name)
-        if means is None:
-            if self.centre != "auto":
-                raise UsageError(
-                    f"centre={self.centre}: no language means are stored for encoder "
-                    f"{encoder.name}; use encoder=e5@8 or centre=none"
-                )
-            return None
-        source, target = self.languages or ("", "")
-        aligned = self.centre != "language"
-        directions = translation_directions(encoder.name) if aligned else None
-        return LanguageCentering(means, source, target, directions)
+        centering = load_centering(encoder.name)
+        if centering is None and self.centre == "aligned":
+            raise UsageError(
+                f"centre={self.centre}: no language means are stored for encoder "
+                f"{encoder.name}; use encoder=e5@8 or centre=none"
+            )
+        if centering is None or not self.lp:
+            return centering
+        source, target = self.languages
+        return replace(centering, source=source, target=target)
 
     def calibration_key(self, encoder: Encoder, side: Side) -> str:
         """Return the key of stored calibration values: the side and the centering."""
-        centering = self.centering(encoder, side)
-        if centering is None:
-            return side
-        return f"{side}/aligned" if centering.directions else f"{side}/language"
+        return f"{side}/aligned" if self.centering(encoder, side) else side
 
     def required_vectors(self, encoder: Encoder, side: Side) -> frozenset[str]:
         """Return the vectors to compute: centered sentence vectors are means of token vectors."""
@@ -279,30 +264,32 @@ class EmbeddingMetric(Metric):
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Return the score of a segment and the alignment of its pieces."""
-        parts: list[TextComparison] = []
+        comparisons: list[TextComparison] = []
         for side in self.sides([segment]):
+            encoder = self.encoder_of(side)
+            centering = self.centering(encoder, side)
+            has_tokens = "tokens" in self.required_vectors(encoder, side)
             _, texts, values = self._compare([segment], side)
             for text, row in zip(texts, values, strict=True):
-                parts.append(self._explain_pair(side, segment.hypothesis, text, row))
+                [chunk] = iter_chunks(encoder, [segment.hypothesis], [text], tokens=has_tokens)
+                chunk = centering(chunk) if centering else chunk
+                named = dict(zip(self.parts, row.tolist(), strict=True))
+                comparisons.append(self._compare_pieces(chunk, side, text, named))
         score = float(self.score([segment]).segments[0])
-        return Explanation(metric=self.spec, score=score, comparisons=tuple(parts))
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
 
-    def _explain_pair(
-        self, side: Side, left: str, right: str, values: FloatArray
+    def _compare_pieces(
+        self, chunk: Chunk, side: Side, text: str, values: Mapping[str, float]
     ) -> TextComparison:
-        encoder = self.encoder_of(side)
-        kinds, centering = self.required_vectors(encoder, side), self.centering(encoder, side)
-        tokens, sentences = "tokens" in kinds, "sentences" in kinds
-        chunk = next(iter_chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
-        chunk = centering(chunk) if centering else chunk
+        """Align the pieces of the only pair of a chunk."""
         pieces = [chunk.embeddings.tokens[int(row)] for row in (chunk.left[0], chunk.right[0])]
         vectors = piece_vectors(chunk, 0)
         links = tuple(self.links(*vectors)) if all(pieces) else ()
         is_greedy = bool(links) and links[0].direction != "transport"
         return TextComparison(
             side=side,
-            text=right,
-            values=dict(zip(self.parts, values.tolist(), strict=True)),
+            text=text,
+            values=values,
             hypothesis_pieces=tuple(piece for piece in pieces[0] if piece),
             other_pieces=tuple(piece for piece in pieces[1] if piece),
             links=links,
@@ -329,15 +316,6 @@ class EmbeddingMetric(Metric):
             if side == "source":
                 parts.append(self._flag_language_problems(segments))
         return merge_flags(parts)
-
-    def _encoder_inputs(self, segments: Sequence[Segment]) -> list[tuple[Encoder, list[str]]]:
-        """Return each encoder with the distinct texts that it reads on both sides."""
-        inputs: dict[str, tuple[Encoder, dict[str, None]]] = {}
-        for side in self.sides(segments):
-            encoder = self.encoder_of(side)
-            _, texts = inputs.setdefault(encoder.name, (encoder, {}))
-            texts.update(dict.fromkeys(distinct_texts(segments, side)))
-        return [(encoder, [*texts]) for encoder, texts in inputs.values()]
 
     def _flag_language_problems(self, segments: Sequence[Segment]) -> Flags:
         """Flag blank and mixed-language texts, and texts in another language than `lp`."""
@@ -385,8 +363,11 @@ class EmbeddingMetric(Metric):
         fields = {"against": "+".join(sides)}
         if "reference" in sides and any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
+        truncated: set[tuple[str, str]] = set()
         for side in sides:
             encoder = self.encoder_of(side)
+            cut = encoder.find_truncated(distinct_texts(segments, side))
+            truncated |= {(encoder.name, text) for text in cut}
             prefix = "src" if side == "source" and len(sides) > 1 else ""
             fields |= {f"{prefix}{key}": value for key, value in encoder.signature_fields().items()}
             centering = self.centering(encoder, side)
@@ -395,8 +376,7 @@ class EmbeddingMetric(Metric):
             if side == "source" and self.lp and self.wrong_language_penalty:
                 fields |= {} if centering else {"lp": self.lp}
                 fields["astray"] = str(normalize_number(self.wrong_language_penalty, int | float))
-        truncated = sum(len(e.find_truncated(texts)) for e, texts in self._encoder_inputs(segments))
-        return {**fields, "trunc": str(truncated), **self.own_signature_fields(segments)}
+        return {**fields, "trunc": str(len(truncated)), **self.own_signature_fields(segments)}
 
     def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         """Return the signature fields that only this metric has."""
@@ -407,76 +387,39 @@ ENCODER_FOLDERS: Mapping[str, str] = {"e5@8": "e5"}
 MEANS, DIRECTIONS = "means.json", "directions.json"
 
 
-@dataclass(frozen=True, eq=False)
-class LanguageMeans:
-    """Mean vector of each language, (dim,); other languages get the mean of all of them."""
-
-    means: Mapping[str, Float32Array]
-    general: Float32Array
-
-    def __contains__(self, language: str) -> bool:
-        return macrolanguage(language) in self.means
-
-    def of(self, languages: Sequence[str]) -> Float32Array:
-        """Return the means of languages, (languages, dim)."""
-        rows = [self.means.get(macrolanguage(code), self.general) for code in languages]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.general))
-
-
-@dataclass(frozen=True, eq=False)
-class TranslationDirections:
-    """Directions in which translations agree, the best first, as rows (directions, dim).
-
-    Token vectors use the first `tokens` of them, sentence vectors the first `sentences`.
-    """
-
-    rows: FloatArray
-    tokens: int
-    sentences: int
-
-    def __call__(self, vectors: Float32Array, count: int) -> Float32Array:
-        """Project vectors on the first directions, (n, dim) -> (n, count); batch-invariant."""
-        return exact_dot_products(vectors, self.rows[:count]).astype(np.float32)
-
-
-@cache
-def language_means(encoder: str) -> LanguageMeans | None:
-    """Load the language means of an encoder, such as e5@8, or return None."""
-    if encoder not in ENCODER_FOLDERS:
-        return None
-    means = {code: _decode_vectors(text) for code, text in _read(encoder, MEANS)["means"].items()}
-    return LanguageMeans(means, np.mean(list(means.values()), axis=0))
-
-
-@cache
-def translation_directions(encoder: str) -> TranslationDirections | None:
-    """Load the translation directions of an encoder, or return None."""
-    if encoder not in ENCODER_FOLDERS:
-        return None
-    stored = _read(encoder, DIRECTIONS)
-    rows = _decode_vectors(stored["directions"]).reshape(stored["sentences"], -1)
-    return TranslationDirections(round_to_grid(rows), stored["tokens"], stored["sentences"])
-
-
-def _read(encoder: str, file: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(
-        files("tertium.encoders").joinpath(ENCODER_FOLDERS[encoder], file).read_text("utf-8")
-    )
-    return content
-
-
 def _decode_vectors(text: str) -> Float32Array:
     return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float32)
 
 
-@dataclass(frozen=True)
-class LanguageCentering:
-    """Centering for a language pair; empty languages are identified from each text."""
+@cache
+def load_centering(encoder: str) -> LanguageCentering | None:
+    """Load the language means and directions of an encoder, such as e5@8, or return None."""
+    if encoder not in ENCODER_FOLDERS:
+        return None
+    folder = files("tertium.encoders") / ENCODER_FOLDERS[encoder]
+    means, stored = (json.loads((folder / f).read_text("utf-8")) for f in (MEANS, DIRECTIONS))
+    directions = _decode_vectors(stored["directions"]).reshape(stored["sentences"], -1)
+    return LanguageCentering(
+        means={code: _decode_vectors(text) for code, text in means["means"].items()},
+        directions=round_to_grid(directions),
+        tokens=stored["tokens"],
+    )
 
-    means: LanguageMeans
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LanguageCentering:
+    """Centering for a language pair; empty languages are identified from each text.
+
+    `means` are the mean vectors of languages, (dim,) each; other languages get the mean of all of
+    them. `directions` are those in which translations agree, the best first, (directions, dim).
+    Sentence vectors use all of them, token vectors the first `tokens`.
+    """
+
+    means: Mapping[str, Float32Array]
+    directions: FloatArray
+    tokens: int
     source: str = ""
     target: str = ""
-    directions: TranslationDirections | None = None
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the chunk with centered vectors."""
@@ -485,29 +428,30 @@ class LanguageCentering:
         for numbers, language in ((chunk.left, self.target), (chunk.right, self.source)):
             keys = [(n, language or identify_language(chunk.texts[n])) for n in numbers.tolist()]
             indices.append(np.array([rows.setdefault(key, len(rows)) for key in keys], np.int64))
-        texts = self._center(chunk.embeddings, rows)
+        texts = self._center(chunk.embeddings, list(rows))
         return Chunk(pairs=chunk.pairs, left=indices[0], right=indices[1], embeddings=texts)
 
-    def _center(self, texts: Embeddings, rows: dict[tuple[int, str], int]) -> Embeddings:
-        centers = self.means.of([language for _, language in rows])
-        vectors, pieces = [], []
-        for (row, _), mean in zip(rows, centers, strict=True):
+    def _center(self, texts: Embeddings, rows: Sequence[tuple[int, str]]) -> Embeddings:
+        general = np.mean(list(self.means.values()), axis=0)
+        vectors, sentences, pieces = [], [], []
+        for row, language in rows:
             pieces_at = [place for place, piece in enumerate(texts.tokens[row]) if piece]
-            vectors.append(texts.token_vectors(row)[pieces_at] - mean)
+            mean = self.means.get(macrolanguage(language), general)
+            centered = texts.token_vectors(row)[pieces_at] - mean
+            vectors.append(centered)
+            sentences.append(centered.mean(axis=0) if len(centered) else np.zeros_like(mean))
             pieces.append(tuple(texts.tokens[row][place] for place in pieces_at))
-        width = texts.vectors.shape[1]
-        means = [v.mean(axis=0) if len(v) else np.zeros(width) for v in vectors]
-        tokens, sentences = np.concatenate(vectors), np.array(means, dtype=np.float32)
-        if self.directions:
-            tokens = self.directions(tokens, self.directions.tokens)
-            sentences = self.directions(sentences, self.directions.sentences)
         return Embeddings(
-            vectors=tokens.astype(np.float32, copy=False),
+            vectors=self._project(np.concatenate(vectors), self.tokens),
             offsets=offsets_from_lengths([len(v) for v in vectors]),
             tokens=tuple(pieces),
-            sentences=sentences,
+            sentences=self._project(np.array(sentences, dtype=np.float32), len(self.directions)),
             truncated=texts.truncated[[row for row, _ in rows]],
         )
+
+    def _project(self, vectors: Float32Array, count: int) -> Float32Array:
+        """Project vectors on the first directions, (n, dim) -> (n, count); batch-invariant."""
+        return exact_dot_products(vectors, self.directions[:count]).astype(np.float32)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         """Flag segments with a text whose language is unknown or has no stored mean."""
@@ -515,7 +459,7 @@ class LanguageCentering:
         for side, given_language in (("hypothesis", self.target), ("source", self.source)):
             texts = [getattr(segment, side) or "" for segment in segments]
             languages = [given_language or identify_language(text) for text in texts]
-            is_known = np.array([language in self.means for language in languages], dtype=np.bool_)
+            is_known = as_flags(macrolanguage(language) in self.means for language in languages)
             is_identified = as_flags(languages)
             is_text = as_flags(text.strip() for text in texts)
             parts.append({"language not identified": ~is_identified & is_text})
@@ -525,6 +469,4 @@ class LanguageCentering:
     def signature(self) -> dict[str, str]:
         """Return the signature fields: languages and number of directions."""
         means = f"{self.source or 'identified'}-{self.target or 'identified'}"
-        if not self.directions:
-            return {"means": means}
-        return {"means": means, "dirs": f"{self.directions.tokens}+{self.directions.sentences}"}
+        return {"means": means, "dirs": f"{self.tokens}+{len(self.directions)}"}

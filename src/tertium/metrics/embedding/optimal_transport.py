@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -146,7 +145,7 @@ def _batch_distances(
 def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
     """Yield the results of jobs in order, using as many threads as the runtime allows."""
     workers = usable_cores()
-    with _one_blas_thread():
+    with _blas_controller().limit(limits=1, user_api="blas"):  # products are too small for more
         if workers == 1:
             yield from map(work, jobs)
             return
@@ -154,19 +153,11 @@ def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
             yield from pool.map(work, jobs)
 
 
-def _one_blas_thread() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread: these products are too small for more."""
-    controller = _blas_controller()
-    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
-
-
 @cache
 def _blas_controller() -> Any:
     """Return the handles of the BLAS libraries; looking them up is slow."""
-    try:
+    with explain_missing("optimal transport"):
         from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
     return ThreadpoolController()
 
 

@@ -17,11 +17,12 @@ from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.greedy_matching import normalize_rows
 from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.bertscore import (
+    BOUND_KINDS,
     EQUAL_WEIGHTS,
+    GENERIC,
+    NUMBERS,
     WEIGHTS,
     BERTScore,
-    has_bounds,
-    lower_bound,
 )
 from tertium.metrics.embedding.embedding_metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.optimal_transport import SMD, WMD
@@ -171,12 +172,12 @@ class SentSim(EmbeddingMetric):
 
     def _bounds(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure
-        name, scale = encoder.name, self.calibration_key(encoder, side)
-        return lower_bound(name, scale, self.sentence), lower_bound(name, scale, token)
+        numbers = NUMBERS.get((encoder.name, self.calibration_key(encoder, side)), GENERIC)
+        return numbers[BOUND_KINDS.index(self.sentence)], numbers[BOUND_KINDS.index(token)]
 
     def _norm(self, encoder: Encoder, side: Side) -> str:
         """Return the normalization for the signature."""
-        is_stored = has_bounds(encoder.name, self.calibration_key(encoder, side))
+        is_stored = (encoder.name, self.calibration_key(encoder, side)) in NUMBERS
         return self.normalise if self.normalise == "corpus" or is_stored else "generic"
 
     def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from tertium.core.errors import UsageError
-from tertium.core.fields import Range
-from tertium.core.segment import REQUIRED_INPUTS, Against, check_against
+from tertium.core.fields import Range, check_ranges, check_types
+from tertium.core.segment import REQUIRED_INPUTS, Against
 from tertium.encoders.encoder import EncoderName
 from tertium.models.training_options import Options, PairLoss, Recipe, Schedule, TrainingOptions
 
 Difference = Literal["signed", "absolute"]
+DropoutRate = Annotated[float, Range(0, 0.99)]
 MULTI_LAYER_ENCODERS = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed
 
 
@@ -31,22 +31,14 @@ class HeadConfig:
 
     encoder: str = "minilm"
     against: Against = "reference"
-    hidden: int = 300
-    dropout: float = 0.5
-    input_dropout: float | None = None
+    hidden: Annotated[int, Range(1)] = 300
+    dropout: DropoutRate = 0.5
+    input_dropout: DropoutRate | None = None
     difference: Difference = "signed"
 
     def __post_init__(self) -> None:
-        if self.difference not in ("signed", "absolute"):
-            raise UsageError(f"difference={self.difference}: expected signed or absolute")
-        if self.input_dropout is not None and not 0 <= self.input_dropout < 1:
-            raise UsageError(f"input_dropout={self.input_dropout}: expected 0 to below 1")
-        check_against(self.against)
-        if self.hidden < 1 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"hidden={self.hidden}, dropout={self.dropout}: expected at least one hidden unit "
-                "and a dropout rate from 0 to below 1"
-            )
+        check_types(HeadConfig, vars(self))
+        check_ranges(HeadConfig, vars(self))
 
     @property
     def encoder_name(self) -> str:

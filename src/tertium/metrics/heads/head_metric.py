@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
-from tertium.core.runtime import current_runtime, resolve_device
+from tertium.core.runtime import current_runtime, progress_task, resolve_device, runtime
 from tertium.core.segment import Segment
-from tertium.encoders import Chunk, Encoder, compare_pairs
+from tertium.encoders import Encoder
+from tertium.encoders.cached_encoding import embed_texts
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.heads.config import HeadConfig
@@ -24,10 +26,10 @@ from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint, parse_con
 from tertium.models.trained_model import lazy_attribute
 
 if TYPE_CHECKING:
-    from tertium.metrics.heads.networks import HeadScorer
+    from tertium.metrics.heads.networks import PairNetwork
     from tertium.models.training_data import TrainingJob, TrainingSets
 
-BLOCK = 2048  # segments per block when two sides are compared
+BLOCK = 128  # pairs whose vectors are in memory together
 # options that only one training stage uses
 ON_SCORES = frozenset({"epochs", "patience", "batch_size", "rate", "schedule"})
 ON_COMPARISONS = frozenset({"comparison_epochs", "comparison_rate", "items", "loss"})
@@ -81,33 +83,25 @@ class PairHead(FrozenEncoderMetric):
         return worst_score_of(arrays["regressor.centre"], arrays["regressor.spread"])
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        owners, (left, *columns) = text_columns(segments, self.config.against)
-        return reduce_references(self._compare(left, columns), owners, self.references)
+        from tertium.metrics.heads.networks import TextStates, score_in_batches
 
-    def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:
-        """Score hypotheses against one column of texts per side."""
-        import torch
-
-        scorer, encoder = load_scorer(self), self.encoder
-
-        def compare(chunk: Chunk) -> FloatArray:
-            with torch.inference_mode():
-                vectors = scorer.representations(chunk)
-                values = scorer.scores(vectors) if len(columns) == 1 else vectors
-            return values.cpu().numpy()
-
-        if len(columns) == 1:
-            return compare_pairs(encoder, left, columns[0], compare)
-        result = np.zeros(len(left))
-        for start in range(0, len(left), BLOCK):
-            stop = start + BLOCK
-            parts = [
-                compare_pairs(encoder, left[start:stop], c[start:stop], compare) for c in columns
-            ]
-            with torch.inference_mode():
-                joined = torch.from_numpy(np.hstack(parts)).float().to(scorer.device)
-                result[start:stop] = scorer.scores(joined).cpu().numpy()
-        return result
+        encoder, device = self.encoder, resolve_device(current_runtime().device)
+        network = load_network(self.checkpoint, device, encoder, self.location)
+        owners, columns = text_columns(segments, self.config.against)
+        texts = list(dict.fromkeys(chain(*columns)))
+        numbers = dict(zip(texts, range(len(texts)), strict=True))
+        pairs = np.array([[numbers[text] for text in column] for column in columns]).T
+        scores = np.zeros(len(owners))
+        order = np.argsort(pairs[:, 1], kind="stable")  # equal references together
+        with progress_task(self.title, total=len(owners)) as advance, runtime(progress=None):
+            for start in range(0, len(order), BLOCK):
+                rows = order[start : start + BLOCK]
+                used, block = np.unique(pairs[rows], return_inverse=True)
+                vectors = embed_texts(encoder, [texts[n] for n in used], sentences=False)
+                states = TextStates(vectors.vectors, vectors.offsets, encoder.layers, device)
+                scores[rows] = score_in_batches(network, states, block.reshape(len(rows), -1))
+                advance(len(rows))
+        return reduce_references(scores, owners, self.references)
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
@@ -128,17 +122,14 @@ class PairHead(FrozenEncoderMetric):
         return train_head(cls.name, job)
 
 
-def load_scorer(metric: PairHead) -> HeadScorer:
-    """Return the network of a metric on the device of the current runtime (cached)."""
-    device = resolve_device(current_runtime().device)
-    return _scorer(metric.checkpoint, device, metric.encoder, metric.location)
-
-
 @cache_by_checkpoint
-def _scorer(checkpoint: Checkpoint, device: str, encoder: Encoder, location: str) -> HeadScorer:
-    from tertium.metrics.heads.networks import HeadScorer, restore_network
+def load_network(
+    checkpoint: Checkpoint, device: str, encoder: Encoder, location: str
+) -> PairNetwork:
+    """Return the network of a checkpoint for inference, cached."""
+    from tertium.metrics.heads.networks import restore_network
 
-    return HeadScorer(restore_network(checkpoint, encoder, location).to(device))
+    return restore_network(checkpoint, encoder, location).to(device).eval()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

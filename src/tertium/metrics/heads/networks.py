@@ -4,37 +4,31 @@
     BiLSTM + attention  each text re-expressed by the states of the other, pooled, matched
     ESIM                the same attention, then a second BiLSTM over own and attended states
 
-All start with a learned mix of the encoder's layers, end in a feed-forward regressor, and match
-two vectors by [l; r; l*r; l-r]. The published difference is signed, which needs many examples to
-learn a distance; with `absolute` it is |l-r|. `encode` reads a text once, however many comparisons
-it is part of; `represent` compares two texts; `score` regresses on one comparison (reference or
-source) or two (both). d is the encoder's width, h the hidden size, 2h the output of a BiLSTM.
+All start with a learned mix of the encoder's layers, end in a feed-forward regressor, and match two
+vectors by [l; r; l*r; l-r]. The published difference is signed, which needs many examples to learn
+a distance; with `absolute` it is |l-r|. `encode` reads a text, `represent` compares two texts, and
+`score` regresses on one comparison (reference or source) or two (both). d is the encoder's width, h
+the hidden size, 2h the output of a BiLSTM.
 
 Texts of different length share one padded tensor (`PaddedSequences`); pooling and attention
-ignore padding. `HeadScorer` runs a trained network.
-
-Score with a trained head: encode each text once, then compare pairs.
-
-Layers are mixed on flat vectors. Texts and pairs run in batches of similar length, on a CPU with
-one thread per batch.
+ignore padding. Pairs run in batches of similar length, on a CPU with one thread per batch.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function
 
-from tertium.core.arrays import IntArray
+from tertium.core.arrays import FloatArray, IntArray
 from tertium.encoders import Encoder
 from tertium.encoders.batching import map_on_threads, plan_batches
-from tertium.encoders.cached_encoding import Chunk
-from tertium.encoders.encoder import expand_ranges
 from tertium.encoders.encoder_network import build_network
 from tertium.metrics.heads.config import HeadConfig
 from tertium.models.checkpoint import Checkpoint, parse_config
@@ -71,16 +65,11 @@ def cross_attention(
 
     (Mathur et al. 2019, equations 7 to 9.) The sum is 0 if the other text is empty.
     """
-    to_right, to_left = attention_weights(left, right)
-    from_right = PaddedSequences(to_right @ right.values, left.lengths)
-    return from_right, PaddedSequences(to_left @ left.values, right.lengths)
-
-
-def attention_weights(left: PaddedSequences, right: PaddedSequences) -> tuple[Tensor, Tensor]:
-    """Return attention from left to right, (pairs, left tokens, right tokens), and vice versa."""
     dots = left.values @ right.values.transpose(1, 2)  # (pairs, left tokens, right tokens)
     to_right = masked_softmax(dots, right.mask)
-    return to_right, masked_softmax(dots.transpose(1, 2), left.mask)
+    to_left = masked_softmax(dots.transpose(1, 2), left.mask)
+    from_right = PaddedSequences(to_right @ right.values, left.lengths)
+    return from_right, PaddedSequences(to_left @ left.values, right.lengths)
 
 
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -150,51 +139,26 @@ class Regressor(nn.Module):
 class PairNetwork(nn.Module, ABC):
     """Base of the networks: scores pairs of texts, given `layers` layers of width `dim`."""
 
+    poolings: ClassVar[int]  # pooled vectors, of width 2h, that represent a comparison
+
     def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
         super().__init__()
-        self.layers, self.hidden = layers, config.hidden
         self.absolute = config.difference == "absolute"
         self.mix = LayerMix(layers)
         dropout, input_dropout = config.dropout, config.input_dropout
         self.input_dropout = SequenceDropout(dropout if input_dropout is None else input_dropout)
         self.encoder = BidirectionalLSTM(dim, config.hidden)
-        self.regressor = Regressor(self.width * config.sides, config.hidden, dropout)
-        self.compose: BidirectionalLSTM | None = None  # second LSTM over interacting texts
-
-    @property
-    def width(self) -> int:
-        """Width of the representation of a comparison: four matchings of two poolings."""
-        return 16 * self.hidden
-
-    @property
-    def encoded_width(self) -> int:
-        return 2 * self.hidden
+        width = 2 * config.hidden * self.poolings * config.sides
+        self.regressor = Regressor(width, config.hidden, dropout)
 
     @abstractmethod
-    def interact(
-        self, hypothesis: PaddedSequences, other: PaddedSequences
-    ) -> tuple[PaddedSequences, PaddedSequences]:
-        """Let two encoded texts interact."""
-
-    def summarize(self, *sides: PaddedSequences) -> Tensor:
-        """Represent two interacting texts for the regressor, (pairs, width)."""
-        left, right = (pool(side) for side in sides)
-        return match(left, right, self.absolute)
-
     def represent(self, hypothesis: PaddedSequences, other: PaddedSequences) -> Tensor:
         """Represent a comparison of encoded texts for the regressor, (pairs, width)."""
-        sides = self.interact(hypothesis, other)
-        return self.summarize(*(map(self.compose, sides) if self.compose is not None else sides))
 
     def encode(self, texts: PaddedSequences) -> PaddedSequences:
         """Encode frozen states (texts, tokens, layers, d) to (texts, tokens, 2h)."""
-        return self.encode_mixed(PaddedSequences(self.mix(texts.values), texts.lengths))
-
-    def encode_mixed(self, texts: PaddedSequences) -> PaddedSequences:
-        """Encode states whose layers are already mixed, (texts, tokens, d)."""
-        states: PaddedSequences = self.encoder(
-            texts._replace(values=self.input_dropout(texts.values))
-        )
+        mixed = self.input_dropout(self.mix(texts.values))
+        states: PaddedSequences = self.encoder(PaddedSequences(mixed, texts.lengths))
         return states
 
     def score(self, hypothesis: PaddedSequences, compared: Sequence[PaddedSequences]) -> Tensor:
@@ -207,30 +171,26 @@ class PairNetwork(nn.Module, ABC):
 class BiLSTMNetwork(PairNetwork):
     """m = [t; r; t*r; t-r] of the pooled states of both texts (equations 3 to 6)."""
 
-    def interact(
-        self, hypothesis: PaddedSequences, other: PaddedSequences
-    ) -> tuple[PaddedSequences, PaddedSequences]:
-        return hypothesis, other
+    poolings = 8
+
+    def represent(self, hypothesis: PaddedSequences, other: PaddedSequences) -> Tensor:
+        return match(pool(hypothesis), pool(other), self.absolute)
 
 
-class AttentionNetwork(PairNetwork):
+class AttentionNetwork(BiLSTMNetwork):
     """The same of the states that each text attends to in the other (equations 7 to 9)."""
 
-    def interact(
-        self, hypothesis: PaddedSequences, other: PaddedSequences
-    ) -> tuple[PaddedSequences, PaddedSequences]:
-        return cross_attention(hypothesis, other)
+    def represent(self, hypothesis: PaddedSequences, other: PaddedSequences) -> Tensor:
+        return super().represent(*cross_attention(hypothesis, other))
 
 
 class ESIMNetwork(PairNetwork):
     """Enhanced sequential inference (equations 10 to 13; Chen et al. 2017).
 
     p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over ReLU(F [h; h~; h*h~; h-h~] + b).
-
-    With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). `encode`
-    computes the first two products once per text, the second before attention, with which it
-    commutes. Only the third is computed per pair, and F4 |h-h~| if differences are absolute.
     """
+
+    poolings = 4
 
     def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
         super().__init__(config, layers, dim)
@@ -238,52 +198,13 @@ class ESIMNetwork(PairNetwork):
         self.project = linear(8 * config.hidden, config.hidden)
         self.compose = BidirectionalLSTM(config.hidden, config.hidden)
 
-    @property
-    def width(self) -> int:
-        return 8 * self.hidden
-
-    @property
-    def encoded_width(self) -> int:
-        return 4 * self.hidden
-
-    def encode_mixed(self, texts: PaddedSequences) -> PaddedSequences:
-        """Encode tokens to [h; (F2 - F4) h; (F1 + F4) h], (texts, tokens, 4h); absolute: no F4."""
-        states = super().encode_mixed(texts)
-        projected = states.values @ self.projection_weights().T
-        return states._replace(values=torch.cat([states.values, projected], dim=-1))
-
-    def projection_weights(self) -> Tensor:
-        """(F2 - F4) stacked on (F1 + F4), (2h, 2h); absolute: no F4."""
-        own, attended, _, difference = self.project.weight.chunk(4, dim=1)
-        signed = 0 if self.absolute else difference
-        return torch.cat([attended - signed, own + signed])
-
-    def summarize(self, *sides: PaddedSequences) -> Tensor:
-        return torch.cat([pool(side) for side in sides], dim=-1)
-
-    def interact(
-        self, hypothesis: PaddedSequences, other: PaddedSequences
-    ) -> tuple[PaddedSequences, PaddedSequences]:
-        size = 2 * self.hidden
-        plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
-        to_other, to_hypothesis = attention_weights(*plain)
-        shared = 3 * self.hidden  # what each text passes to the other: h and (F2 - F4) h
-        return (
-            self._join(other, to_hypothesis @ hypothesis.values[..., :shared]),
-            self._join(hypothesis, to_other @ other.values[..., :shared]),
-        )
-
-    def _join(self, own: PaddedSequences, attended: Tensor) -> PaddedSequences:
-        """Combine a text with what it attends to: the input of the second BiLSTM."""
-        half = self.hidden
-        h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
-        h_attended, from_attended = attended[..., : 2 * half], attended[..., 2 * half :]
-        _, _, of_product, of_difference = self.project.weight.chunk(4, dim=1)
-        enhanced = nn.functional.linear(h * h_attended, of_product, self.project.bias)
-        if self.absolute:
-            enhanced = enhanced + nn.functional.linear((h - h_attended).abs(), of_difference)
-        projected = self.dropout((enhanced + from_own + from_attended).relu())
-        return PaddedSequences(projected, own.lengths)
+    def represent(self, hypothesis: PaddedSequences, other: PaddedSequences) -> Tensor:
+        from_other, from_hypothesis = cross_attention(hypothesis, other)
+        pooled = []
+        for own, attended in ((other, from_hypothesis), (hypothesis, from_other)):
+            enhanced = self.project(match(own.values, attended.values, self.absolute)).relu()
+            pooled.append(pool(self.compose(PaddedSequences(self.dropout(enhanced), own.lengths))))
+        return torch.cat(pooled, dim=-1)
 
 
 NETWORKS: Mapping[str, type[PairNetwork]] = {
@@ -396,67 +317,43 @@ class BidirectionalLSTM(nn.Module):
 TOKEN_BUDGET, BATCH_OVERHEAD = 4096, 256
 
 
-class HeadScorer:
-    """A network on its device, ready to score; its weights must not change afterwards."""
+class TextStates:
+    """States of numbered texts on a device, from an array (total tokens, layers x d)."""
 
-    def __init__(self, network: PairNetwork) -> None:
-        self.network, self.device = network, network.mix.gamma.device
+    def __init__(self, flat: NDArray[Any], offsets: IntArray, layers: int, device: str) -> None:
+        self.device, self._flat, self._offsets, self._layers = device, flat, offsets, layers
+        self.lengths: IntArray = np.diff(offsets)
 
-    def scores(self, representations: Tensor) -> Tensor:
-        """Apply the regressor to comparisons, (m, width) -> (m,)."""
-        result: Tensor = self.network.regressor(representations)
-        return result
-
-    def representations(self, chunk: Chunk) -> Tensor:
-        """Represent each comparison of a chunk for the regressor, (m, width)."""
-        states, texts = self.encode_texts(chunk), chunk.embeddings
-        longest = np.maximum(texts.lengths[chunk.left], texts.lengths[chunk.right])
-        result = torch.zeros(len(chunk), self.network.width, device=self.device)
-
-        def run(rows: IntArray) -> None:
-            indices = torch.from_numpy(rows).to(self.device)
-            left, right = (
-                gather(states, texts.offsets, side[rows]) for side in (chunk.left, chunk.right)
-            )
-            result[indices] = self.network.represent(left, right)
-
-        self._process(run, longest)
-        return result
-
-    def encode_texts(self, chunk: Chunk) -> Tensor:
-        """Encode all texts of a chunk, flat, (total tokens, width)."""
-        texts, network = chunk.embeddings, self.network
-        vectors = torch.from_numpy(texts.vectors).to(self.device)
-        mixed = network.mix(split_layers(vectors, network.layers))  # (total tokens, d)
-        states = torch.zeros(len(mixed), network.encoded_width, device=self.device)
-
-        def run(rows: IntArray) -> None:
-            read = network.encode_mixed(gather(mixed, texts.offsets, rows))
-            places = expand_ranges(texts.offsets[rows], texts.offsets[rows + 1])
-            states[torch.from_numpy(places).to(self.device)] = read.values[read.mask]
-
-        self._process(run, texts.lengths)
-        return states
-
-    def _process(self, run: Callable[[IntArray], None], lengths: IntArray) -> None:
-        """Run batches of items of these lengths, on a CPU several at once."""
-        batches = plan_batches(lengths, budget=TOKEN_BUDGET, overhead=BATCH_OVERHEAD)
-
-        def work(rows: IntArray) -> None:
-            with torch.inference_mode():
-                run(rows)
-
-        for _ in (map_on_threads if self.device.type == "cpu" else map)(work, batches):
-            pass
+    def __call__(self, texts: IntArray) -> PaddedSequences:
+        lengths = self.lengths[texts]
+        width = max(1, int(lengths.max(initial=0)))
+        padded = np.zeros((len(texts), width, self._flat.shape[1]), dtype=self._flat.dtype)
+        for row, text in enumerate(texts):
+            padded[row, : lengths[row]] = self._flat[self._offsets[text] : self._offsets[text + 1]]
+        values = torch.from_numpy(padded).to(self.device).float()
+        return PaddedSequences(split_layers(values, self._layers), torch.from_numpy(lengths))
 
 
-def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> PaddedSequences:
-    """Select texts of a flat tensor (total tokens, d) as padded sequences."""
-    lengths = offsets[rows + 1] - offsets[rows]
-    width = max(1, int(lengths.max(initial=0)))
-    places = np.minimum(offsets[rows][:, None] + np.arange(width), max(0, len(flat) - 1))
-    if not len(flat):
-        values = flat.new_zeros(len(rows), width, flat.shape[1])
-    else:
-        values = flat[torch.from_numpy(places).to(flat.device)]
-    return PaddedSequences(values, torch.from_numpy(lengths))
+def score_pairs(network: PairNetwork, states: TextStates, pairs: IntArray) -> Tensor:
+    """Score numbered pairs, (pairs,); each text is encoded once."""
+    used, inverse = np.unique(pairs, return_inverse=True)
+    rows = torch.from_numpy(inverse.reshape(len(pairs), -1))  # (pairs, 1 + sides)
+    texts = network.encode(states(used))
+    compared = [texts.take(rows[:, side]) for side in range(1, rows.shape[1])]
+    return network.score(texts.take(rows[:, 0]), compared)
+
+
+def score_in_batches(network: PairNetwork, states: TextStates, pairs: IntArray) -> FloatArray:
+    """Score any number of pairs without gradients, (pairs,), on a CPU several batches at once."""
+    scores = np.zeros(len(pairs))
+    network.eval()
+
+    def run(rows: IntArray) -> None:
+        with torch.inference_mode():
+            scores[rows] = score_pairs(network, states, pairs[rows]).cpu().numpy()
+
+    longest = states.lengths[pairs].max(axis=1)
+    batches = plan_batches(longest, budget=TOKEN_BUDGET, overhead=BATCH_OVERHEAD)
+    for _ in (map_on_threads if states.device == "cpu" else map)(run, batches):
+        pass
+    return scores

@@ -14,6 +14,7 @@ as soon as it is known. Three kinds of problems are handled differently:
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import os
@@ -70,14 +71,6 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A question without a valid answer: why, and the start of the last answer if there was one."""
-
-    kind: str
-    content: str = ""
-
-
-@dataclass(frozen=True)
 class Reply:
     """Content of a chat completion, and its tokens if the server reports them."""
 
@@ -88,7 +81,7 @@ class Reply:
 
 
 @dataclass(eq=False)
-class RequestError(Exception):
+class RequestError(InvalidAnswerError):
     """A request without a usable response: why, and the status and text of the response, if any."""
 
     kind: str
@@ -98,7 +91,7 @@ class RequestError(Exception):
     retry_after: float | None = None
 
 
-Outcome = StoredAnswer | Failure
+Outcome = StoredAnswer | str  # the answer, or why there is none
 OnOutcome = Callable[[Question, Outcome], None]
 
 
@@ -163,27 +156,25 @@ class JudgeClient:
         """Answer questions until there are no more, or the run ends."""
         usage = self.run.usage
         while self.stop_error is None and (question := next(waiting, None)) is not None:
+            outcome: Outcome
             try:
                 outcome = await self._answer(question, http)
             except JudgeServerError as error:
                 self.stop_error = self.stop_error or error
                 return
-            if isinstance(outcome, Failure):
-                usage.count_failure(outcome.kind, outcome.content)
+            except InvalidAnswerError as error:
+                outcome = error.kind
+                usage.count_failure(outcome, error.content)
             else:
                 usage.answers += 1
             on_outcome(question, outcome)
 
-    async def _answer(self, question: Question, http: httpx2.AsyncClient) -> Outcome:
+    async def _answer(self, question: Question, http: httpx2.AsyncClient) -> StoredAnswer:
         """Ask until the answer is valid, at most `retries` times again."""
         payload = {**question.payload}
         prompt_tokens = completion_tokens = 0
-        failure = Failure("")
-        for _ in range(self.retries + 1):
-            try:
-                reply = await self._complete(payload, http)
-            except RequestError as error:
-                return self._fail(error)
+        for attempt in itertools.count():
+            reply = await self._complete(payload, http)
             self.failed_in_a_row, self.has_answers = 0, True
             if reply.tokens is not None:
                 prompt_tokens += reply.tokens[0]
@@ -192,23 +183,13 @@ class JudgeClient:
                 if reply.problem:
                     raise InvalidAnswerError(reply.problem)
                 self.protocol.parse(reply.content)
+                break
             except InvalidAnswerError as error:
-                failure = Failure(error.kind, reply.content[:MAX_QUOTED_ANSWER])
-                correction = _correction(failure.content, error)
-                payload["messages"] = [*question.payload["messages"], *correction]
-            else:
-                return StoredAnswer(reply.content, reply.model, prompt_tokens, completion_tokens)
-        return failure
-
-    def _fail(self, error: RequestError) -> Failure:
-        """Return a failure; end the run if no request succeeds any more."""
-        self.failed_in_a_row += error.status in RETRY_STATUSES
-        if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW:
-            raise JudgeServerError(
-                f"judge: {self.url} fails ({error.kind}); answers so far are cached: run the same "
-                "command again to continue"
-            )
-        return Failure(error.kind)
+                error.content = reply.content[:MAX_QUOTED_ANSWER]
+                if attempt == self.retries:
+                    raise
+                payload["messages"] = [*question.payload["messages"], *_correction(error)]
+        return StoredAnswer(reply.content, reply.model, prompt_tokens, completion_tokens)
 
     async def _complete(self, payload: Mapping[str, Any], http: httpx2.AsyncClient) -> Reply:
         """Send one request, again after a pause if the server is busy or the connection fails."""
@@ -239,6 +220,12 @@ class JudgeClient:
             else:
                 jitter = zlib.crc32(data) % 256 / 512  # not all at the same time
                 await asyncio.sleep(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.75 + jitter))
+        self.failed_in_a_row += last.status in RETRY_STATUSES
+        if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW:
+            raise JudgeServerError(
+                f"judge: {self.url} fails ({last.kind}); answers so far are cached: run the same "
+                "command again to continue"
+            )
         raise last
 
     def _check_fatal(self, error: RequestError) -> None:
@@ -416,10 +403,10 @@ def _refused_parameter(error: RequestError, payload: Mapping[str, Any]) -> str:
     return next(iter(in_message), "response_format" * ("response_format" in payload))
 
 
-def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:
+def _correction(error: InvalidAnswerError) -> list[dict[str, str]]:
     """Return messages that ask again, with the invalid answer and what is wrong with it."""
     request = f"This answer is not valid ({error}). Answer again with the JSON object only."
-    quoted = escape_control_tokens(content)  # it may repeat a text
+    quoted = escape_control_tokens(error.content)  # it may repeat a text
     quoted = quoted.encode(errors="replace").decode()  # without lone surrogates
-    answer = [{"role": "assistant", "content": quoted}] if content else []
+    answer = [{"role": "assistant", "content": quoted}] if quoted else []
     return [*answer, {"role": "user", "content": request}]

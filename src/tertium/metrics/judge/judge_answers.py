@@ -20,10 +20,10 @@ often change; exact occurrences win. A quote that is not in the text is not plac
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -46,11 +46,11 @@ _FEW = Rule(lambda errors: len(errors) <= MAX_ERRORS, f"at most {MAX_ERRORS} err
 
 Score = Annotated[float, Rule(lambda score: 0 <= score <= 100, "0 to 100")]
 
-logger = logging.getLogger(__name__)
-
 
 class InvalidAnswerError(Exception):
     """An answer that cannot be used; `kind` is the reason in a few words, for counts."""
+
+    content = ""  # the start of the answer
 
     def __init__(self, kind: str, detail: str = "") -> None:
         self.kind = kind
@@ -240,7 +240,6 @@ def _simplify(text: str) -> tuple[str, list[int]]:
 
 FORMAT_VERSION = 2
 MAX_STORED_BYTES = 16 << 30
-MAX_ANSWERS_IN_MEMORY = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,25 +256,27 @@ answers_in_memory: dict[str, StoredAnswer] = {}
 failures: dict[str, str] = {}  # why a question has no valid answer
 
 
-def get_answers(keys: Iterable[str]) -> dict[str, StoredAnswer]:
-    """Return the answers of keys that are in memory or in the cache."""
-    wanted = dict.fromkeys(keys)
-    answers = {key: answers_in_memory[key] for key in wanted if key in answers_in_memory}
-    missing = [key for key in wanted if key not in answers]
-    if missing and current_runtime().cache:
-        for key, row in open_answers().read(ANSWERS.name, missing).items():
-            try:
-                answers[key] = read_dataclass(StoredAnswer, json.loads(row), "cached answer")
-            except (ValueError, ModelError) as error:
-                logger.info("a cached answer is damaged (%s): it is requested again", error)
-            else:
-                _remember(key, answers[key])
+def get_answers(
+    keys: Iterable[str], protocol: JudgeProtocol
+) -> dict[str, tuple[StoredAnswer, Answer]]:
+    """Return the valid answers of keys that are in memory or in the cache."""
+    missing = [key for key in keys if key not in answers_in_memory]
+    rows = open_answers().read(ANSWERS.name, missing) if current_runtime().cache else {}
+    for key, row in rows.items():
+        with suppress(ValueError, ModelError):  # a damaged answer is requested again
+            stored = read_dataclass(StoredAnswer, json.loads(row), "cached answer")
+            answers_in_memory[key] = stored
+    answers = {}
+    for key in keys:
+        with suppress(InvalidAnswerError, KeyError):
+            stored = answers_in_memory[key]
+            answers[key] = stored, protocol.parse(stored.content)
     return answers
 
 
 def put_answer(key: str, answer: StoredAnswer) -> None:
     """Store an answer in memory and, unless the cache is off, on disk."""
-    _remember(key, answer)
+    answers_in_memory[key] = answer
     failures.pop(key, None)
     row = json.dumps(asdict(answer), ensure_ascii=False).encode()
     if current_runtime().cache:
@@ -285,12 +286,6 @@ def put_answer(key: str, answer: StoredAnswer) -> None:
 def open_answers() -> Store:
     """Return the cache on disk, which warns if it cannot be used."""
     return open_store(ANSWERS.path(str(FORMAT_VERSION)), MAX_STORED_BYTES)
-
-
-def _remember(key: str, answer: StoredAnswer) -> None:
-    answers_in_memory[key] = answer
-    if len(answers_in_memory) > MAX_ANSWERS_IN_MEMORY:
-        del answers_in_memory[next(iter(answers_in_memory))]
 
 
 NO_REQUEST = StoredAnswer("", "", 0, 0)
@@ -365,10 +360,9 @@ class SegmentResult:
         spans = []
         for marked in votes.values():
             kinds = Counter((span.severity, span.category) for span in marked)
-            severity, category = kinds.most_common(1)[0][0]
-            span = replace(marked[0], severity=severity, category=category)
-            if len(self.passes) > 1:
-                span = replace(span, chance=round(len(marked) / len(self.passes), 4))
+            [((severity, category), _)] = kinds.most_common(1)
+            chance = round(len(marked) / len(self.passes), 4) if len(self.passes) > 1 else None
+            span = replace(marked[0], severity=severity, category=category, chance=chance)
             spans.append(span)
         return tuple(
             sorted(spans, key=lambda span: (span.side != "hypothesis", span.start, span.end))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -38,7 +37,6 @@ from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.judge import judge_answers
 from tertium.metrics.judge.client import (
     MAX_MODEL_NAME,
-    Failure,
     JudgeClient,
     Outcome,
     Question,
@@ -48,7 +46,6 @@ from tertium.metrics.judge.client import (
 from tertium.metrics.judge.judge_answers import (
     PROTOCOLS,
     Answer,
-    InvalidAnswerError,
     JudgeProtocol,
     PassResult,
     ProtocolName,
@@ -288,7 +285,7 @@ class Judge(Metric):
         self.check(segments)
         distinct, _ = distinct_segments(segments)
         questions = {q.key: q for s in distinct for q in self._questions(s)}
-        cached = self._stored_answers(questions)
+        cached = judge_answers.get_answers(questions, self._protocol)
         payloads = [q.payload for key, q in questions.items() if key not in cached]
         schema = estimate_tokens(json.dumps(self._protocol.schema))
         prompt_tokens = 0
@@ -352,7 +349,7 @@ class Judge(Metric):
         """
         segment_questions = [self._questions(segment) for segment in segments]
         questions = {question.key: question for own in segment_questions for question in own}
-        answers = self._stored_answers(questions)
+        answers = judge_answers.get_answers(questions, self._protocol)
         run, failures = current_run(), judge_answers.failures
         if ask == "all":
             run.usage.cached_answers += len(answers)
@@ -360,7 +357,7 @@ class Judge(Metric):
         missing = [q for key, q in questions.items() if key not in answers and key not in failures]
         if missing and ask != "none":
             self._ask(missing, run)
-            answers = self._stored_answers(questions)
+            answers = judge_answers.get_answers(questions, self._protocol)
         results = [
             self._result(segment, [question.key for question in own], answers)
             for segment, own in zip(segments, segment_questions, strict=True)
@@ -375,21 +372,13 @@ class Judge(Metric):
         with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
 
             def store(question: Question, outcome: Outcome) -> None:
-                if isinstance(outcome, Failure):
-                    judge_answers.failures[question.key] = outcome.kind
+                if isinstance(outcome, str):
+                    judge_answers.failures[question.key] = outcome
                 else:
                     judge_answers.put_answer(question.key, outcome)
                 advance(1)
 
             client.ask(questions, store)
-
-    def _stored_answers(self, keys: Iterable[str]) -> dict[str, tuple[StoredAnswer, Answer]]:
-        """Return the valid answers that are cached."""
-        answers = {}
-        for key, stored in judge_answers.get_answers(keys).items():
-            with suppress(InvalidAnswerError):  # the cache is damaged
-                answers[key] = (stored, self._protocol.parse(stored.content))
-        return answers
 
     def _result(
         self,

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from tertium.core.arrays import FloatArray
-from tertium.core.errors import UnknownNameError
 from tertium.core.fields import Range
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Segment
@@ -24,7 +22,9 @@ from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.word_tokenizers import adjust_flags, bleu_brevity_penalty, exact_exp
 from tertium.metrics.lexical.sacrebleu_adapter import (
     MAX_NGRAM_ORDER,
+    check_tokenizer,
     load_sacrebleu_bleu,
+    number_words,
     sacrebleu_signature,
     sacrebleu_statistics,
 )
@@ -82,12 +82,7 @@ class BLEU(Metric):
     effective_order: bool | None = None
 
     def __post_init__(self) -> None:
-        from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-
-        if self.tokenize not in SacreBLEU.TOKENIZERS:
-            raise UnknownNameError("tokenizer", self.tokenize, SacreBLEU.TOKENIZERS)
-        if self.smooth_method not in SacreBLEU.SMOOTH_DEFAULTS:
-            raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
+        check_tokenizer(self.tokenize)
 
     def sacrebleu_metric(self) -> Any:
         """Return the sacrebleu metric with these settings."""
@@ -117,10 +112,9 @@ class BLEU(Metric):
 
     def _score(self, totals: FloatArray, *, effective_order: bool) -> FloatArray:
         precisions = self.precisions(totals)  # (..., orders), in percent
-        present = self._smoothed_totals(totals) > 0
-        reached = np.logical_and.accumulate(present, axis=-1)
-        depth = reached.sum(axis=-1) if effective_order else np.full(totals.shape[:-1], 0)
-        depth = np.where(depth > 0, depth, self.max_ngram_order)
+        matches, counts = self._matches_and_counts(totals)
+        reached = np.logical_and.accumulate(counts > 0, axis=-1).sum(axis=-1)
+        depth = np.where(effective_order & (reached > 0), reached, self.max_ngram_order)
         is_positive = precisions > 0
         logs = np.asarray(_exact_log(np.where(is_positive, precisions, 1.0)), dtype=np.float64)
         logs = np.where(is_positive, logs, _LOG_OF_ZERO)
@@ -129,13 +123,13 @@ class BLEU(Metric):
         for n in range(self.max_ngram_order):
             mean = np.where(n < depth, mean + logs[..., n], mean)
         score = bleu_brevity_penalty(totals) * np.asarray(exact_exp(mean / depth), dtype=np.float64)
-        matched = self._matches(totals).any(axis=-1)
-        return np.where(matched, score, 0.0)
+        return np.where(matches.any(axis=-1), score, 0.0)
 
     def precisions(self, totals: FloatArray) -> FloatArray:
         """Return smoothed n-gram precisions in percent, (..., k) -> (..., orders)."""
-        matches, counts = self._matches(totals), self._smoothed_totals(totals)
+        matches, counts = self._matches_and_counts(totals)
         value = self._smooth_value()
+        has_matches = matches.any(axis=-1, keepdims=True)
         if self.smooth_method == "add-k":
             matches = matches + np.where(np.arange(self.max_ngram_order) > 0, value, 0.0)
         reached = np.logical_and.accumulate(counts > 0, axis=-1)
@@ -147,18 +141,14 @@ class BLEU(Metric):
             precisions = np.where(misses, 100.0 / (halvings * safe), precisions)
         elif self.smooth_method == "floor":
             precisions = np.where(misses, 100.0 * value / safe, precisions)
-        any_match = self._matches(totals).any(axis=-1, keepdims=True)
-        return np.where(reached & any_match, precisions, 0.0)
+        return np.where(reached & has_matches, precisions, 0.0)
 
-    def _matches(self, totals: FloatArray) -> FloatArray:
-        return totals[..., 2 : 2 + self.max_ngram_order]
-
-    def _smoothed_totals(self, totals: FloatArray) -> FloatArray:
-        counts = totals[..., 2 + self.max_ngram_order :]
-        if self.smooth_method != "add-k":
-            return counts
-        added = np.where(np.arange(self.max_ngram_order) > 0, self._smooth_value(), 0.0)
-        return counts + added
+    def _matches_and_counts(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the matches and the smoothed counts of n-grams, (..., orders) each."""
+        matches, counts = np.split(totals[..., 2:], 2, axis=-1)
+        if self.smooth_method == "add-k":
+            counts = counts + np.where(np.arange(self.max_ngram_order) > 0, self._smooth_value(), 0)
+        return matches, counts
 
     def _smooth_value(self) -> float:
         from sacrebleu.metrics.bleu import BLEU as SacreBLEU
@@ -195,31 +185,18 @@ BLOCK_SEGMENTS = 1 << 14  # bounds the memory
 
 def count_pairs(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:
     """Return sacrebleu's statistics of segments with one reference each, (n, k)."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for n, segment in enumerate(segments):
-        groups.setdefault(segment.references, []).append(n)
-    order = list(chain.from_iterable(groups.values()))  # equal references are adjacent
-    table = np.empty((len(segments), 2 + 2 * scorer.max_ngram_order))
+    blocks = []
     with progress_task(title, total=len(segments)) as advance:
         for start in range(0, len(segments), BLOCK_SEGMENTS):
-            block = order[start : start + BLOCK_SEGMENTS]
-            table[block] = _pair_rows(scorer, [segments[n] for n in block], title)
+            block = segments[start : start + BLOCK_SEGMENTS]
+            blocks.append(_pair_rows(scorer, block, title))
             advance(len(block))
-    return table
+    return np.concatenate(blocks)
 
 
 def _pair_rows(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:
-    numbers: dict[str, int] = {}
-    texts = [
-        [
-            numbers.setdefault(word, len(numbers))
-            for word in scorer._preprocess_segment(text).split()
-        ]
-        for segment in segments
-        for text in (segment.hypothesis, *segment.references)
-    ]
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    words = np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=lengths.sum())
+    texts = [text for s in segments for text in (s.hypothesis, *s.references)]
+    words, lengths = number_words(scorer._preprocess_segment(text).split() for text in texts)
     matches = count_shared(words, lengths, scorer.max_ngram_order)
     totals = np.maximum(lengths[0::2, None] - np.arange(scorer.max_ngram_order), 0)
     rows = np.column_stack([lengths.reshape(-1, 2), matches, totals]).astype(np.float64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
@@ -22,7 +22,11 @@ from tertium.core.runtime import progress_task
 from tertium.core.scores import Reduce
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacrebleu_adapter import MAX_NGRAM_ORDER, sacrebleu_signature
+from tertium.metrics.lexical.sacrebleu_adapter import (
+    MAX_NGRAM_ORDER,
+    number_words,
+    sacrebleu_signature,
+)
 from tertium.text.ngram_overlap import NOT_COUNTED, count_shared
 
 EPSILON = 1e-16  # sacrebleu's value for orders longer than a text
@@ -75,7 +79,7 @@ class CHRF(Metric):
     eps_smoothing: bool = False
 
     def __post_init__(self) -> None:
-        if min(self.char_order, self.word_order) < 0 or self.char_order + self.word_order < 1:
+        if not self.char_order + self.word_order:
             raise UsageError(
                 f"char_order={self.char_order} and word_order={self.word_order}: at least one of "
                 "them must be positive"
@@ -207,19 +211,8 @@ def _concatenate_characters(texts: Sequence[str], *, whitespace: bool) -> tuple[
 
 
 def _concatenate_words(texts: Sequence[str], scorer: Any) -> tuple[IntArray, IntArray]:
-    numbers: dict[str, int] = {}
-    pieces: dict[str, list[int]] = {}  # the word without its punctuation, and the punctuation
-
-    def cut(word: str) -> list[int]:
-        parts = scorer._remove_punctuation(word)
-        return pieces.setdefault(word, [numbers.setdefault(p, len(numbers)) for p in parts])
-
-    rows = [
-        list(chain.from_iterable([pieces.get(word) or cut(word) for word in text.split()]))
-        for text in texts
-    ]
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=lengths.sum()), lengths
+    split = cache(scorer._remove_punctuation)
+    return number_words([[*chain.from_iterable(map(split, text.split()))] for text in texts])
 
 
 def _count_columns(lengths: IntArray, shared: IntArray) -> FloatArray:
@@ -232,11 +225,9 @@ def _count_columns(lengths: IntArray, shared: IntArray) -> FloatArray:
 
 def _best_pairs(counts: IntArray, scores: FloatArray) -> IntArray:
     """Return the index of the best pair of each segment, the first of equal ones."""
-    firsts = np.cumsum(counts) - counts
-    best = firsts.copy()
-    for number in range(1, counts.max(initial=1)):
-        rows = np.flatnonzero(counts > number)
-        candidates = firsts[rows] + number
-        is_better = scores[candidates] > scores[best[rows]]
-        best[rows[is_better]] = candidates[is_better]
+    owners = np.repeat(np.arange(len(counts)), counts)
+    highest = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+    candidates = np.flatnonzero(scores == highest[owners])
+    _, firsts = np.unique(owners[candidates], return_index=True)
+    best: IntArray = candidates[firsts]
     return best

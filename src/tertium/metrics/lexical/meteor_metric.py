@@ -293,7 +293,7 @@ class METEOR(Metric):
         return stemmer(self.code) if "stem" in self.stages else None
 
     @property
-    def _senses(self) -> Callable[[str], frozenset[int]] | None:
+    def _senses(self) -> Callable[[str], frozenset[str]] | None:
         return _load_senses() if "synonym" in self.stages else None
 
     def _paraphrase_table(self) -> ParaphraseTable | None:
@@ -334,7 +334,7 @@ def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return np.divide(numerator, denominator, out=zero, where=denominator > 0)
 
 
-def _load_senses() -> Callable[[str], frozenset[int]]:
+def _load_senses() -> Callable[[str], frozenset[str]]:
     try:
         load_wordnet()
     except MissingResourceError as error:
@@ -345,7 +345,7 @@ def _load_senses() -> Callable[[str], frozenset[int]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def word_senses(word: str) -> frozenset[int]:
+def word_senses(word: str) -> frozenset[str]:
     """Return the synset offsets of a word; METEOR matches words that share an offset.
 
     Covers the word and its base forms in all parts of speech. Base forms are the irregular ones, or
@@ -354,10 +354,10 @@ def word_senses(word: str) -> frozenset[int]:
     """
     wordnet = load_wordnet()
     forms = dict.fromkeys((word, *_base_forms(wordnet, word)))
-    offsets: set[int] = set()
+    offsets: set[str] = set()
     for form in forms:
         for pos in POS:
-            offsets.update(map(wordnet.offset, wordnet.lemma_synsets(form, pos)))
+            offsets.update(synset[1:] for synset in wordnet.lemma_synsets(form, pos))
     return frozenset(offsets)
 
 

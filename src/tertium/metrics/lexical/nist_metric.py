@@ -9,13 +9,16 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tertium.core.arrays import FloatArray, IntArray
-from tertium.core.errors import UnknownNameError
 from tertium.core.fields import Range
 from tertium.core.segment import Segment
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.word_tokenizers import adjust_flags, nist_brevity_penalty
-from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_signature
+from tertium.metrics.lexical.sacrebleu_adapter import (
+    check_tokenizer,
+    load_sacrebleu_bleu,
+    sacrebleu_signature,
+)
 from tertium.text.ngram_overlap import NgramIndex, NgramPositions, clipped_matches
 
 MAX_ORDER = 10
@@ -67,10 +70,7 @@ class NIST(Metric):
     lowercase: bool = True
 
     def __post_init__(self) -> None:
-        from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-
-        if self.tokenize not in SacreBLEU.TOKENIZERS:
-            raise UnknownNameError("tokenizer", self.tokenize, SacreBLEU.TOKENIZERS)
+        check_tokenizer(self.tokenize)
 
     @property
     def reads_corpus(self) -> bool:

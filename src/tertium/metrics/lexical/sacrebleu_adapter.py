@@ -6,13 +6,15 @@ hypotheses are processed once for all systems of a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import FloatArray, IntArray
+from tertium.core.errors import UnknownNameError
 from tertium.core.runtime import progress_task
 from tertium.core.segment import Segment
 
@@ -35,6 +37,26 @@ def sacrebleu_statistics(scorer: Any, segments: Sequence[Segment], title: str) -
                     rows[n] = row
             advance(sum(map(len, hypotheses.values())))
     return np.array(rows, dtype=np.float64)
+
+
+def number_words(texts: Iterable[Sequence[str]]) -> tuple[IntArray, IntArray]:
+    """Return the words of all texts as numbers, one after the other, and the text lengths.
+
+    >>> number_words([["a", "cat"], ["a", "dog"]])
+    (array([0, 1, 0, 2]), array([2, 2]))
+    """
+    numbers: dict[str, int] = {}
+    rows = [[numbers.setdefault(word, len(numbers)) for word in text] for text in texts]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    return np.fromiter(chain.from_iterable(rows), np.int64, count=lengths.sum()), lengths
+
+
+def check_tokenizer(name: str) -> None:
+    """Raise an error unless this is one of sacrebleu's tokenizers."""
+    from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+
+    if name not in SacreBLEU.TOKENIZERS:
+        raise UnknownNameError("tokenizer", name, SacreBLEU.TOKENIZERS)
 
 
 @lru_cache(maxsize=16, typed=True)

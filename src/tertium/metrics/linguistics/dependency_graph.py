@@ -125,8 +125,8 @@ class Graph:
             start -= 1
         while end in inside:
             end += 1
-        start, end = self.analysis.character_span(start, end)
-        return self.analysis.text[start:end]
+        first, last = self.analysis.tokens[start], self.analysis.tokens[end - 1]
+        return self.analysis.text[first.start : last.start + len(last.text)]
 
 
 def build_graph(analysis: Analysis) -> Graph:
@@ -137,50 +137,72 @@ def build_graph(analysis: Analysis) -> Graph:
     >>> [f"{n.role} {n.lemma} of {n.parent}" for n in build_graph(a).nodes if not n.depth % 2]
     ['root infect of -1', 'marker by of 5', 'determiner the of 5']
     """
-    tokens = analysis.tokens
-    heads, labels, markers, token_depths = _attach_prepositions(tokens)
-    group_of, groups = _group_tokens(analysis)
-    tops = [min(members, key=token_depths.__getitem__) for members in groups]
-    parents = [_find_parent(top, heads, group_of) for top in tops]
-    depths = _compute_depths([p if p != ROOT else i for i, p in enumerate(parents)])
-    spans = {s.start: s for s in (*analysis.multiwords, *analysis.quantities) if s.end > s.start}
-    nodes = tuple(
-        _build_node(i, tokens, members, tops[i], labels, markers, parents[i], depths[i], spans)
-        for i, members in enumerate(groups)
-    )
-    children: list[list[int]] = [[] for _ in nodes]
-    for node in nodes:
-        if node.parent != ROOT:
-            children[node.parent].append(node.index)
-    return Graph(analysis, nodes, tuple(map(tuple, children)))
+    tokens, markers, depths = _attach_prepositions(analysis.tokens)
+    spans = {span.start: span for span in (*analysis.multiwords, *analysis.quantities)}
+    group_of, groups = _group_tokens(tokens, spans)
+    tops = [min(members, key=depths.__getitem__) for members in groups]
+    parents = [_find_parent(top, tokens, group_of) for top in tops]
+    node_depths = _compute_depths([i if p == ROOT else p for i, p in enumerate(parents)])
+    nodes: list[Node] = []
+    children: list[list[int]] = [[] for _ in groups]
+    for i, (members, top, parent) in enumerate(zip(groups, tops, parents, strict=True)):
+        token, marker = tokens[top], markers[top]
+        span = spans.get(members[0])
+        is_quantity = span is not None and span.kind in _QUANTITY_KINDS
+        kind = _node_kind(token, span, is_quantity)
+        lemma = token.lemma.lower() if span is None or is_quantity else span.value
+        role = "root" if parent == ROOT else ROLE_BY_LABEL.get(token.label, "loose")
+        nodes.append(
+            Node(
+                i,
+                " ".join(tokens[t].text for t in members),
+                lemma,
+                kind,
+                token.tag,
+                "genitive" if role == "adjunct" and marker == "of" else role,
+                token.label,
+                marker,
+                parent,
+                node_depths[i],
+                members[0],
+                members[-1] + 1,
+                top,
+                token.entity,
+                span if is_quantity else None,
+                kind in CONTENT_KINDS and lemma not in LIGHT_WORDS,
+            )
+        )
+        if parent != ROOT:
+            children[parent].append(i)
+    return Graph(analysis, tuple(nodes), tuple(map(tuple, children)))
 
 
-def _attach_prepositions(
-    tokens: Sequence[Token],
-) -> tuple[list[int], list[str], list[str], list[int]]:
-    """Compute heads, labels, prepositions and depths, with each preposition below its object."""
-    heads = [t.head for t in tokens]
-    labels = [t.label for t in tokens]
+def _attach_prepositions(tokens: Sequence[Token]) -> tuple[Sequence[Token], list[str], list[int]]:
+    """Put each preposition below its object; return tokens, their prepositions and depths."""
+    attached = list(tokens)
     markers = [""] * len(tokens)
     for i, token in enumerate(tokens):
-        preposition = token.head
-        if token.label not in ("pobj", "pcomp") or preposition == i:
+        if token.label not in ("pobj", "pcomp") or token.head == i:
             continue
-        chain = _preposition_chain(tokens, preposition)
-        top, outer = chain[-1], tokens[chain[-1]].head
-        is_first_object = all(heads[p] == tokens[p].head for p in chain)
-        heads[i] = i if outer == top else outer
-        labels[i] = _object_label(token, tokens[preposition], outer == top)
+        chain = _preposition_chain(tokens, token.head)
+        outer = tokens[chain[-1]].head
+        label = token.label
+        if outer == chain[-1]:
+            outer, label = i, "ROOT"
+        elif label == "pobj":
+            own = tokens[token.head].label
+            label = own if own in ("agent", "dative") else "prep"
+        is_first_object = all(attached[p].head == tokens[p].head for p in chain)
+        attached[i] = token._replace(head=outer, label=label)
         markers[i] = "_".join(tokens[p].lemma.lower() for p in reversed(chain))
         if is_first_object:
             for p in chain:
-                heads[p], labels[p] = i, "case"
-    depths = _compute_depths(heads)
-    if max(depths, default=0) < max(1, len(heads)):
-        return heads, labels, markers, depths
-    parser_heads = [t.head for t in tokens]  # the result is not a tree: keep the parser's
-    labels = [t.label for t in tokens]
-    return parser_heads, labels, [""] * len(tokens), _compute_depths(parser_heads)
+                attached[p] = tokens[p]._replace(head=i, label="case")
+    depths = _compute_depths([token.head for token in attached])
+    if max(depths, default=-1) < len(tokens):
+        return attached, markers, depths
+    # The result is not a tree: keep the parser's.
+    return tokens, [""] * len(tokens), _compute_depths([token.head for token in tokens])
 
 
 def _preposition_chain(tokens: Sequence[Token], innermost: int) -> list[int]:
@@ -190,14 +212,6 @@ def _preposition_chain(tokens: Sequence[Token], innermost: int) -> list[int]:
         if outer in chain or tokens[outer].label != "prep" or tokens[chain[-1]].label != "prep":
             return chain
         chain.append(outer)
-
-
-def _object_label(token: Token, preposition: Token, is_root: bool) -> str:
-    if is_root:
-        return "ROOT"
-    if token.label == "pcomp":
-        return "pcomp"
-    return preposition.label if preposition.label in ("agent", "dative") else "prep"
 
 
 def _compute_depths(heads: Sequence[int]) -> list[int]:
@@ -211,88 +225,47 @@ def _compute_depths(heads: Sequence[int]) -> list[int]:
     return depths
 
 
-def _group_tokens(analysis: Analysis) -> tuple[list[int], list[list[int]]]:
+def _group_tokens(
+    tokens: Sequence[Token], spans: Mapping[int, TypedSpan]
+) -> tuple[list[int], list[range]]:
     """Return the node of each token (-1 for punctuation) and the tokens of each node."""
-    span_ends = {s.start: s.end for s in (*analysis.multiwords, *analysis.quantities)}
-    group_of: list[int] = [-1] * len(analysis.tokens)
-    groups: list[list[int]] = []
+    group_of = [-1] * len(tokens)
+    groups: list[range] = []
     i = 0
-    while i < len(group_of):
-        end = span_ends.get(i, i + 1)
-        token = analysis.tokens[i]
+    while i < len(tokens):
+        members = range(i, spans[i].end if i in spans else i + 1)
+        token = tokens[i]
         is_word = token.pos not in ("PUNCT", "SPACE") and any(map(str.isalnum, token.text))
-        if end > i + 1 or is_word:
-            for t in range(i, end):
+        if is_word or len(members) > 1:
+            for t in members:
                 group_of[t] = len(groups)
-            groups.append(list(range(i, end)))
-        i = end
+            groups.append(members)
+        i = members.stop
     return group_of, groups
 
 
-def _find_parent(top: int, heads: Sequence[int], group_of: Sequence[int]) -> int:
+def _find_parent(top: int, tokens: Sequence[Token], group_of: Sequence[int]) -> int:
     """Find the node above the node of a token, skipping punctuation."""
-    own_group, i = group_of[top], top
-    while heads[i] != i:
-        i = heads[i]
-        if group_of[i] not in (-1, own_group):
+    i = top
+    while tokens[i].head != i:
+        i = tokens[i].head
+        if group_of[i] not in (-1, group_of[top]):
             return group_of[i]
     return ROOT
 
 
-def _build_node(
-    index: int,
-    tokens: Sequence[Token],
-    members: Sequence[int],
-    top: int,
-    labels: Sequence[str],
-    markers: Sequence[str],
-    parent: int,
-    depth: int,
-    spans: Mapping[int, TypedSpan],
-) -> Node:
-    token = tokens[top]
-    span = spans.get(members[0])
-    quantity = span if span is not None and span.kind in _QUANTITY_KINDS else None
-    grouped = span is not None and quantity is None and len(members) > 1
-    lemma = span.value if grouped and span is not None else token.lemma.lower()
-    kind = _node_kind(token, labels[top], span, quantity)
-    role = "root" if parent == ROOT else ROLE_BY_LABEL.get(labels[top], "loose")
-    if role == "adjunct" and markers[top] == "of":
-        role = "genitive"
-    return Node(
-        index,
-        " ".join(tokens[t].text for t in members),
-        lemma,
-        kind,
-        token.tag,
-        role,
-        labels[top],
-        markers[top],
-        parent,
-        depth,
-        members[0],
-        members[-1] + 1,
-        top,
-        token.entity,
-        quantity,
-        kind in CONTENT_KINDS and lemma not in LIGHT_WORDS,
-    )
-
-
 _QUANTITY_KINDS = word_set("number ordinal percent money date time")
-_EXPRESSION_KINDS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
+_PRONOUNS = ("no_one", "each_other", "one_another")  # among the fixed expressions
 
 
-def _node_kind(token: Token, label: str, span: TypedSpan | None, quantity: TypedSpan | None) -> str:
-    if quantity is not None:
+def _node_kind(token: Token, span: TypedSpan | None, is_quantity: bool) -> str:
+    if is_quantity:
         return "number"
     if span is not None and span.kind == "expression":
-        return _EXPRESSION_KINDS.get(span.value, "particle")
-    if label in ("aux", "auxpass"):
+        return "pronoun" if span.value in _PRONOUNS else "particle"
+    if token.label in ("aux", "auxpass"):
         return "auxiliary"
-    if label == "neg":
-        return "particle"
-    return KIND_BY_POS.get(token.pos, "other")
+    return "particle" if token.label == "neg" else KIND_BY_POS.get(token.pos, "other")
 
 
 LAYOUT_VERSION = 3  # increase it when analyses change and the parser does not
@@ -341,29 +314,9 @@ class Analysis:
     multiwords: tuple[TypedSpan, ...] = ()
     is_truncated: bool = False
 
-    def character_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the character offsets of tokens `start` to `end`."""
-        last = self.tokens[end - 1]
-        return self.tokens[start].start, last.start + len(last.text)
-
-
-def serialize_analysis(analysis: Analysis) -> bytes:
-    """Serialize an analysis without its text."""
-    parts = analysis.tokens, analysis.entities, analysis.quantities, analysis.multiwords
-    row = json.dumps([*parts, analysis.is_truncated], ensure_ascii=False, separators=(",", ":"))
-    return zlib.compress(row.encode("utf-8", errors="replace"), 1)
-
-
-def deserialize_analysis(text: str, row: bytes) -> Analysis:
-    """Restore the analysis of `text` from a row written by `serialize_analysis`."""
-    tokens, *spans, is_truncated = json.loads(zlib.decompress(row))
-    entities, quantities, multiwords = (tuple(TypedSpan(*span) for span in part) for part in spans)
-    words = tuple(Token(*token) for token in tokens)
-    return Analysis(text, words, entities, quantities, multiwords, is_truncated)
-
 
 class AnalysisStore:
-    """A store on disk for the analyses of one parser."""
+    """A store on disk for the analyses of one parser, without their texts."""
 
     def __init__(self, parser: str, folder: Path | None = None) -> None:
         path = ANALYSES.path(f"{LAYOUT_VERSION}-{parser}")
@@ -378,10 +331,21 @@ class AnalysisStore:
         analyses: dict[str, Analysis] = {}
         for text, row in self._store.read(ANALYSES.name, texts).items():
             with contextlib.suppress(ValueError, TypeError, zlib.error):  # a damaged row
-                analyses[text] = deserialize_analysis(text, row)
+                tokens, *parts, is_truncated = json.loads(zlib.decompress(row))
+                words = tuple(Token(*token) for token in tokens)
+                entities, quantities, multiwords = (
+                    tuple(TypedSpan(*span) for span in part) for part in parts
+                )
+                analyses[text] = Analysis(
+                    text, words, entities, quantities, multiwords, is_truncated
+                )
         return analyses
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Store analyses."""
-        rows = {analysis.text: serialize_analysis(analysis) for analysis in analyses}
+        rows = {}
+        for one in analyses:
+            parts = [one.tokens, one.entities, one.quantities, one.multiwords, one.is_truncated]
+            row = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+            rows[one.text] = zlib.compress(row.encode("utf-8", errors="replace"), 1)
         self._store.write(ANALYSES.name, rows)

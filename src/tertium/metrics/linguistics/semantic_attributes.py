@@ -9,7 +9,7 @@ and Manning 2008).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,8 @@ from tertium.metrics.linguistics.dependency_graph import (
     CLAUSE_ROLES,
     NOMINAL_KINDS,
     ROOT,
-    Analysis,
     Graph,
     Node,
-    build_graph,
 )
 from tertium.metrics.linguistics.word_similarity import (
     CROSS_CLASS_WORDS,
@@ -232,8 +230,7 @@ def _noun_attributes(graph: Graph, node: Node, is_clause_negated: bool) -> dict[
     }
 
 
-# graph -> one unit vector per node, zeros for nodes without a vector, (nodes, dim)
-NodeVectorizer = Callable[[Graph], Float32Array]
+NO_VECTORS = {"": np.zeros(1, dtype=np.float32)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,16 +257,23 @@ class Sentence:
         return self.graph.nodes
 
 
-def build_sentence(analysis: Analysis, vectorize: NodeVectorizer | None = None) -> Sentence:
-    """Build a sentence from an analysis; without `vectorize`, all vectors are zero."""
-    graph = build_graph(analysis)
-    vectors = vectorize(graph) if vectorize else np.zeros((len(graph.nodes), 1), dtype=np.float32)
+def vector_word(node: Node) -> str:
+    """Return the word whose vector a node has; empty for function words and numbers."""
+    if not node.is_content or node.quantity is not None:
+        return ""
+    return node.lemma if "_" in node.lemma else node.text.lower()
+
+
+def build_sentence(graph: Graph, vectors: Mapping[str, Float32Array] = NO_VECTORS) -> Sentence:
+    """Build a sentence from a graph and the unit vectors of words; that of "" is zero."""
+    zero = vectors[""]
+    rows = [vectors.get(vector_word(node), zero) for node in graph.nodes]
     function_nodes = [node for node in graph.nodes if not node.is_content]
     return Sentence(
         graph,
         extract_attributes(graph),
         tuple(build_profile(node.lemma, node.kind) for node in graph.nodes),
-        vectors,
+        np.array(rows, dtype=np.float32).reshape(len(rows), len(zero)),
         _find_acronyms(graph),
         tuple(node.index for node in graph.nodes if node.is_content),
         tuple(node.index for node in function_nodes),

@@ -80,10 +80,11 @@ class WordAlignment:
 def align_both_directions(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlignment]:
     """Align left with right and right with left; each pair of words is compared once.
 
+    >>> from tertium.metrics.linguistics.dependency_graph import build_graph
     >>> from tertium.metrics.linguistics.dependency_parser import load_parser
     >>> from tertium.metrics.linguistics.semantic_attributes import build_sentence
     >>> texts = ["India acquires arms.", "India buys 1,000 tanks."]
-    >>> h, p = map(build_sentence, load_parser().analyze(texts))
+    >>> h, p = (build_sentence(build_graph(one)) for one in load_parser().analyze(texts))
     >>> a, _ = align_both_directions(h, p)
     >>> [p.nodes[t].text for t in a.targets[:2]], a.relations[:2]
     (['India', 'buys'], ('same', 'hyponym'))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from tertium.metrics.base.wordnet import Pos, Relation, WordNet, load_wordnet
+from tertium.metrics.base.wordnet import Pos, WordNet, load_wordnet
 from tertium.metrics.linguistics import lexicons
 
 MAX_SENSES = 6  # the most frequent senses of a word: rare senses relate everything to everything
@@ -61,7 +61,7 @@ CROSS_CLASS_WORDS = frozenset(
         *(word for word, features in lexicons.PRONOUNS.items() if features[0] == "3"),
     }
 )
-NO_SYNSETS: frozenset[int] = frozenset()
+NO_SYNSETS: frozenset[str] = frozenset()
 NO_WORDS: frozenset[str] = frozenset()
 
 
@@ -90,13 +90,13 @@ class WordProfile:
 
     lemma: str
     in_wordnet: bool
-    senses: frozenset[int] = NO_SYNSETS
-    parents: frozenset[int] = NO_SYNSETS
-    ancestors: frozenset[int] = NO_SYNSETS
-    self_and_ancestors: frozenset[int] = NO_SYNSETS
-    entailed: frozenset[int] = NO_SYNSETS
-    antonyms: frozenset[int] = NO_SYNSETS
-    derivations: frozenset[int] = NO_SYNSETS
+    senses: frozenset[str] = NO_SYNSETS
+    parents: frozenset[str] = NO_SYNSETS
+    ancestors: frozenset[str] = NO_SYNSETS
+    self_and_ancestors: frozenset[str] = NO_SYNSETS
+    entailed: frozenset[str] = NO_SYNSETS
+    antonyms: frozenset[str] = NO_SYNSETS
+    derivations: frozenset[str] = NO_SYNSETS
     trigrams: frozenset[str] = NO_WORDS
     components: frozenset[str] = NO_WORDS
 
@@ -133,8 +133,8 @@ def build_profile(lemma: str, kind: str) -> WordProfile:
     )
 
 
-def _related(wordnet: WordNet, senses: tuple[int, ...], *relations: Relation) -> frozenset[int]:
-    related: set[int] = set()
+def _related(wordnet: WordNet, senses: tuple[str, ...], *relations: str) -> frozenset[str]:
+    related: set[str] = set()
     for sense, relation in product(senses, relations):
         related.update(wordnet.related_synsets(sense, relation))
     return frozenset(related)

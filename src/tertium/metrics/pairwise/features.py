@@ -1,10 +1,10 @@
 """Inputs of the pairwise network: feature columns and sentence vectors.
 
-    features :=  4metrics | bleucomp | layers/ENCODER | source/ENCODER | the spec of a metric
+    features :=  4metrics | bleucomp | layers/ENCODER | the spec of a metric
 
 `4metrics` is short for bleu, nist, ter and meteor. `bleucomp` are the sixteen components of BLEU
-(Guzmán et al. 2015, section 6.1). `source/use` is the cosine of translation and source. NIST takes
-n-gram counts from `information`, so the columns of a segment do not depend on other segments.
+(Guzmán et al. 2015, section 6.1). NIST takes n-gram counts from `information`, so the columns of a
+segment do not depend on other segments.
 
 `layers/` matches tokens greedily, as BERTScore does, in every layer of an encoder. Each direction
 has four columns: mean (recall, precision), standard deviation, minimum, and share of good matches.
@@ -12,12 +12,11 @@ A last column measures how far matched tokens are displaced.
 
 Sentence vectors are
 
-    vectors :=  ["source/"] (encoder | "syntax") ["~" width]
+    vectors :=  (encoder | "syntax") ["~" width]
 
 `glove` is the mean of the word vectors of a sentence (WIKI-GW in Guzmán et al. 2015), `syntax` the
-mean of the parser's token vectors, and `minilm~32` a sentence encoder reduced to 32 dimensions. A
-translation is compared with its reference, or with its source after `source/`, which requires an
-encoder for both languages. `syntax25` is short for `syntax~25`.
+mean of the parser's token vectors, and `minilm~32` a sentence encoder reduced to 32 dimensions.
+`syntax25` is short for `syntax~25`.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tertium.core.arrays import Float32Array, FloatArray, exact_dot_products
-from tertium.core.errors import MissingInputError, UsageError
+from tertium.core.errors import UsageError
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.core.store import cached_rows
 from tertium.encoders.cached_encoding import Chunk, compare_pairs, embed_texts
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.metrics.base.greedy_matching import cosine, find_best_matches
+from tertium.metrics.base.greedy_matching import cosine
 from tertium.metrics.base.lexical_features import (
     NgramInformation,
     nist_components,
@@ -103,37 +102,35 @@ class PairwiseFeatures:
 
     @property
     def reads_source(self) -> bool:
-        return any(map(_reads_source, self.parts))
+        return any("source" in metric.required_inputs for metric in self.metrics)
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
         tables = [self._columns(part, segments) for part in self.parts]
         return np.hstack([np.zeros((len(segments), 0)), *tables])
 
     def _columns(self, part: str, segments: Sequence[Segment]) -> FloatArray:
-        compute = _compute(part, self.information)
-        with_source = _reads_source(part)
-        keys = [
-            (s.hypothesis, only_reference(s), *((s.source or "",) if with_source else ()))
-            for s in segments
-        ]
+        metric = _metric(part)
+        fingerprint = f"{format_signature(metric, ())} {part_model_ids(part)}" if metric else ""
+        keys: list[tuple[str, ...]] = [(s.hypothesis, only_reference(s)) for s in segments]
+        if metric and "source" in metric.required_inputs:
+            keys = [(*key, s.source or "") for key, s in zip(keys, segments, strict=True)]
+        compute: Compute = bleu_parts
+        if part == "nist":
+            compute = partial(_nist, self.information)
+            counts = self.information.keys.tobytes() + self.information.counts.tobytes()
+            fingerprint = hashlib.sha256(counts).hexdigest()[:12]
+        elif encoder := part_encoder(part):
+            compute = partial(_compare_layers, encoder)
+            fingerprint = load_encoder(encoder).weights_hash
+        elif metric:
+            compute = partial(_score_column, metric)
         rows = cached_rows(
-            f"{part} {__version__} {self._fingerprint(part)}",
+            f"{part} {__version__} {fingerprint}",
             keys,
             len(_names(part)),
             lambda places: compute([segments[n] for n in places]),
         )
         return rows.astype(np.float64)
-
-    def _fingerprint(self, part: str) -> str:
-        """Return what determines a part in addition to its name: counts, weights or signature."""
-        if part == "nist":
-            digest = hashlib.sha256(self.information.keys.tobytes())
-            digest.update(self.information.counts.tobytes())
-            return digest.hexdigest()[:12]
-        if encoder := part_encoder(part):
-            return load_encoder(encoder).weights_hash
-        metric = _metric(part)
-        return f"{format_signature(metric, ())} {part_model_ids(part)}" if metric else ""
 
 
 def part_model_ids(part: str) -> str:
@@ -147,13 +144,12 @@ def part_model_ids(part: str) -> str:
 
 
 def part_encoder(part: str) -> str:
-    """Return the encoder named by a part; empty for parts that name none.
+    """Return the encoder whose layers are compared; empty for other parts.
 
-    >>> part_encoder("layers/minilm"), part_encoder("source/use"), part_encoder("chrf")
-    ('minilm', 'use', '')
+    >>> part_encoder("layers/minilm"), part_encoder("chrf")
+    ('minilm', '')
     """
-    prefix = next((prefix for prefix in (LAYERS, SOURCE) if part.startswith(prefix)), "")
-    return part.removeprefix(prefix) if prefix else ""
+    return part.removeprefix(LAYERS) if part.startswith(LAYERS) else ""
 
 
 def _metric(part: str) -> Metric | None:
@@ -162,34 +158,14 @@ def _metric(part: str) -> Metric | None:
     return load_metric(part)
 
 
-def _reads_source(part: str) -> bool:
-    metric = _metric(part)
-    return "source" in metric.required_inputs if metric else part.startswith(SOURCE)
-
-
 def _names(part: str) -> tuple[str, ...]:
     if part == "bleucomp":
         return tuple(f"bleucomp.{name}" for name in BLEU_PARTS)
-    if part.startswith(LAYERS):
-        return LayerFeatures(part.removeprefix(LAYERS)).names
+    if encoder := part_encoder(part):
+        layers = range(_load_layers(encoder).layers)
+        names = [f"{layer}.{name}" for layer in layers for name in COLUMNS]
+        return tuple(f"{encoder}.{name}" for name in (*names, *SENTENCE_COLUMNS))
     return (part,)
-
-
-def _compute(part: str, information: NgramInformation) -> Compute:
-    if part == "bleucomp":
-        return bleu_parts
-    if part == "nist":
-        return partial(_nist, information)
-    if part.startswith(LAYERS):
-        return LayerFeatures(part.removeprefix(LAYERS))
-    if part.startswith(SOURCE):
-        return partial(_source_cosine, part.removeprefix(SOURCE))
-    metric = load_metric(part)
-    if metric.reads_corpus:
-        raise UsageError(
-            f"{part} cannot be a feature of a ranker: its segment scores depend on the corpus"
-        )
-    return lambda segments: metric.score(segments).segments[:, None]
 
 
 def bleu_parts(segments: Sequence[Segment]) -> FloatArray:
@@ -213,54 +189,35 @@ def _nist(information: NgramInformation, segments: Sequence[Segment]) -> FloatAr
     return np.array(values)[:, None]
 
 
-def _source_cosine(encoder: str, segments: Sequence[Segment]) -> FloatArray:
-    if any(segment.source is None for segment in segments):
-        raise MissingInputError(f"feature source/{encoder} needs the source: give it with -s")
-    left = sentence_vectors(encoder, [s.hypothesis for s in segments])
-    right = sentence_vectors(encoder, [s.source or "" for s in segments])
-    sizes = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)  # zero vectors: cosine 0
-    column: FloatArray = cosines.astype(np.float64)[:, None]
-    return column
+def _score_column(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+    if metric.reads_corpus:
+        raise UsageError(
+            f"{metric.spec} cannot be a feature of a ranker: its segment scores depend on the "
+            "corpus"
+        )
+    return metric.score(segments).segments[:, None]
 
 
-@dataclass(frozen=True)
-class LayerFeatures:
-    """Nine columns per encoder layer, the cosine of sentence vectors, and two length columns.
+def _load_layers(encoder: str) -> Encoder:
+    has_layers = "@" in encoder or encoder in ("glove", "use", "toy")
+    return load_encoder(encoder if has_layers else f"{encoder}@all")
+
+
+def _compare_layers(encoder: str, segments: Sequence[Segment]) -> FloatArray:
+    """Compute nine columns per encoder layer, the cosine of sentence vectors, and two lengths.
 
     `length` is log((h + 1) / (r + 1)) of the numbers of tokens, `length-distance` its absolute
     value.
-
-    >>> columns = LayerFeatures("toy")
-    >>> row = columns([Segment("a cat", references=("a cat",))])[0]
-    >>> dict(zip(columns.names, row.round(3)))["toy.0.recall"]
-    np.float64(1.0)
     """
-
-    encoder: str = "minilm"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        layers = range(self._load().layers)
-        by_layer = [f"{self.encoder}.{layer}.{name}" for layer in layers for name in COLUMNS]
-        return (*by_layer, *(f"{self.encoder}.{name}" for name in SENTENCE_COLUMNS))
-
-    def __call__(self, segments: Sequence[Segment]) -> FloatArray:
-        encoder = self._load()
-        # The states of all layers would fill the cache; only the columns are cached.
-        with runtime(cache=False):
-            return compare_pairs(
-                encoder,
-                [segment.hypothesis for segment in segments],
-                [only_reference(segment) for segment in segments],
-                lambda chunk: _compare(chunk, encoder.layers),
-                sentences=True,
-            ).reshape(len(segments), len(self.names))
-
-    def _load(self) -> Encoder:
-        contextual = self.encoder not in ("glove", "use", "toy")
-        has_layer = not contextual or "@" in self.encoder
-        return load_encoder(self.encoder if has_layer else f"{self.encoder}@all")
+    loaded = _load_layers(encoder)
+    with runtime(cache=False):  # the states of all layers would fill it; only columns are cached
+        return compare_pairs(
+            loaded,
+            [segment.hypothesis for segment in segments],
+            [only_reference(segment) for segment in segments],
+            lambda chunk: _compare(chunk, loaded.layers),
+            sentences=True,
+        )
 
 
 def _compare(chunk: Chunk, layers: int) -> FloatArray:
@@ -288,15 +245,13 @@ def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
     """
     if not len(hypothesis) or not len(reference):
         return [0.0] * len(COLUMNS)
-    matched = find_best_matches(exact_dot_products(hypothesis, reference))
+    cosines = exact_dot_products(hypothesis, reference)
+    values: list[float] = []
+    for best in (cosines.max(axis=0), cosines.max(axis=1)):  # recall, precision
+        values += best.mean(), best.std(), best.min(), (best > GOOD_COSINE).mean()
     places = (np.arange(len(reference)) + 1) / len(reference)
-    displacement = np.abs((matched.of_right + 1) / len(hypothesis) - places).mean()
-    described = [
-        value
-        for cosines in (matched.recall, matched.precision)
-        for value in (cosines.mean(), cosines.std(), cosines.min(), (cosines > GOOD_COSINE).mean())
-    ]
-    return [*map(float, described), float(displacement)]
+    matched = (cosines.argmax(axis=0) + 1) / len(hypothesis)
+    return [*map(float, values), float(np.abs(matched - places).mean())]
 
 
 def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
@@ -309,34 +264,27 @@ def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
 
 SYNTAX = "syntax"
 SYNTAX_WIDTH = 96  # of the token vectors of spaCy's small English pipeline
-SOURCE = "source/"
-_REDUCED = re.compile(r"(.+)~(\d+)")
+_REDUCED = re.compile(rf"(?P<encoder>.+~|{SYNTAX})(?P<width>\d+)")
 
 
 class VectorName(NamedTuple):
     """A parsed vector name; `width` is 0 if the vectors are not reduced.
 
-    >>> VectorName.parse("source/use~64"), VectorName.parse("syntax25").width
-    (VectorName(encoder='use', width=64, of_source=True), 25)
+    >>> VectorName.parse("use~64"), VectorName.parse("syntax25").width
+    (VectorName(encoder='use', width=64), 25)
     """
 
     encoder: str
     width: int
-    of_source: bool
 
     @classmethod
     def parse(cls, text: str) -> VectorName:
-        of_source = text.startswith(SOURCE)
-        stem = text.removeprefix(SOURCE)
-        if numbered := re.fullmatch(rf"{SYNTAX}(\d+)", stem):
-            stem = f"{SYNTAX}~{numbered[1]}"
-        reduced = _REDUCED.fullmatch(stem)
-        encoder, width = (reduced[1], int(reduced[2])) if reduced else (stem, 0)
-        if not encoder or (reduced and not width):
+        reduced = _REDUCED.fullmatch(text)
+        if not text or (reduced and not int(reduced["width"])):
             raise UsageError(f"invalid vectors {text!r}: expected an encoder, or encoder~width")
-        if of_source and encoder == SYNTAX:
-            raise UsageError("source/syntax is not available: the parser supports English only")
-        return cls(encoder, width, of_source)
+        if not reduced:
+            return cls(text, 0)
+        return cls(reduced["encoder"].removesuffix("~"), int(reduced["width"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,14 +336,11 @@ def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
 
 
 def joint_vectors(
-    names: Sequence[VectorName],
-    texts_of: Callable[[VectorName], Sequence[str]],
-    projections: Mapping[VectorName, Projection],
-    count: int,
+    names: Sequence[VectorName], texts: Sequence[str], projections: Mapping[VectorName, Projection]
 ) -> Float32Array:
-    """Concatenate several vectors, each of the texts that `texts_of` returns, (count, widths)."""
-    parts = [np.zeros((count, 0), dtype=np.float32)]
+    """Concatenate several vectors of each text, (n, widths)."""
+    parts = [np.zeros((len(texts), 0), dtype=np.float32)]
     for name in names:
-        vectors = sentence_vectors(name.encoder, texts_of(name))
+        vectors = sentence_vectors(name.encoder, texts)
         parts.append(projections[name](vectors) if name.width else vectors)
     return np.hstack(parts)

@@ -86,10 +86,10 @@ class Pairwise(TrainedModel, Ranker):
         f(t1, t2, r) = sig(w [h_12, h_1r, h_2r, psi(t1, r), psi(t2, r)] + b)
 
     with three groups of `hidden` tanh nodes over pairs of sentence vectors, and features psi that
-    skip them. `prefer` averages both orders of a pair, so prefer(a, b) + prefer(b, a) = 1; `raw`
-    returns f itself. Several references are averaged.
+    skip them. `prefer` averages both orders of a pair, so prefer(a, b) + prefer(b, a) = 1. Several
+    references are averaged.
 
-    `vectors` (glove, syntax25, minilm~32, source/use) and `features` (4metrics, bleucomp,
+    `vectors` (glove, syntax25, minilm~32) and `features` (4metrics, bleucomp,
     layers/minilm, any metric) are described in the module `features`.
     `hidden=0` is logistic regression. `cost` and `scaling` are the training cost and the input
     scaling; the published ones are `logistic+kendall` and `minmax`. `model` is the folder of a
@@ -153,9 +153,7 @@ class Pairwise(TrainedModel, Ranker):
 
     @property
     def required_inputs(self) -> frozenset[str]:
-        reads_source = (
-            any(name.of_source for name in self.vector_names) or self.feature_columns().reads_source
-        )
+        reads_source = self.feature_columns().reads_source
         return frozenset({"references", "source"} if reads_source else {"references"})
 
     @property
@@ -187,12 +185,6 @@ class Pairwise(TrainedModel, Ranker):
         """Compute the scaled network inputs of segments with one reference each."""
         model = self.trained
         return model.scaler(self.make_rows(segments, model))
-
-    def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
-        """Return f(left, right, reference) of the network, for segments with one reference."""
-        count, rows = len(left), self.inputs([*left, *right])
-        first, second = np.arange(count), np.arange(count, 2 * count)
-        return self.trained.network.probabilities(rows, first, second).astype(np.float64)
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
         """Merge the flags of its metrics and encoders."""
@@ -233,17 +225,12 @@ class Pairwise(TrainedModel, Ranker):
 
     def make_rows(self, segments: Sequence[Segment], numbers: InputNumbers) -> Rows:
         """Compute unscaled inputs of segments with one reference each."""
-        hypotheses = [s.hypothesis for s in segments]
-        references = [s.references[0] for s in segments]
-        sources = [s.source or "" for s in segments]
-        names, count = self.vector_names, len(segments)
-        return Rows(
-            vectors=joint_vectors(names, lambda _: hypotheses, numbers.projections, count),
-            anchors=joint_vectors(
-                names, lambda n: sources if n.of_source else references, numbers.projections, count
-            ),
-            features=self.feature_columns(numbers.information)(segments).astype(np.float32),
+        sides = [s.hypothesis for s in segments], [s.references[0] for s in segments]
+        vectors, anchors = (
+            joint_vectors(self.vector_names, texts, numbers.projections) for texts in sides
         )
+        features = self.feature_columns(numbers.information)(segments).astype(np.float32)
+        return Rows(vectors, anchors, features)
 
     def encoder_hashes(self) -> dict[str, str]:
         """Return the encoders of vectors and features with the hashes of their weights."""

@@ -37,11 +37,10 @@ from tertium.metrics.pairwise.ranking_network import (
     PairwiseNetwork,
     Rows,
     Scaler,
-    Weights,
-    as_checkpoint,
     groups,
 )
 from tertium.models.checkpoint import Checkpoint
+from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingJob
 
 if TYPE_CHECKING:
@@ -91,9 +90,11 @@ def train_network(
 ) -> Learned:
     """Train a network with each cost in turn, continuing from the best epoch."""
     generator = np.random.default_rng(options.seed)
-    width, features = data.rows.widths
     network = PairwiseNetwork.start(
-        hidden=hidden, width=width, features=features, generator=generator
+        hidden=hidden,
+        width=data.rows.vectors.shape[1],
+        features=data.rows.features.shape[1],
+        generator=generator,
     )
     learned = Learned(network=network, tau=-np.inf, epoch=0, history=())
     for cost in costs:
@@ -110,7 +111,7 @@ def _train_by(
     generator: np.random.Generator,
 ) -> Learned:
     """Train with one cost until the network has not improved for `patience` epochs."""
-    weights = [torch.tensor(array, requires_grad=True) for array in best.network.weights]
+    weights = [torch.tensor(array, requires_grad=True) for array in best.network]
     rate = options.rate_of(cost)
     optimizer = torch.optim.Adagrad(weights, rate, initial_accumulator_value=ADAGRAD_START)
     compute_cost = _cost_function(cost, data.rows, weights, options.decay)
@@ -125,7 +126,7 @@ def _train_by(
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
             arrays = (tensor.detach().numpy().copy() for tensor in weights)
-            network = replace(best.network, weights=Weights(*arrays))
+            network = PairwiseNetwork(*arrays)
             tau = held_out.tau(network)
             history = (*best.history, tau)
             waited = 0 if tau > best.tau else waited + 1
@@ -144,8 +145,8 @@ def _cost_function(
 ) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """Return the function of the mean cost of a batch: left and right rows, and verdicts."""
     inner, outer = weights
-    vectors, anchors, features = map(torch.from_numpy, (rows.vectors, rows.anchors, rows.features))
-    mask = torch.from_numpy(groups(rows.widths[0], inner.shape[1] // 3))
+    vectors, anchors, features = map(torch.from_numpy, rows)
+    mask = torch.from_numpy(groups(vectors.shape[1], inner.shape[1] // 3))
 
     def logits(left: Tensor, right: Tensor) -> Tensor:
         ones = torch.ones(len(left), 1)
@@ -237,20 +238,26 @@ def train_ranker(
         projections=numbers.projections,
         information=numbers.information,
     )
-    training = {
-        "comparisons": len(comparisons),
-        "dev": len(dev_comparisons),
-        "tau": round(learned.tau, 4),
-        "epoch": learned.epoch,
-        "data": note,
-        "options": asdict(options),
-    }
-    return as_checkpoint(
-        settings,
-        model,
+    return Checkpoint(
+        name=settings.name,
+        kind="ranker",
+        config={
+            SETTINGS: settings.scoring_fields,
+            "columns": list(model.columns),
+            "information_total": numbers.information.total,
+            "farthest": scaler.farthest if np.isfinite(scaler.farthest) else None,
+            "metrics": settings.metric_ids(),
+        },
         encoders=settings.encoder_hashes(),
-        metrics=settings.metric_ids(),
-        training=training,
+        arrays=model.arrays(settings.vector_names),
+        training={
+            "comparisons": len(comparisons),
+            "dev": len(dev_comparisons),
+            "tau": round(learned.tau, 4),
+            "epoch": learned.epoch,
+            "data": note,
+            "options": asdict(options),
+        },
     )
 
 

@@ -34,36 +34,21 @@ from tertium.models.checkpoint import (
     check_arrays,
     parse_config,
 )
-from tertium.models.trained_model import SETTINGS, EqualByWeights
 
 Array = NDArray[np.float32]
 
 Scaling = Literal["minmax", "standard"]
+KINDS = ("vectors", "features")  # inputs with scales of their own
 MAX_STANDARD_DEVIATIONS = 4.0  # standardized inputs are clipped here
 MIN_SPREAD = 1e-8  # inputs with a smaller spread are constant
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class Rows(NamedTuple):
     """Inputs per translation: vectors (n, d), compared vectors (n, d), features (n, k)."""
 
     vectors: Array
     anchors: Array
     features: Array
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        """The widths d and k."""
-        return self.vectors.shape[1], self.features.shape[1]
-
-    def take(self, index: IntArray) -> Rows:
-        """Select rows."""
-        return Rows(
-            vectors=self.vectors[index], anchors=self.anchors[index], features=self.features[index]
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,30 +59,27 @@ class Scaler:
     published. `standard` uses mean and standard deviation, which are robust to outliers.
     """
 
-    centre: Mapping[str, Array]
-    spread: Mapping[str, Array]
+    scales: Mapping[str, tuple[Array, Array]]  # centre and spread of vectors and of features
     farthest: float
 
     @classmethod
     def fit(cls, rows: Rows, scaling: Scaling) -> Scaler:
         """Fit the scales to training rows; texts and their anchors share scales."""
-        both = np.vstack([rows.vectors, rows.anchors])
-        scales = {"vectors": _scale(both, scaling), "features": _scale(rows.features, scaling)}
+        vectors = np.vstack([rows.vectors, rows.anchors])
         return cls(
-            centre={name: centre for name, (centre, _) in scales.items()},
-            spread={name: spread for name, (_, spread) in scales.items()},
+            scales={
+                "vectors": _scale(vectors, scaling),
+                "features": _scale(rows.features, scaling),
+            },
             farthest=MAX_STANDARD_DEVIATIONS if scaling == "standard" else float("inf"),
         )
 
     def __call__(self, rows: Rows) -> Rows:
-        return Rows(
-            vectors=self._apply(rows.vectors, "vectors"),
-            anchors=self._apply(rows.anchors, "vectors"),
-            features=self._apply(rows.features, "features"),
-        )
+        return Rows(*map(self._apply, rows, ("vectors", "vectors", "features")))
 
     def _apply(self, values: Array, kind: str) -> Array:
-        scaled = (values - self.centre[kind]) / self.spread[kind]
+        centre, spread = self.scales[kind]
+        scaled = (values - centre) / spread
         limited: Array = np.clip(scaled, -self.farthest, self.farthest).astype(np.float32)
         return limited
 
@@ -112,21 +94,15 @@ def _scale(values: Array, scaling: Scaling) -> tuple[Array, Array]:
     return centre.astype(np.float32), spread.astype(np.float32)
 
 
-class Weights(NamedTuple):
-    """Weights `inner` (3d + 1, 3h) and `outer` (3h + 2k + 1,), or (3d + 2k + 1,) if h = 0."""
+class PairwiseNetwork(NamedTuple):
+    """A network with 3 groups of h nodes over vectors of width d and k features.
+
+    `inner` has shape (3d + 1, 3h); `outer` (3h + 2k + 1,), or (3d + 2k + 1,) if h = 0, which means
+    logistic regression.
+    """
 
     inner: Array
     outer: Array
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairwiseNetwork:
-    """`hidden` nodes in each of the three groups; 0 means logistic regression."""
-
-    hidden: int
-    width: int
-    features: int
-    weights: Weights
 
     @classmethod
     def start(
@@ -142,12 +118,7 @@ class PairwiseNetwork:
         size = (3 * hidden if hidden else 3 * width) + 2 * features
         bound = np.sqrt(6 / (size + 1))
         outer = np.append(generator.uniform(-bound, bound, size), 0.0).astype(np.float32)
-        return cls(hidden=hidden, width=width, features=features, weights=Weights(inner, outer))
-
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        """Weights by name, for storage."""
-        return {"inner": self.weights.inner, "outer": self.weights.outer}
+        return cls(inner, outer)
 
     def probabilities(self, rows: Rows, left: IntArray, right: IntArray) -> Array:
         """Return f(t_1, t_2, r) of pairs of rows in the given order, (pairs,)."""
@@ -164,29 +135,30 @@ class PairwiseNetwork:
 
     def _halves(self, rows: Rows) -> tuple[Array, Array, Array]:
         """Return the contribution of each row as first, second and anchor, (n, 3h + 1)."""
-        d, k, (inner, outer) = self.width, self.features, self.weights
-        if not self.hidden:
-            inner = outer[: 3 * d, None]
-            inner = np.vstack([inner, np.zeros((1, 1), dtype=np.float32)])
-        own = outer[-1 - 2 * k : -1]
-        nothing = np.zeros((len(rows), 1), dtype=np.float32)
-        first, second = _exact(rows.features, own[:k, None]), _exact(rows.features, own[k:, None])
-        return (
-            np.hstack([_exact(rows.vectors, inner[:d]), first]),
-            np.hstack([_exact(rows.vectors, inner[d : 2 * d]), second]),
-            np.hstack([_exact(rows.anchors, inner[2 * d : 3 * d]) + inner[-1], nothing]),
+        width, count = rows.vectors.shape[1], rows.features.shape[1]
+        inner = self.inner
+        if not inner.size:
+            inner = np.append(self.outer[: 3 * width], np.float32(0))[:, None]
+        skipping = self.outer[-1 - 2 * count : -1, None]
+        nothing = np.zeros((len(rows.features), 1), dtype=np.float32)
+        first = _exact(rows.vectors, inner[:width]), _exact(rows.features, skipping[:count])
+        second = (
+            _exact(rows.vectors, inner[width : 2 * width]),
+            _exact(rows.features, skipping[count:]),
         )
+        anchor = _exact(rows.anchors, inner[2 * width : -1]) + inner[-1], nothing
+        return np.hstack(first), np.hstack(second), np.hstack(anchor)
 
     def _combine(
         self, halves: tuple[Array, Array, Array], first: IntArray, second: IntArray, owner: IntArray
     ) -> Array:
         a, b, c = halves
         total = a[first] + b[second] + c[owner]  # (pairs, 3h + 1)
-        bias = self.weights.outer[-1]
-        if not self.hidden:
+        bias = self.outer[-1]
+        if not self.inner.size:
             return _sigmoid(total.sum(axis=1) + bias)
         nodes = np.tanh(total[:, :-1])
-        output = _exact(nodes, self.weights.outer[: 3 * self.hidden, None])[:, 0]
+        output = _exact(nodes, self.outer[: nodes.shape[1], None])[:, 0]
         return _sigmoid(output + total[:, -1] + bias)
 
 
@@ -214,9 +186,6 @@ def _sigmoid(x: Array) -> Array:
     # The minimum avoids overflow of exp; beyond it the result is 0 anyway.
     result = 1 / (1 + np.exp(np.minimum(-x, np.float32(80))))
     return np.asarray(result, dtype=x.dtype)
-
-
-KINDS = ("vectors", "features")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,49 +223,22 @@ class PairwiseModel(InputNumbers):
     def digest(self) -> str:
         """Twelve hexadecimal digits that identify the model."""
         summary = hashlib.sha256()
-        for name, array in sorted(self.arrays(()).items()):
+        for name, array in sorted(self.arrays().items()):
             summary.update(name.encode() + np.ascontiguousarray(array).tobytes())
         return summary.hexdigest()[:12]
 
-    def arrays(self, vectors: Sequence[str]) -> dict[str, Any]:
+    def arrays(self, vectors: Sequence[VectorName] = ()) -> dict[str, Any]:
         """Return all arrays by name; projections are numbered by their position in `vectors`."""
-        arrays: dict[str, Any] = dict(self.network.arrays)
-        for kind in KINDS:
-            arrays[f"{kind}.centre"] = self.scaler.centre[kind]
-            arrays[f"{kind}.spread"] = self.scaler.spread[kind]
-        places = {VectorName.parse(text): str(n) for n, text in enumerate(vectors)}
+        arrays: dict[str, Any] = self.network._asdict()
+        for kind, (centre, spread) in self.scaler.scales.items():
+            arrays |= {f"{kind}.centre": centre, f"{kind}.spread": spread}
         for n, (name, projection) in enumerate(self.projections.items()):
-            place = places.get(name, f"unnamed-{n}")
-            arrays[f"projection.{place}.mean"] = projection.mean
-            arrays[f"projection.{place}.axes"] = projection.axes
+            place = vectors.index(name) if vectors else f"unnamed-{n}"
+            arrays |= {f"projection.{place}.mean": projection.mean}
+            arrays |= {f"projection.{place}.axes": projection.axes}
         arrays["information.keys"] = self.information.keys
         arrays["information.counts"] = self.information.counts
         return arrays
-
-
-def as_checkpoint(
-    ranker: EqualByWeights,
-    model: PairwiseModel,
-    *,
-    encoders: Mapping[str, str],
-    metrics: Mapping[str, str],
-    training: Mapping[str, Any],
-) -> Checkpoint:
-    settings = ranker.scoring_fields
-    return Checkpoint(
-        name=ranker.name,
-        kind="ranker",
-        config={
-            SETTINGS: settings,
-            "columns": list(model.columns),
-            "information_total": model.information.total,
-            "farthest": model.scaler.farthest if np.isfinite(model.scaler.farthest) else None,
-            "metrics": dict(metrics),
-        },
-        encoders=encoders,
-        arrays=model.arrays(settings["vectors"]),
-        training=training,
-    )
 
 
 @cache_by_checkpoint
@@ -307,15 +249,9 @@ def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) ->
     names = [construct(VectorName.parse, {"text": v}, folder / CONFIG) for v in vectors]
     _check(stored, arrays, names, folder / WEIGHTS)
     return PairwiseModel(
-        network=PairwiseNetwork(
-            hidden=arrays["inner"].shape[1] // 3,
-            width=len(arrays["vectors.centre"]),
-            features=len(stored.columns),
-            weights=Weights(arrays["inner"], arrays["outer"]),
-        ),
+        network=PairwiseNetwork(arrays["inner"], arrays["outer"]),
         scaler=Scaler(
-            centre={kind: arrays[f"{kind}.centre"] for kind in KINDS},
-            spread={kind: arrays[f"{kind}.spread"] for kind in KINDS},
+            scales={k: (arrays[f"{k}.centre"], arrays[f"{k}.spread"]) for k in KINDS},
             farthest=np.inf if stored.farthest is None else stored.farthest,
         ),
         columns=stored.columns,
@@ -335,25 +271,23 @@ def _check(
 ) -> None:
     columns = len(stored.columns)
     wanted = {
-        "vectors.centre": ArraySpec("f", ("width",)),
-        "vectors.spread": ArraySpec("f", ("width",)),
-        "features.centre": ArraySpec("f", (columns,)),
-        "features.spread": ArraySpec("f", (columns,)),
         "inner": ArraySpec("f", ("rows", "nodes")),
         "outer": ArraySpec("f", ("weights",)),
         "information.keys": ArraySpec("u", ("n-grams",)),
         "information.counts": ArraySpec("u", ("n-grams",)),
     }
+    for part in ("centre", "spread"):
+        wanted[f"vectors.{part}"] = ArraySpec("f", ("width",))
+        wanted[f"features.{part}"] = ArraySpec("f", (columns,))
     for n, name in enumerate(names):
         if name.width:
             wanted[f"projection.{n}.mean"] = ArraySpec("f", (f"dimensions {n}",))
             wanted[f"projection.{n}.axes"] = ArraySpec("f", (f"dimensions {n}", name.width))
     sizes = check_arrays(arrays, wanted, file)
     width, nodes = sizes["width"], sizes["nodes"]
-    weights = (nodes or 3 * width) + 2 * columns + 1
     shapes = {
         "inner": ArraySpec("f", (3 * width + 1, nodes - nodes % 3)),
-        "outer": ArraySpec("f", (weights,)),
+        "outer": ArraySpec("f", ((nodes or 3 * width) + 2 * columns + 1,)),
     }
     check_arrays({name: arrays[name] for name in shapes}, shapes, file)
     for kind in KINDS:

@@ -9,8 +9,9 @@ so a perfect translation has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tertium.metrics.base.explanation import (
     Explanation,
     FeatureAttribution,
     WordMatch,
+    add_bounds,
 )
 from tertium.metrics.linguistics.dependency_graph import ROOT
 from tertium.metrics.linguistics.word_alignment import UNALIGNED
@@ -29,22 +31,6 @@ from tertium.metrics.regression.entailment.feature_types import Feature, Match, 
 
 if TYPE_CHECKING:
     from tertium.metrics.regression.linear_metric import Regression
-
-
-class Remark(NamedTuple):
-    """A sentence about a pair, and the feature behind it."""
-
-    sentence: str
-    feature: Feature
-
-
-class EntailmentFindings(NamedTuple):
-    """Fired features with their sentences, aligned words, entailment per direction, remarks."""
-
-    fired: Mapping[str, tuple[str, ...]] = {}
-    alignment: tuple[WordMatch, ...] = ()
-    follows: Mapping[str, bool] = {}
-    remarks: Sequence[Remark] = ()
 
 
 def explain_score(metric: Regression, segment: Segment) -> Explanation:
@@ -60,77 +46,74 @@ def explain_score(metric: Regression, segment: Segment) -> Explanation:
     perfect = metric.compute_features([Segment(reference, None, (reference,))], fitted.information)
     differences = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
     entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
-    findings = _find_entailment(entailment, options[best]) if entailment else EntailmentFindings()
+    fired, details = _find_entailment(entailment, options[best]) if entailment else ({}, {})
     contributions = [
         Contribution(
             feature=name,
             group=metric.feature_family(name),
             value=float(value),
             contribution=float(difference),
-            fired=findings.fired.get(name, ()),
+            fired=fired.get(name, ()),
         )
         for name, value, difference in zip(linear.names, rows[best], differences, strict=True)
-        if difference != 0.0 or name in findings.fired
+        if difference != 0.0 or name in fired
     ]
     predicted = linear.predict(np.vstack([rows[best], perfect[0]]))
-    if beyond := float((scores[best] - predicted[0]) - (perfect_scores[best] - predicted[1])):
-        contributions.append(
-            Contribution(
-                feature=SCALE_BOUNDS, group=SCALE_BOUNDS, value=beyond, contribution=beyond
-            )
-        )
+    beyond = float((scores[best] - predicted[0]) - (perfect_scores[best] - predicted[1]))
+    groups: dict[str, float] = defaultdict(float)
+    for item in contributions:
+        groups[item.group] += item.contribution
+    if beyond:
+        groups[SCALE_BOUNDS] = beyond
     attribution = FeatureAttribution(
         hypothesis=segment.hypothesis,
         reference=reference,
         perfect=float(perfect_scores[best]),
-        groups=_sum_by_group(contributions),
-        contributions=tuple(sorted(contributions, key=lambda c: -abs(c.contribution))),
-        alignment=findings.alignment,
-        follows=findings.follows,
-        faults=tuple(r.sentence for r in findings.remarks if not r.feature.is_positive),
-        merits=tuple(r.sentence for r in findings.remarks if r.feature.is_positive),
+        groups=dict(groups),
+        contributions=add_bounds(contributions, beyond),
+        **details,
     )
     return Explanation(metric=metric.spec, score=float(scores[best]), attribution=attribution)
 
 
-def _sum_by_group(contributions: Sequence[Contribution]) -> dict[str, float]:
-    totals: dict[str, float] = {}
-    for item in contributions:
-        totals[item.group] = totals.get(item.group, 0.0) + item.contribution
-    return totals
-
-
-def _find_entailment(entailment: EntailmentFeatures, segment: Segment) -> EntailmentFindings:
+def _find_entailment(
+    entailment: EntailmentFeatures, segment: Segment
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+    """Return sentences by fired feature; and aligned words, entailment by direction, remarks."""
     [pairs], features = entailment.pairs([segment]), entailment.features
     directions = dict(zip(DIRECTIONS, pairs, strict=True))
-    return EntailmentFindings(
-        fired={
-            f"{direction}.{feature.name}": tuple(sentences)
-            for direction, pair in directions.items()
-            for feature in features
-            if (sentences := feature.describe(pair, direction))
-        },
-        alignment=_list_word_matches(pairs),
-        follows={direction: is_entailed(pair, features) for direction, pair in directions.items()},
-        remarks=select_remarks(pairs, features),
-    )
+    fired = {
+        f"{direction}.{feature.name}": tuple(sentences)
+        for direction, pair in directions.items()
+        for feature in features
+        if (sentences := feature.describe(pair, direction))
+    }
+    remarks = select_remarks(pairs, features)
+    details = {
+        "alignment": _list_word_matches(pairs),
+        "follows": {name: is_entailed(pair, features) for name, pair in directions.items()},
+        "faults": tuple(text for text, feature in remarks if not feature.is_positive),
+        "merits": tuple(text for text, feature in remarks if feature.is_positive),
+    }
+    return fired, details
 
 
 def _list_word_matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:
     """List each hypothesis word with its match, then the unaligned words of the reference."""
     forward, backward = pairs
+    alignment = forward.alignment
     matches = [
         WordMatch(
             hypothesis=node.text,
-            reference=forward.p[j].text if (j := forward.targets[node.index]) != UNALIGNED else "",
-            relation=forward.relations[node.index],
-            similarity=forward.similarity[node.index],
+            reference=forward.p[j].text if j != UNALIGNED else "",
+            relation=alignment.relations[node.index],
+            similarity=alignment.similarity[node.index],
         )
-        for node in forward.h
+        for node, j in zip(forward.h, forward.targets, strict=True)
     ]
     missing = [
-        WordMatch(hypothesis="", reference=backward.h[i].text, relation="none", similarity=0.0)
-        for i in backward.unaligned
+        WordMatch(hypothesis="", reference=node.text, relation="none", similarity=0.0)
+        for node in backward.unaligned
     ]
     return (*matches, *missing)
 
@@ -140,21 +123,22 @@ def is_entailed(pair: Pair, features: Sequence[Feature]) -> bool:
     return bool(pair.h) and not any(f.find(pair) for f in features if f.blocks_entailment)
 
 
-def select_remarks(pairs: tuple[Pair, Pair], features: Sequence[Feature]) -> list[Remark]:
+def select_remarks(
+    pairs: tuple[Pair, Pair], features: Sequence[Feature]
+) -> list[tuple[str, Feature]]:
     """Select the sentences to show for a hypothesis and its reference, without repetition.
 
     Several features may fire on one word ("drops the noun", "drops the agent"): only the most
     specific one is used. Words inside an unaligned phrase are skipped. Negative remarks come first,
     and among them those that block entailment.
     """
-    remarks: dict[str, Remark] = {}
+    remarks: dict[str, Feature] = {}
     for pair, reverse, direction in zip(pairs, reversed(pairs), DIRECTIONS, strict=True):
         for feature, match in _select_matches(pair, reverse, features):
             sentence = feature.describe_match(pair, match, direction)
-            remarks.setdefault(sentence, Remark(sentence, feature))
+            remarks.setdefault(sentence, feature)
     return sorted(
-        remarks.values(),
-        key=lambda r: (r.feature.is_positive, not r.feature.blocks_entailment),
+        remarks.items(), key=lambda item: (item[1].is_positive, not item[1].blocks_entailment)
     )
 
 

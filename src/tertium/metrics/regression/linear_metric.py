@@ -18,7 +18,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -37,7 +37,7 @@ from tertium.metrics.base.lexical_features import (
     split_references,
     tokenize_13a,
 )
-from tertium.metrics.base.trainable import Trainable
+from tertium.metrics.base.trainable import Trainable, collect_judgments
 from tertium.models.checkpoint import (
     WEIGHTS,
     ArraySpec,
@@ -54,7 +54,7 @@ from tertium.models.ridge import (
     fit_ridge,
 )
 from tertium.models.trained_model import SETTINGS
-from tertium.models.training_data import TrainingJob, TrainingSets, check_targets
+from tertium.models.training_data import TrainingJob, check_targets
 from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
 
 logger = logging.getLogger(__name__)
@@ -203,14 +203,11 @@ class Regression(Trainable):
 
         Both arrays are (n,).
         """
-        references = list(dict.fromkeys(s.references[0] for s in segments))
-        index = {text: n for n, text in enumerate(references)}
-        perfect_segments = [Segment(text, None, (text,)) for text in references]
+        perfect_segments = [Segment(s.references[0], None, s.references) for s in segments]
         rows = self.compute_features([*segments, *perfect_segments], fitted.information)
-        min_score = fitted.linear.min_target
-        values = np.maximum(fitted.linear.predict(rows), min_score)
-        perfect = values[len(segments) :][[index[s.references[0]] for s in segments]]
-        return np.minimum(values[: len(segments)], perfect), perfect
+        values = np.maximum(fitted.linear.predict(rows), fitted.linear.min_target)
+        scores, perfect = np.split(values, 2)
+        return np.minimum(scores, perfect), perfect
 
     def compute_features(
         self, segments: Sequence[Segment], information: NgramInformation | None = None
@@ -242,7 +239,7 @@ class Regression(Trainable):
         over language pairs, or over five folds of segments if there are fewer than three pairs.
         """
         metric, options = job.settings, job.options
-        data, dev = _collect_judgments(job.data), _collect_judgments(job.dev)
+        data, dev = collect_judgments(job.data.scores), collect_judgments(job.dev.scores)
         check_targets(np.array([judgment.score for judgment in data]))
         names = metric.feature_names
         information = NgramInformation.empty()
@@ -250,22 +247,33 @@ class Regression(Trainable):
             references = dict.fromkeys(r for one in data for r in one.segment.references)
             information = NgramInformation.from_texts(map(tokenize_13a, references))
         features, targets, groups = _build_examples(metric, data, information)
-        prior = metric.prior if options.prior else NO_PRIOR
         dev_examples = None
         if dev and len(options.strengths) > 1:
             check_targets(np.array([judgment.score for judgment in dev]), "chosen by")
             dev_examples = _build_examples(metric, dev, information)[:2]
+        prior = metric.prior if options.prior else NO_PRIOR
         linear = fit_ridge(names, features, targets, groups, options.strengths, prior, dev_examples)
         if linear.strength == max(options.strengths):  # below the weakest, little changes
             warn_at_grid_edge(cls.name, "strengths", linear.strength, options.strengths)
         _warn_if_above_references(metric, linear, data, information)
-        training = {
-            "judgments": len(data),
-            "dev": len(dev),
-            "strength": linear.strength,
-            "data": job.note or job.data.sizes,
-        }
-        return _build_checkpoint(metric, linear, information, training)
+        return Checkpoint(
+            name=metric.name,
+            config={SETTINGS: metric.scoring_fields, "features": list(names)},
+            encoders={name: load_encoder(name).weights_hash for name in metric.encoders},
+            arrays={  # in double precision
+                **linear.arrays,
+                "information_keys": information.keys,
+                "information_counts": information.counts,
+                "information_total": np.array([information.total], dtype=np.int64),
+            },
+            training={
+                "judgments": len(data),
+                "dev": len(dev),
+                "strength": linear.strength,
+                "data": job.note or job.data.sizes,
+                "coefficients": {n: round(value, 6) for n, value in linear.coefficients.items()},
+            },
+        )
 
     @property
     def prior(self) -> Prior:
@@ -276,10 +284,6 @@ class Regression(Trainable):
             families=tuple(self.feature_family(name) for name in names),
             penalize_rare=True,
         )
-
-
-def _collect_judgments(sets: TrainingSets) -> list[Judgment]:
-    return [j if j.lp else replace(j, lp=s.lp) for s in sets.scores for j in s.judgments]
 
 
 def _build_examples(
@@ -305,10 +309,8 @@ def _warn_if_above_references(
     """Warn if many translations are predicted above their references, which bound their scores."""
     parts, _ = split_references([judgment.segment for judgment in data[:CHECKED_JUDGMENTS]])
     perfect = [Segment(part.references[0], None, part.references) for part in parts]
-    predicted, bounds = (
-        linear.predict(metric.compute_features(segments, information))
-        for segments in (parts, perfect)
-    )
+    rows = metric.compute_features([*parts, *perfect], information)
+    predicted, bounds = np.split(linear.predict(rows), 2)
     share = float(np.mean(predicted > bounds))
     if share > MAX_SHARE_ABOVE_REFERENCE:
         logger.warning(
@@ -320,28 +322,6 @@ def _warn_if_above_references(
         )
 
 
-def _build_checkpoint(
-    metric: Regression,
-    linear: LinearModel,
-    information: NgramInformation,
-    training: Mapping[str, Any],
-) -> Checkpoint:
-    """Build a checkpoint with arrays in double precision and readable named coefficients."""
-    coefficients = {name: round(value, 6) for name, value in linear.coefficients.items()}
-    return Checkpoint(
-        name=metric.name,
-        config={SETTINGS: metric.scoring_fields, "features": list(linear.names)},
-        encoders={name: load_encoder(name).weights_hash for name in metric.encoders},
-        arrays={
-            **linear.arrays,
-            "information_keys": information.keys,
-            "information_counts": information.counts,
-            "information_total": np.array([information.total], dtype=np.int64),
-        },
-        training={**training, "coefficients": coefficients},
-    )
-
-
 @cache_by_checkpoint
 def _load_fitted(checkpoint: Checkpoint, location: str) -> FittedRegression:
     """Load and check the regression of a checkpoint."""
@@ -350,11 +330,10 @@ def _load_fitted(checkpoint: Checkpoint, location: str) -> FittedRegression:
     check_arrays(arrays, ARRAY_SPECS, file, features=len(features))
     if not (arrays["scale"] > 0).all():
         raise ModelError(f"{file}: scale must contain only positive numbers")
-    keys, counts = arrays["information_keys"], arrays["information_counts"]
-    total = int(arrays["information_total"][0])
+    keys, counts, total = (arrays[f"information_{key}"] for key in ("keys", "counts", "total"))
     return FittedRegression(
         linear=LinearModel.from_arrays(features, arrays),
-        information=NgramInformation(keys, counts, total),
+        information=NgramInformation(keys, counts, int(total[0])),
     )
 
 

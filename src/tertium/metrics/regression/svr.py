@@ -258,14 +258,9 @@ def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, Fl
 
 def build_features(vectors: Any) -> FloatArray:
     """Compute the features of a hypothesis and each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
-    hypothesis = vectors[:, 0]
-    other_vectors = [vectors[:, side] for side in range(1, vectors.shape[1])]
-    return np.hstack([match_vectors(hypothesis, other) for other in other_vectors])
-
-
-def match_vectors(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Compute [l; r; l*r; |l-r|] of sentence vectors, (n, d) each -> (n, 4d)."""
-    return np.hstack([left, right, left * right, np.abs(left - right)])
+    left, *others = vectors.swapaxes(0, 1)
+    parts = [[left, right, left * right, np.abs(left - right)] for right in others]
+    return np.hstack([part for group in parts for part in group])
 
 
 def squared_lengths(rows: FloatArray) -> FloatArray:

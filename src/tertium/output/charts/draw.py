@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
@@ -20,7 +18,6 @@ from tertium.core.charts import (
     DotChart,
     IntervalChart,
     LineChart,
-    RidgeChart,
     ScatterChart,
     describe_direction,
 )
@@ -33,11 +30,10 @@ from tertium.output.charts.axes import (
     Plot,
     Scale,
     axis_limits,
-    format_place,
     make_plot,
     write_svg,
 )
-from tertium.output.markup_builder import Markup, element, format_coordinate
+from tertium.output.markup_builder import Markup, element
 from tertium.text.printable import cell_width
 
 ROW_CHART_WIDTH = 360.0  # pixels
@@ -48,8 +44,6 @@ LINE_HEIGHT = 18.0  # pixels of a row with few series, or of a legend entry
 MAX_LABEL_LENGTH = 34  # characters of row names and legend entries of dot charts
 LINE_CHART_WIDTH = 380.0  # pixels
 LINE_CHART_HEIGHT = 280.0  # pixels, without the legend
-SHADE_COUNT = 5
-MIN_OPACITY = 0.45  # a contrast of 2 with the background
 
 
 @dataclass(kw_only=True)
@@ -143,39 +137,6 @@ def _draw_bands(plot: Plot, clusters: Sequence[int]) -> None:
             plot.add("line", x1=start, x2=end, y1=top, y2=top, class_="border")
 
 
-def draw_ridges(chart: RidgeChart) -> Markup:
-    """Draw the distribution of each system's segment scores with quartiles and median."""
-    samples = [values[np.isfinite(values)] for values in chart.samples]
-    medians = np.array([np.median(values) if values.size else np.nan for values in samples])
-    plot = make_row_plot(chart.names, np.hstack([[], *samples]), margin=0.0)
-    plot.x_axis(f"segment score, {describe_direction(chart.higher_is_better)}")
-    densities = [estimate_density(values, plot.x.low, plot.x.high) for values in samples]
-    # the highest density fills a row, but at most twice the median does
-    peaks = sorted(density.max() for density in densities if density.any()) or [1.0]
-    peak = min(peaks[-1], 2 * peaks[(len(peaks) - 1) // 2])
-    start = plot.x.start
-    end = plot.x.end
-    descriptions = []
-    ascending = -medians if chart.higher_is_better else medians
-    for n, y in plot.rows(np.argsort(ascending, kind="stable")):
-        name = chart.names[n]
-        values = samples[n]
-        base = y + ROW_HEIGHT * 0.36
-        heights = np.minimum(densities[n] / peak, 1.0)
-        tops = base - heights * ROW_HEIGHT * 0.95
-        steps = np.linspace(start, end, len(tops))
-        line = " ".join(map(format_place, steps, tops))
-        path = f"M{format_place(start, base)} L{line} L{format_place(end, base)}Z"
-        plot.add("path", d=path, class_="ridge")
-        if values.size:
-            first, median, third = np.percentile(values, [25, 50, 75])
-            title = f"{name}: median {median:.3g}, interquartile range {first:.3g} to {third:.3g}"
-            plot.interval(first, third, base, "interval")
-            plot.dot(median, base, 3.5, title)
-        descriptions.append(f"{name}: median {medians[n]:.3g}, {values.size} segments")
-    return plot.svg(chart.title, descriptions)
-
-
 def draw_dots(chart: DotChart) -> Markup:
     """Draw a marker per series in each row, and a legend below."""
     values = chart.values
@@ -254,44 +215,23 @@ def draw_scatter(chart: ScatterChart) -> Markup:
     plot = make_plot(axis_limits(x), axis_limits(y))
     plot.x_axis(chart.x.name)
     plot.y_axis(chart.y.name)
-    if chart.names or len(rows) <= MAX_DOTS:
-        dots = []
-        for row, a, b in zip(rows, x, y, strict=True):
-            if chart.names:
-                tooltip = chart.names[row]
-                style: dict[str, float] = {"r": 4.5}
-            else:
-                tooltip = f"{chart.label(row)}: {a:.3g} / {b:.3g}"
-                style = {"r": 3, "data_row": row}
-            name = element("title", tooltip)
-            dot = element("circle", name, cx=plot.x(a), cy=plot.y(b), **style)
-            dots.append(dot)
-        plot.add("g", *dots, class_="dots")
-    else:
-        _draw_shades(plot, x, y)
+    step = 1 if chart.names else max(1, len(rows) // MAX_DOTS)
+    dots = []
+    for row, a, b in zip(rows[::step], x[::step], y[::step], strict=True):
+        if chart.names:
+            tooltip = chart.names[row]
+            style: dict[str, float] = {"r": 4.5}
+        else:
+            tooltip = f"{chart.label(row)}: {a:.3g} / {b:.3g}"
+            style = {"r": 3, "data_row": row}
+        name = element("title", tooltip)
+        dot = element("circle", name, cx=plot.x(a), cy=plot.y(b), **style)
+        dots.append(dot)
+    plot.add("g", *dots, class_="dots")
     if chart.has_trend:
         _draw_fit(plot, x, y)
     title = chart.title or f"{chart.y.name} against {chart.x.name}"
     return plot.svg(title, [describe_correlation(chart.x.values, chart.y.values)])
-
-
-def _draw_shades(plot: Plot, x: FloatArray, y: FloatArray) -> None:
-    """Draw a density map with one path per shade."""
-    counts, lefts, bottoms = count_cells(x, y)
-    width = format_coordinate(plot.x(lefts[1]) - plot.x(lefts[0]))
-    height = format_coordinate(plot.y(bottoms[0]) - plot.y(bottoms[1]))
-    # log scale: a cell of one stays visible next to a cell of a thousand
-    shades = np.ceil(SHADE_COUNT * np.log1p(counts) / np.log1p(counts.max()))
-    opacities = np.linspace(MIN_OPACITY, 1.0, SHADE_COUNT)
-    for shade, opacity in enumerate(opacities, start=1):
-        cells = []
-        for i, j in np.argwhere(shades == shade):
-            left = plot.x(lefts[i])
-            top = plot.y(bottoms[j + 1])
-            place = format_place(left, top)
-            cells.append(f"M{place}h{width}v{height}h-{width}z")
-        if cells:
-            plot.add("path", d="".join(cells), class_="shade", opacity=opacity)
 
 
 def _draw_fit(plot: Plot, x: FloatArray, y: FloatArray) -> None:
@@ -312,7 +252,6 @@ DRAWING_FUNCTIONS: Mapping[type, Callable[[Any], Markup]] = {
     DotChart: draw_dots,
     IntervalChart: draw_intervals,
     LineChart: draw_lines,
-    RidgeChart: draw_ridges,
     ScatterChart: draw_scatter,
 }
 
@@ -328,9 +267,7 @@ def write(result: Result, path: PathLike) -> None:
     write_svg(path, [[(chart.caption, draw(chart)) for chart in row] for _, row in rows])
 
 
-MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # more are drawn as a density map
-CELLS = 34  # of the density map, per axis
-DENSITY_POINTS = 80
+MAX_DOTS = MAX_POINTS_WITH_FULL_RANGE  # of twice as many or more, a part is drawn
 
 
 def both_finite(x: Axis, y: Axis) -> BoolArray:
@@ -355,69 +292,16 @@ def pearson(x: Axis, y: Axis) -> float:
     return float(correlate(x.values, y.values, both_finite(x, y)))
 
 
-def count_cells(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Count points per cell; those beyond the axes count in the border cells."""
-    x_limits = axis_limits(x)
-    y_limits = axis_limits(y)
-    x_inside = np.clip(x, *x_limits)
-    y_inside = np.clip(y, *y_limits)
-    return np.histogram2d(x_inside, y_inside, bins=CELLS, range=(x_limits, y_limits))
-
-
-def estimate_density(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Return a Gaussian kernel density (Silverman's bandwidth), (DENSITY_POINTS,), of mean 1."""
-    if not values.size:
-        return np.zeros(DENSITY_POINTS)
-    inside = np.clip(values, low, high)
-    counts, _ = np.histogram(inside, bins=DENSITY_POINTS, range=(low, high))
-    first, third = np.percentile(values, [25, 75])
-    deviation = values.std()
-    spread = min(deviation, (third - first) / 1.34) or deviation
-    step = (high - low) / DENSITY_POINTS
-    width = max(1.06 * spread * values.size**-0.2 / step, 1.5)
-    offsets = np.arange(-DENSITY_POINTS, DENSITY_POINTS + 1)
-    kernel = np.exp(-0.5 * (offsets / width) ** 2)
-    smooth = np.convolve(counts, kernel / kernel.sum())
-    middle = smooth[DENSITY_POINTS : 2 * DENSITY_POINTS]
-    density: FloatArray = middle / middle.mean()
-    return density
-
-
 ELLIPSIS = "…"
-_LAST_WORD = re.compile(r"[^\s_.,:;/|+@#-]+\Z")
 
 
 def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
-    """Shorten names to at most `max_length` characters; names that fit are unchanged.
+    """Shorten names to at most `max_length` characters, without their middle.
 
-    Removes the common prefix and suffix first, then the middle of names that are still too long.
-
-    >>> shorten_names(["newstest2017-de-en", "newstest2017-zh-en"], 12)
-    ['…de-en', '…zh-en']
     >>> shorten_names(["a", "one-system-of-a-very-long-name"], 12)
     ['a', 'one-s…g-name']
     """
-    shortened = list(names)
-    for direction in (1, -1):  # the suffix is the prefix of the reversed names
-        if len(set(shortened)) > 1 and max(map(cell_width, shortened)) > max_length:
-            cut = _without_prefix([name[::direction] for name in shortened])
-            shortened = [name[::direction] for name in cut]
-    middle = [_without_middle(name, max_length) for name in shortened]
-    if len(set(middle)) == len(set(names)):
-        return middle
-    number = {name: f"{n} " for n, name in enumerate(dict.fromkeys(names), start=1)}
-    return [
-        number[name] + _without_middle(cut, max_length - len(number[name]))
-        for name, cut in zip(names, shortened, strict=True)
-    ]
-
-
-def _without_prefix(names: list[str]) -> list[str]:
-    """Remove the words that all names start with, unless a name would be empty."""
-    start = len(_LAST_WORD.sub("", os.path.commonprefix(names)))  # noqa: RUF071 (of characters)
-    if start < 2 or start in map(len, names):
-        return names
-    return [ELLIPSIS + name[start:] for name in names]
+    return [_without_middle(name, max_length) for name in names]
 
 
 def _without_middle(name: str, max_length: int) -> str:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, compress
+from itertools import combinations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.core.atomic import PathLike
-from tertium.core.charts import Axis, HeatMap, RidgeChart, ScatterChart
-from tertium.core.errors import MissingInputError, UsageError
-from tertium.core.options import Compute, FileKind, InFile, Option, Output
+from tertium.core.charts import Axis, HeatMap, IntervalChart, ScatterChart
+from tertium.core.errors import UsageError
+from tertium.core.options import Compute, InFile, Option, Output
 from tertium.core.result import Result, Section, Table, View
 from tertium.core.scores import ScoreMatrix
-from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
 from tertium.evaluation.checking import CheckOptions, check
 from tertium.evaluation.comparison import Comparison, add_significance
-from tertium.evaluation.error_marking import MarkedErrors, human_marked_errors, mark_errors
+from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.metric_choice import (
     MetricOptions,
     default_metrics,
@@ -29,7 +27,6 @@ from tertium.evaluation.metric_choice import (
     target_texts,
 )
 from tertium.evaluation.paired_tests import SignificanceTests
-from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.score_command import SlicedResult
 from tertium.evaluation.scoring import References, Translations, as_testset, score
 from tertium.evaluation.slice_scores import Slices
@@ -54,14 +51,11 @@ from tertium.output.page.translation_grid import (
     grid_from_aligned_scores,
     grid_from_evaluation,
 )
-from tertium.studies.challenge import ChallengeStudy, challenge
 from tertium.studies.meta_evaluation import AgreementStudy, make_scatter_charts
 
 AGREEMENT_RESAMPLES = 1000
 DEFAULT_EXPLAINED_SEGMENTS = 8
 MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -188,12 +182,10 @@ def report(
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     tests = tests or SignificanceTests()
-    marked = MarkedErrors()
     if not (human is None or isinstance(human, ScoreMatrix)):
         human_data = read_human_segment_scores(human, testset.systems)
         documents = human_data.labels().get("document")
         human = _name_items(human_data.segment_scores(), testset, documents)
-        marked = human_marked_errors(testset, human_data)
     explainer = None if explain_with is None else check_explainer(explain_with)
     chosen = default_metrics(testset) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(testset), chosen)
@@ -212,7 +204,6 @@ def report(
         explain_with=explainer,
         title=title,
         slices=SlicedResult(results, loaded, tests).slices,
-        marked=marked,
         more=more,
     )
 
@@ -226,13 +217,12 @@ def report_results(
     explain_with: Metric | None = None,
     title: str = "",
     slices: Sequence[Slices] = (),
-    marked: MarkedErrors | None = None,
     more: Sequence[Result] = (),
 ) -> Report:
     """Return a report on existing results; `metrics` are needed for explanations and spans.
 
     `human` holds human scores for the systems and items of the evaluation; items may also be
-    numbered from 1. `marked` are additional error annotations, `more` further results.
+    numbered from 1. `more` are further results.
     """
     grid = grid_from_evaluation(results)
     all_results: list[Result] = [results]
@@ -241,8 +231,7 @@ def report_results(
         grid = grid.with_human(human)
         all_results.append(measure_agreement(results, human))
     all_results += slices
-    errors = MarkedErrors([*(marked or ()), *mark_errors(results, metrics)])
-    if errors:
+    if errors := mark_errors(results, metrics):
         all_results.append(errors)
     all_results += more
     explained = explain_items(results.testset, grid, metrics, explain, explain_with)
@@ -351,24 +340,28 @@ def _chart_distributions(grid: TranslationGrid) -> Section | None:
     largest = sorted(np.argsort(-counts, kind="stable")[:MAX_SYSTEMS])
     charts = []
     for column in grid.columns:
-        samples = {}
+        names = []
+        quartiles = []
         for system in largest:
             values = column.values[grid.system_indices == system]
-            if np.isfinite(values).sum() >= MIN_SEGMENTS:
-                samples[grid.systems[system]] = values
-        if samples:
-            chart = RidgeChart(
+            finite = values[np.isfinite(values)]
+            if len(finite) >= MIN_SEGMENTS:
+                names.append(grid.systems[system])
+                quartiles.append(np.percentile(finite, [25, 50, 75]))
+        if names:
+            first, median, third = np.transpose(quartiles)
+            chart = IntervalChart(
                 title=f"Distribution of {column.name}",
                 caption=column.name,
-                names=list(samples),
-                samples=list(samples.values()),
+                names=names,
+                values=median,
+                intervals=np.stack([first, third], axis=1),
+                clusters=[0] * len(names),
                 higher_is_better=column.higher_is_better,
+                decimals=column.decimals,
             )
             charts.append(chart)
-    note = (
-        "The dot is the median, the line the interquartile range. "
-        "Peaks more than twice as high as the median peak are cut off."
-    )
+    note = "The dot is the median of segment scores, the line the interquartile range."
     if (counts < MIN_SEGMENTS).any() or len(counts) > MAX_SYSTEMS:
         note += f" At most {MAX_SYSTEMS} systems with at least {MIN_SEGMENTS} segments are shown."
     return Section("Distributions", [note, *charts]) if charts else None
@@ -379,7 +372,7 @@ def _chart_human_scores(grid: TranslationGrid) -> Section | None:
     if grid.human is None or not np.isfinite(grid.human).any():
         return None
     human = Axis(name="human score", values=grid.human)
-    note = "Each dot is a translation. The line is the least-squares fit."
+    note = "Each dot is a translation; of many, a part is shown. The line is the least-squares fit."
     charts = [
         _correlation_chart(grid, human, own, own.name, has_trend=True) for own in grid.columns
     ]
@@ -421,12 +414,8 @@ class PageOptions:
     ----------
     human
         Human scores or comparisons of segments.
-    challenge
-        Also evaluate the metrics on a challenge set: damage, or files.
     checks
         Also show errors that can be found without a model, as `tertium check` does.
-    title
-        Title of the page (default: the names of the systems).
     count
         Segments to explain.
     explain_with
@@ -435,9 +424,7 @@ class PageOptions:
 
     group: ClassVar[str] = "Output"
     human: Annotated[InFile | None, Option(group="Input")] = None
-    challenge: Annotated[tuple[str, ...], Option(group="Metrics", metavar="SET", file="read")] = ()
     checks: Annotated[bool, Option(group="Metrics")] = False
-    title: Annotated[str, Option(metavar="TEXT")] = ""
     count: Annotated[int, Option("-n", "--count")] = 8
     explain_with: Annotated[str | None, Option(metavar="METRIC")] = None
 
@@ -458,7 +445,7 @@ def report_files(
     tertium report -t a.txt b.txt -r reference.txt -o report.html
     tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
     tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --count 20
-    tertium report -t systems.jsonl -m bleu chrf --by domain --challenge damage
+    tertium report -t systems.jsonl -m bleu chrf --by domain --checks
 
     Notes
     -----
@@ -468,7 +455,7 @@ def report_files(
     systems differ most. `tertium score`, `compare` and `meta` write the same page with
     -o FILE.html.
     """
-    files = output.split({"results": FileKind(Report, (".html",))})["results"]
+    paths = output.paths(Report) or ["report.html"]
     texts = inputs.read(by=tests.by)
     loaded = metrics.load(texts, default_metrics)
     judge.stop_dry_run((texts.testset, loaded))
@@ -478,9 +465,6 @@ def report_files(
     more: list[Result] = []
     if page.checks:
         more.append(check(texts.testset, settings=CheckOptions().settings(texts)))
-    if page.challenge:
-        challenge_sets = [read_challenge(source) for source in page.challenge]
-        more.append(_run_challenge(join_challenges(challenge_sets), loaded))
     result = report(
         texts.testset,
         loaded,
@@ -488,26 +472,6 @@ def report_files(
         human=page.human,
         explain=page.count,
         explain_with=explainer,
-        title=page.title,
         more=more,
     )
-    return View(result=result, bare="", files=[(result, path) for path in files or ["report.html"]])
-
-
-def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
-    """Evaluate the metrics that can score the pairs of a challenge set."""
-    segments = []
-    for contrast in pairs.contrasts:
-        segments += [contrast.better, contrast.worse]
-    usable: list[Metric] = []
-    for metric in metrics:
-        scorable = [*compress(segments, find_scorable(segments, metric))]
-        try:
-            metric.check(scorable or segments)
-        except MissingInputError as error:
-            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
-            continue
-        usable.append(metric)
-    if not usable:
-        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
-    return challenge(pairs, usable)
+    return View(result=result, bare="", files=[(result, path) for path in paths])

@@ -2,7 +2,7 @@
 
 `features.tsv` lists the features: their group, sign and sentence; whether they block entailment;
 and whether explanations report them. A number ranks the features of an unaligned word: only the
-one with the lowest number is reported. The modules of this package have the rule of each feature.
+one with the lowest number is reported. `feature_rules` has the rule of each feature.
 To add a feature, add a line to the table and a rule.
 (Pado, Galley, Jurafsky and Manning 2009; MacCartney et al. 2006.)
 """
@@ -13,18 +13,14 @@ import csv
 from collections.abc import Mapping
 from importlib.resources import files
 
-from tertium.metrics.regression.entailment import (
-    semantic_compatibility,
-    sentence_structure,
-    words_and_entities,
+from tertium.metrics.regression.entailment.feature_rules import (
+    COMPATIBILITY_RULES,
+    STRUCTURE_RULES,
+    WORD_RULES,
 )
 from tertium.metrics.regression.entailment.feature_types import Feature, Rule
 
-RULES: Mapping[str, Rule] = {
-    **words_and_entities.RULES,
-    **semantic_compatibility.RULES,
-    **sentence_structure.RULES,
-}
+RULES: Mapping[str, Rule] = {**WORD_RULES, **COMPATIBILITY_RULES, **STRUCTURE_RULES}
 
 
 def _read_features() -> list[Feature]:

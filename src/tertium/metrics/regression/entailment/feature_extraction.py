@@ -13,9 +13,9 @@ from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import embed_texts
 from tertium.encoders.encoder import EncoderName, load_encoder
 from tertium.metrics.base.lexical_features import only_reference
-from tertium.metrics.linguistics.dependency_graph import Graph, Node
+from tertium.metrics.linguistics.dependency_graph import build_graph
 from tertium.metrics.linguistics.dependency_parser import load_parser
-from tertium.metrics.linguistics.semantic_attributes import Sentence, build_sentence
+from tertium.metrics.linguistics.semantic_attributes import Sentence, build_sentence, vector_word
 from tertium.metrics.regression.entailment import FEATURES, GROUPS
 from tertium.metrics.regression.entailment.feature_types import (
     BACKWARD,
@@ -26,9 +26,7 @@ from tertium.metrics.regression.entailment.feature_types import (
 )
 
 DIRECTIONS = (FORWARD, BACKWARD)
-MAX_CACHED_SENTENCES = 4096
 STATIC_ENCODERS = frozenset({"glove", "file"})
-MAX_CACHED_WORDS = 100_000  # the cache is cleared when it would exceed this size
 
 
 @dataclass(frozen=True)
@@ -79,60 +77,21 @@ def _column_names(extractor: EntailmentFeatures) -> tuple[str, ...]:
 
 
 def load_sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Sentence]:
-    """Parse each distinct text, or take it from the cache in memory."""
-    cache = sentence_cache(vectors)
-    sentences = {text: cache[text] for text in texts if text in cache}
-    missing = [text for text in dict.fromkeys(texts) if text not in sentences]
-    if missing:
-        vectorize = load_word_vectors(vectors)
-        for analysis in load_parser().analyze(missing):
-            sentences[analysis.text] = build_sentence(analysis, vectorize)
-    for text in missing:
-        if len(cache) >= MAX_CACHED_SENTENCES:
-            cache.pop(next(iter(cache)))  # the oldest
-        cache[text] = sentences[text]
-    return sentences
-
-
-@lru_cache(maxsize=4)
-def sentence_cache(vectors: str) -> dict[str, Sentence]:
-    """Return the sentences in memory; analyses on disk remain if they are dropped."""
-    return {}
-
-
-class WordVectors:
-    """One vector per content word, whatever its text; function words and numbers have none."""
-
-    def __init__(self, encoder: str) -> None:
-        self._encoder = load_encoder(encoder)
-        self._no_vector = np.zeros(self._encoder.dim, dtype=np.float32)
-        self._vectors: dict[str, Float32Array] = {"": self._no_vector}
-
-    def __call__(self, graph: Graph) -> Float32Array:
-        words = [_vector_word(node) for node in graph.nodes]
-        missing = [word for word in dict.fromkeys(words) if word not in self._vectors]
-        if len(self._vectors) + len(missing) > MAX_CACHED_WORDS:
-            self._vectors, missing = {"": self._no_vector}, [*dict.fromkeys(words)]
-        texts = [word.replace("_", " ") for word in missing]
-        embeddings = embed_texts(self._encoder, texts, sentences=False)
-        for word, tokens in zip(missing, embeddings, strict=True):
-            self._vectors[word] = unit_mean(tokens) if len(tokens) else self._no_vector
-        rows = [self._vectors[word] for word in words]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), self._encoder.dim)
+    """Parse each distinct text, and look up one vector per word, whatever its text."""
+    analyses = load_parser().analyze(list(dict.fromkeys(texts)))
+    graphs = [build_graph(analysis) for analysis in analyses]
+    encoder = load_encoder(vectors)
+    words = dict.fromkeys(vector_word(node) for graph in graphs for node in graph.nodes)
+    words.pop("", None)
+    spaced = [word.replace("_", " ") for word in words]
+    embeddings = embed_texts(encoder, spaced, sentences=False)
+    table = {word: unit_mean(tokens) for word, tokens in zip(words, embeddings, strict=True)}
+    table[""] = np.zeros(encoder.dim, dtype=np.float32)
+    return {graph.analysis.text: build_sentence(graph, table) for graph in graphs}
 
 
 def unit_mean(vectors: Float32Array) -> Float32Array:
     """Compute the mean of vectors, scaled to length one, (k, dim) -> (dim,); zero stays zero."""
-    mean = vectors.mean(axis=0)
+    mean = vectors.sum(axis=0) / np.float32(max(1, len(vectors)))
     norm = float(np.linalg.norm(mean))
     return mean / norm if norm > 0 else np.zeros_like(mean)
-
-
-def _vector_word(node: Node) -> str:
-    """Return the word to look up for a node; empty for function words and numbers."""
-    if not node.is_content or node.quantity is not None:
-        return ""
-    return node.lemma if "_" in node.lemma else node.text.lower()
-
-
-load_word_vectors = lru_cache(maxsize=4)(WordVectors)

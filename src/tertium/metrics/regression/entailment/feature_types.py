@@ -13,12 +13,12 @@ as hypothesis (what does it drop?).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tertium.metrics.linguistics.dependency_graph import NOMINAL_KINDS
-from tertium.metrics.linguistics.semantic_attributes import Sentence
+from tertium.metrics.linguistics.dependency_graph import NOMINAL_KINDS, Node
+from tertium.metrics.linguistics.semantic_attributes import SemanticAttributes, Sentence
 from tertium.metrics.linguistics.word_alignment import (
     UNALIGNED,
     WordAlignment,
@@ -31,32 +31,55 @@ FORWARD, BACKWARD = "forward", "backward"
 _MAX_PHRASE_WORDS = 8
 
 
+class AlignedNodes(NamedTuple):
+    """A hypothesis node, the premise node that it is aligned with, and how they match."""
+
+    h: Node
+    p: Node
+    h_attributes: SemanticAttributes
+    p_attributes: SemanticAttributes
+    relation: str
+    similarity: float
+    edge: str
+
+    @property
+    def match(self) -> Match:
+        return self.h.index, self.p.index
+
+
 class Pair:
     """An aligned hypothesis and premise: one direction of a comparison.
 
-    `h` and `p` are the nodes of hypothesis and premise, `h_attributes` and `p_attributes` their
-    semantic attributes. `targets`, `relations`, `similarity` and `edges` are the fields of the
-    alignment, by hypothesis node. `aligned` lists all matches, `content_matches` those of content
-    words, `predicate_matches` those of two verbs, `nominal_matches` those of two nouns, names,
-    numbers or pronouns. `unaligned` lists hypothesis nodes without a target. `target_counts` counts
-    the nodes aligned with each premise node. `content_count` is the number of content words of the
-    hypothesis, at least 1.
+    `h` and `p` are the nodes of hypothesis and premise, `targets` the targets of the alignment by
+    hypothesis node. `nodes` lists aligned nodes by kind: "all", those of "content" words, those of
+    two verbs ("predicate"), and those of two nouns, names, numbers or pronouns ("nominal").
+    `unaligned` lists hypothesis nodes without a target. `content_count` is the number of content
+    words of the hypothesis, at least 1.
     """
 
     def __init__(self, hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> None:
         self.hypothesis, self.premise, self.alignment = hypothesis, premise, alignment
-        self.h_attributes, self.p_attributes = hypothesis.attributes, premise.attributes
-        self.targets, self.relations = alignment.targets, alignment.relations
-        self.similarity, self.edges = alignment.similarity, alignment.edges
-        self.h, self.p = h, p = hypothesis.nodes, premise.nodes
-        self.aligned = aligned = [(i, j) for i, j in enumerate(self.targets) if j != UNALIGNED]
-        self.content_matches = [(i, j) for i, j in aligned if h[i].is_content]
-        self.predicate_matches = [(i, j) for i, j in aligned if h[i].kind == "verb" == p[j].kind]
-        self.nominal_matches = [
-            (i, j) for i, j in aligned if {h[i].kind, p[j].kind} <= NOMINAL_KINDS
+        self.h, self.p, self.targets = hypothesis.nodes, premise.nodes, alignment.targets
+        aligned = [
+            AlignedNodes(
+                self.h[i],
+                self.p[j],
+                hypothesis.attributes[i],
+                premise.attributes[j],
+                alignment.relations[i],
+                alignment.similarity[i],
+                alignment.edges[i],
+            )
+            for i, j in enumerate(self.targets)
+            if j != UNALIGNED
         ]
-        self.unaligned = [i for i, j in enumerate(self.targets) if j == UNALIGNED]
-        self.target_counts = Counter(j for _, j in aligned)
+        self.nodes = {
+            "all": aligned,
+            "content": [n for n in aligned if n.h.is_content],
+            "predicate": [n for n in aligned if n.h.kind == n.p.kind == "verb"],
+            "nominal": [n for n in aligned if {n.h.kind, n.p.kind} <= NOMINAL_KINDS],
+        }
+        self.unaligned = [n for n in self.h if self.targets[n.index] == UNALIGNED]
         self.content_count = max(1, len(hypothesis.content_nodes))
 
 
@@ -116,10 +139,8 @@ class Feature:
     def describe_match(self, pair: Pair, match: Match, direction: str) -> str:
         """Describe one match in a sentence."""
         i, j = match
-        own = pair.h[i].text if i != UNALIGNED else ""
-        other = pair.p[j].text if j != UNALIGNED else ""
-        own_modality = pair.h_attributes[i].modality if i != UNALIGNED else ""
-        other_modality = pair.p_attributes[j].modality if j != UNALIGNED else ""
+        own, own_modality = _describe_node(pair.hypothesis, i)
+        other, other_modality = _describe_node(pair.premise, j)
         is_forward = direction == FORWARD
         return self.template.format(
             hypothesis=f"'{own if is_forward else other}'",
@@ -131,6 +152,13 @@ class Feature:
             hypothesis_modality=own_modality if is_forward else other_modality,
             reference_modality=other_modality if is_forward else own_modality,
         )
+
+
+def _describe_node(sentence: Sentence, index: int) -> tuple[str, str]:
+    """Return the text and the modality of a node; both are empty without a node."""
+    if index == UNALIGNED:
+        return "", ""
+    return sentence.nodes[index].text, sentence.attributes[index].modality
 
 
 def _phrase(pair: Pair, index: int) -> str:
