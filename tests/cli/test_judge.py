@@ -149,7 +149,7 @@ def test_segments_without_a_score_are_counted_and_listed(
 GATE = "--baseline theirs.txt --candidate ours.txt -s src.txt -m judge:model=tiny"
 MARGIN = "--margin judge:model=tiny=5"
 HUMAN = "--human human.jsonl -m judge:model=tiny --test none"
-CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored"
+CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored --workers"
 COMMANDS_WITH_A_JUDGE = [
     *(f"score {SYSTEMS}{options}" for options in ("", " -q", " -b", " --confidence -f json")),
     f"score {SYSTEMS} -o spans:spans.jsonl",
@@ -166,7 +166,8 @@ COMMANDS_WITH_A_JUDGE = [
     "--explain-with judge:model=tiny,against=source",
     f"meta {HUMAN}",
     f"meta {HUMAN} --level system",
-    CORPUS,
+    f"{CORPUS} 1",
+    f"{CORPUS} 2",
 ]
 
 
@@ -220,7 +221,7 @@ def test_a_corpus_has_no_mean_without_enough_answers(server: FakeServer, run: Ru
     pytest.importorskip("pyarrow")
     server.faults = {OURS[1]: ["not json"] * 9}
     for resume in ("", "--resume"):
-        printed = run(f"{CORPUS} -f json {resume}", code=3)
+        printed = run(f"{CORPUS} 1 -f json {resume}", code=3)
         (record,) = printed.json["metrics"].values()
         assert (record["mean"], record["scored"]) == (None, 2)
         assert record["warnings"]["no valid answer: not exactly one JSON object"] == 1
@@ -331,7 +332,7 @@ def read_shards() -> list[float]:
 
 PRICED = (
     "corpus rows.jsonl -m judge:model=tiny,max_tokens=100 -o scored "
-    "--price 2,8 --part-rows 2 -f json"
+    "--price 2,8 --part-rows 2 -f json --workers"
 )
 
 
@@ -345,39 +346,40 @@ def test_corpus_uses_the_same_answers_and_counts_them(
         "completion_tokens": 3 * COMPLETION_TOKENS,
         "cost": pytest.approx(3 * COST_OF_ONE),
     }
-    (record,) = run(PRICED).json["metrics"].values()
+    (record,) = run(f"{PRICED} 1").json["metrics"].values()
     assert read_shards() == [float(len(text)) for text in OURS]
     assert len(server.requests) == 3
     assert record["usage"] == usage
     report = "judge: 3 requests, 3 answers, 1 answer from the cache"
     assert report in caplog.text, "the first row is tried"
     forget_answers()  # as in another process
-    (record,) = run(f"{PRICED} --resume").json["metrics"].values()
+    (record,) = run(f"{PRICED} 1 --resume").json["metrics"].values()
     assert record["usage"] == usage, "read from the records of finished parts"
     assert len(server.requests) == 3
 
 
-def test_a_corpus_never_exceeds_the_budget_and_continues(
+def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
     server: FakeServer, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pyarrow")
     texts = [f"sentence number {n:02}" for n in range(16)]
     write_rows(texts)
+    server.latency = 0.02  # so that both workers get parts
     budget = f"--budget {7.5 * COST_OF_ONE + 0.006}"  # a request may cost up to 0.006
-    error = run(f"{PRICED} {budget} --concurrency 4", code=3).err
+    error = run(f"{PRICED} 2 {budget} --concurrency 4", code=3).err
     done = len(server.requests)
-    assert 5 <= done <= 13, "the budget holds, and it is used"
+    assert server.most_active <= 4, "both workers together"
+    assert 5 <= done <= 13, "the budget holds for both workers together, and it is used"
     assert server.completions.total() == done
     assert f"judge: {done} requests, {done} answers" in caplog.text
     assert f"cost {format_cost(done * COST_OF_ONE)}" in caplog.text
     assert "answers so far are cached" in error
     assert "(with --resume)" in error
     forget_answers()
-    (record,) = run(f"{PRICED} --budget 1 --resume").json["metrics"].values()
+    (record,) = run(f"{PRICED} 1 --budget 1 --resume").json["metrics"].values()
     assert read_shards() == [float(len(text)) for text in texts]
     assert server.completions == dict.fromkeys(texts, 1), "nothing lost, nothing paid twice"
     assert record["usage"]["answers"] == len(texts)
-    assert "asked by one process" in run(f"{PRICED} --workers 2", code=2).err
 
 
 ERRORS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
@@ -33,13 +33,9 @@ from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
 from tertium.evaluation.metric_choice import MetricOptions, load_metrics_for
 from tertium.evaluation.rows import Row, score_rows
 from tertium.files.text_inputs import LanguageOptions
-from tertium.metrics.base.capabilities import (
-    CountsUsage,
-    ReadsEmbeddings,
-    can_mark_errors,
-    min_coverage,
-)
+from tertium.metrics.base.capabilities import ReadsEmbeddings, can_mark_errors, min_coverage
 from tertium.metrics.base.judge_run import (
+    BudgetError,
     JudgeConnection,
     current_run,
     has_enough_answers,
@@ -128,13 +124,6 @@ def score_corpus(
         raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
     loaded = load_metrics(metrics)
     _check_metrics(loaded, spans=spans)
-    if any(map(_asks_judge, loaded)):
-        if pool.engine == "ray" or (pool.workers or 1) > 1:
-            raise UsageError(
-                "an LLM judge is asked by one process: leave out --ray and --workers, and send "
-                "more requests at the same time with --concurrency"
-            )
-        pool.workers = 1
     specs = [metric.spec for metric in loaded]
     conditions = [parse_condition(text, specs) for text in keep]
     state = RunState(folder)
@@ -154,6 +143,7 @@ def score_corpus(
             metrics={metric.spec: tuple(metric.model_ids) for metric in loaded},
             example=example,
             runtime=settings,
+            judge=current_run().server,
             keep=tuple(conditions),
             fields=fields,
             columns=columns,
@@ -172,10 +162,7 @@ def score_corpus(
                 "allow: fix them and use another folder, or remove --strict"
             )
         pending = [part for part in parts if part.name not in done]
-        counts = [part.rows for part in pending]
-        row_count = None if None in counts else sum(count or 0 for count in counts)
-        with progress_task("rows", total=row_count) as advance:
-            tallies = {**done, **dict(pool.run(PartWorker(job), pending, advance))}
+        tallies = {**done, **dict(_score_parts(pool, PartWorker(job), pending))}
         total = Tally()
         for part in parts:
             total.add(tallies[part.name])
@@ -243,9 +230,29 @@ def _check_metrics(metrics: Sequence[Metric], *, spans: bool) -> None:
         raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
 
 
-def _asks_judge(metric: Metric) -> bool:
-    members = getattr(metric, "parts", (metric,))  # of a blend
-    return any(isinstance(member, CountsUsage) for member in members)
+def _score_parts(
+    pool: WorkerPool, worker: PartWorker, parts: Sequence[CorpusPart]
+) -> Iterator[tuple[str, Tally]]:
+    """Score parts; yield the counts of each as it completes; raise the first error.
+
+    If the budget of a judge is reached, other parts are tried nevertheless: requests in progress
+    are paid, and their answers must not be lost.
+    """
+    budget_error = None
+    rows = [part.rows for part in parts]
+    total = None if None in rows else sum(count or 0 for count in rows)
+    with progress_task("rows", total=total) as advance:
+        for outcome in pool.run(worker, parts, advance):
+            if outcome.usage is not None:
+                current_run().usage.add(outcome.usage)
+            if outcome.tally is not None:
+                yield outcome.part, outcome.tally
+            elif isinstance(outcome.error, BudgetError):
+                budget_error = outcome.error
+            elif outcome.error is not None:
+                raise outcome.error
+    if budget_error is not None:
+        raise budget_error
 
 
 def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:

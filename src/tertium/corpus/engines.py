@@ -28,6 +28,7 @@ from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
+from tertium.metrics.base.judge_run import current_run, share_budget
 
 AT_LEAST_ONE = "expected a whole number of at least 1"
 
@@ -92,22 +93,37 @@ class WorkerPool:
         return self.workers or slots
 
 
+@contextmanager
+def shared_requests(job: CorpusJob, workers: int, host: str) -> Iterator[CorpusJob]:
+    """Divide the concurrent requests of a judge among workers, and lend them its budget."""
+    concurrency = max(1, job.judge.concurrency // workers)
+    job = replace(job, judge=replace(job.judge, concurrency=concurrency))
+    if job.judge.price is None:
+        yield job
+    else:
+        with share_budget(current_run().budget, host) as address:
+            yield replace(job, budget=address)
+
+
 def run_processes(
     job: CorpusJob, parts: Sequence[CorpusPart], workers: int, advance: Advance
 ) -> Iterator[Outcome]:
     """Score parts in several processes; yield outcomes as they complete."""
     threads = job.runtime.threads or max(1, usable_cores() // workers)
-    job = replace(divide_requests(job, workers), runtime=replace(job.runtime, threads=threads))
+    job = replace(job, runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     earlier = {*multiprocessing.active_children()}
-    with ProcessPoolExecutor(
-        workers, mp_context=spawn, initializer=_start, initargs=(job,)
-    ) as pool:
+    with (
+        shared_requests(job, workers, "127.0.0.1") as shared,
+        ProcessPoolExecutor(
+            workers, mp_context=spawn, initializer=_start, initargs=(shared,)
+        ) as pool,
+    ):
         try:
             for future in as_completed([pool.submit(_attempt, part) for part in parts]):
-                name, tally = future.result()
-                advance(tally.rows)
-                yield name, tally
+                outcome = future.result()
+                advance(outcome.tally.rows if outcome.tally else 0)
+                yield outcome
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (perhaps out of memory) or could not start (a script needs "
@@ -139,7 +155,7 @@ def _exit_with_parent() -> None:
 
 
 def _attempt(part: CorpusPart) -> Outcome:
-    return _worker.attempt(part)
+    return _worker.attempt_remotely(part)
 
 
 class PartActor:
@@ -151,14 +167,9 @@ class PartActor:
         self.worker = PartWorker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
-        return {"outcome": [pickle.dumps(self.attempt(data)) for data in batch["part"]]}
-
-    def attempt(self, part: bytes) -> Outcome | TertiumError:
-        """Process a part; return an error as a value, so that Ray does not repeat the part."""
-        try:
-            return self.worker.attempt(pickle.loads(part))
-        except TertiumError as error:
-            return error
+        parts = [pickle.loads(data) for data in batch["part"]]
+        outcomes = [self.worker.attempt_remotely(part) for part in parts]
+        return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 
 def run_ray(
@@ -172,21 +183,20 @@ def run_ray(
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     rows = [{"part": pickle.dumps(part)} for part in parts]
     dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
-    outcomes = dataset.map_batches(
-        PartActor,
-        fn_constructor_args=(job, str(Path.cwd())),
-        batch_size=1,
-        # Parts take long: with a queue per actor, one could wait while another actor is idle.
-        compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
-        num_cpus=1,
-        num_gpus=pool.gpus or None,
-    )
-    for row in outcomes.iter_rows():
-        outcome: Outcome | TertiumError = pickle.loads(row["outcome"])
-        if isinstance(outcome, TertiumError):
-            raise outcome
-        advance(outcome[1].rows)
-        yield outcome
+    with shared_requests(job, pool.size, ray.util.get_node_ip_address()) as shared:
+        outcomes = dataset.map_batches(
+            PartActor,
+            fn_constructor_args=(shared, str(Path.cwd())),
+            batch_size=1,
+            # Parts take long: with a queue per actor, one could wait while another actor is idle.
+            compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
+            num_cpus=1,
+            num_gpus=pool.gpus or None,
+        )
+        for row in outcomes.iter_rows():
+            outcome: Outcome = pickle.loads(row["outcome"])
+            advance(outcome.tally.rows if outcome.tally else 0)
+            yield outcome
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,13 +45,19 @@ from tertium.corpus.summary import BAD, SHARD_SUFFIX, MetricTally, RunState, Tal
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
-from tertium.metrics.base.judge_run import BudgetError
+from tertium.metrics.base.judge_run import (
+    BudgetAddress,
+    BudgetError,
+    JudgeConnection,
+    RemoteBudget,
+    Usage,
+    judge_server,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 WARNING_SEPARATOR = "; "
-Outcome = tuple[str, Tally]  # the name of a part and its counts
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CONDITION = re.compile(r"\s*(.+?)\s*([<>](?!=)|[<>]=)\s*(.+?)\s*")
 
@@ -100,13 +106,15 @@ class CorpusJob:
 
     `metrics` has the models of each metric by its spec, as loaded by the parent process. `example`
     is a row that every metric can score: other rows need the same inputs. `columns` are those of
-    JSONL files.
+    JSONL files. `judge` is the server of LLM judges, and `budget` the address of the shared budget.
     """
 
     output: CorpusPath
     metrics: Mapping[str, tuple[str, ...]]
     example: Segment
     runtime: Runtime
+    judge: JudgeConnection
+    budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Columns = field(default_factory=dict)
@@ -124,6 +132,20 @@ class CorpusJob:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """The result of a part: its counts, or an error.
+
+    `usage` are the requests of judges in another process; those of this process are counted as
+    they are sent.
+    """
+
+    part: str
+    tally: Tally | None = None
+    error: TertiumError | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
 class PartWorker:
     """Turns parts into shards."""
 
@@ -138,15 +160,26 @@ class PartWorker:
                 raise ModelError(f"{metric.spec}: install the same weights on all machines")
         return metrics
 
-    def attempt(self, part: CorpusPart, advance: Advance = lambda _: None) -> Outcome:
-        """Process a part; raise errors in a form that can be sent between processes."""
+    def attempt(self, part: CorpusPart, advance: Advance) -> Outcome:
+        """Process a part; return user errors in a form that every engine can transport."""
         try:
             with runtime(**vars(self.job.runtime), progress=None):
-                return part.name, self.process(part, advance)
+                return Outcome(part.name, self.process(part, advance))
         except BudgetError as error:
-            raise BudgetError(f"{error} (with --resume)") from None
+            return Outcome(part.name, error=BudgetError(f"{error} (with --resume)"))
         except TertiumError as error:
-            raise TertiumError(str(error)) from None
+            return Outcome(part.name, error=TertiumError(str(error)))
+
+    def attempt_remotely(self, part: CorpusPart) -> Outcome:
+        """Process a part in a process of its own, which reports the requests it sent."""
+        with judge_server(self.job.judge, self.budget) as run:
+            outcome = self.attempt(part, lambda rows: None)
+        return replace(outcome, usage=run.usage)
+
+    @cached_property
+    def budget(self) -> RemoteBudget | None:
+        """The budget of the run, if it has one."""
+        return RemoteBudget(self.job.budget) if self.job.budget else None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""

@@ -139,9 +139,6 @@ def test_without_the_cache_answers_stay_in_memory(server: FakeServer, usage: Usa
     assert len(server.requests) == 2 * len(SEGMENTS)
 
 
-COUNTS = ("requests", "answers", "unreported", "prompt_tokens")
-
-
 @pytest.mark.parametrize("fault", ALL_FAULTS)
 def test_a_single_fault_changes_no_score(server: FakeServer, usage: Usage, fault: str) -> None:
     server.faults = {TEXTS[3]: [fault]}
@@ -152,15 +149,15 @@ def test_a_single_fault_changes_no_score(server: FakeServer, usage: Usage, fault
     timeout = 2.0 if fault == "stall" else 60.0
     with judge_server(replace(current_run().server, request_timeout=timeout)) as run:
         scores = JUDGE.score(SEGMENTS)
-    total = {name: getattr(usage, name) + getattr(run.usage, name) for name in COUNTS}
+    usage.add(run.usage)
     assert scores.segments.tolist() == expected_scores(SEGMENTS)
     assert scores.warnings == {}
-    assert total["requests"] == len(server.requests) == len(SEGMENTS) + (fault != "drip")
-    assert total["answers"] == len(SEGMENTS)
+    assert usage.requests == len(server.requests) == len(SEGMENTS) + (fault != "drip")
+    assert usage.answers == len(SEGMENTS)
     # after a reset the client cannot know whether the server has charged for an answer
-    assert total["unreported"] == (fault in (*LOST_FAULTS, "reset before"))
+    assert usage.unreported == (fault in (*LOST_FAULTS, "reset before"))
     lost = PROMPT_TOKENS if fault in LOST_FAULTS else 0
-    assert total["prompt_tokens"] + lost == server.charged_tokens[0]
+    assert usage.prompt_tokens + lost == server.charged_tokens[0]
 
 
 @pytest.mark.parametrize("fault", ["refusal", "not json", "cut off", "out of range"])
