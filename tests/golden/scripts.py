@@ -350,6 +350,7 @@ SCRIPTS: dict[str, str] = {
         plan --difference 3 -o power.svg -f json
         plan -s src.txt -t a.txt b.txt --segments 4 --raters x y z -o campaign.json -q
         plan convert campaign.json --as pearmut -o theirs.json
+        plan convert theirs.json -o again.json
         agree mqm_x_ende.tsv --resamples 20 --pass-mark 90 -q
         agree export.jsonl --resamples 20 -q
     """,

@@ -38,7 +38,7 @@ from tertium.data.text_files import read_text
 from tertium.text.language_codes import normalize_language_pair
 
 Protocol = Literal["da", "esa", "mqm", "ranking", "contrastive-esa", "post-edit"]
-ItemKind = Literal["item", "check"]
+ItemKind = Literal["item", "check", "tutorial"]
 
 FORMAT, VERSION = "tertium-campaign", 1
 PROTOCOLS: tuple[Protocol, ...] = choices(Protocol)
@@ -102,9 +102,11 @@ class CampaignItem:
     """A source segment with the outputs to judge, by system; an output may be empty.
 
     An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
-    `original` the item with the undamaged outputs, whose score should be higher. `before` and
-    `after` are its document context, and `suspected` are spans that are marked in advance, by
-    system. `labels` are other properties, such as the domain.
+    `original` the item with the undamaged outputs, whose score should be higher. A `tutorial`
+    explains the task in its `notes` and does not count. `before` and `after` are its document
+    context, and `suspected` are spans that are marked in advance, by system. `labels` are other
+    properties, such as the domain. `expected` is the range of scores that a check or tutorial
+    expects by system, [low, high].
     """
 
     id: str
@@ -113,6 +115,7 @@ class CampaignItem:
     source: str | None = None
     reference: str | None = None
     outputs: Mapping[str, str]
+    notes: str = ""
     kind: ItemKind = "item"
     damage: Mapping[str, str] = field(default_factory=dict)
     original: str = ""
@@ -120,6 +123,7 @@ class CampaignItem:
     after: tuple[Neighbor, ...] = ()
     suspected: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    expected: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"item {self.id!r}"
@@ -131,8 +135,8 @@ class CampaignItem:
                 f"{where}: the source or the reference is empty, so translations cannot be judged: "
                 "leave this segment out of all files"
             )
-        if self.kind == "check" and not (self.damage and self.original):
-            raise DataError(f"{where} is a check without damage and original")
+        if self.kind == "check" and not (self.expected or (self.damage and self.original)):
+            raise DataError(f"{where} is a check without expected scores, or damage and original")
 
     def check_spans(self, system: str, spans: Sequence[Span], where: str) -> None:
         """Raise `DataError` if spans end after the output of a system, or after the source."""
@@ -150,7 +154,10 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign(Result):
-    """A human evaluation: what is judged, how, and by whom."""
+    """A human evaluation: what is judged, how, and by whom.
+
+    `extras` is the content of a campaign of another annotation tool, as JSON by tool.
+    """
 
     format: str = FORMAT
     version: Annotated[int, READABLE] = VERSION
@@ -168,6 +175,7 @@ class Campaign(Result):
     items: tuple[CampaignItem, ...]
     raters: tuple[str, ...]
     assignments: Mapping[str, tuple[Assignment, ...]]
+    extras: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_unique(self.systems, "system")
@@ -209,7 +217,7 @@ class Campaign(Result):
         """Return what each rater judges."""
         rows = []
         for rater in self.raters:
-            names: dict[ItemKind, list[str]] = {"item": [], "check": []}
+            names: dict[ItemKind, list[str]] = {"item": [], "check": [], "tutorial": []}
             for turn in self.assignments.get(rater, ()):
                 names[self.items_by_id[turn.item].kind] += [turn.item] * len(turn.systems)
             row = {

@@ -13,15 +13,13 @@ from tertium.core.result import Result, View, field_values
 from tertium.data.testset import TestSet
 from tertium.files.text_inputs import InputFiles, InputTexts
 from tertium.metrics.base.judge_run import JudgeConnection
-from tertium.people.campaign import Campaign, Protocol, read_campaign, write_campaign
-from tertium.people.pearmut import write_pearmut
+from tertium.people.campaign import Campaign, Protocol
+from tertium.people.pearmut import read_any_campaign, write_any_campaign
 from tertium.people.planning import Method, plan_campaign, read_glossary
 from tertium.people.power import PowerPlan, plan_power
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
 Tool = Annotated[Literal["tertium", "pearmut"], Option("--as", group="Output")]
-OtherTool = Annotated[Literal["pearmut"], Option("--as", group="Output")]
-WRITERS = {"tertium": write_campaign, "pearmut": write_pearmut}
 
 
 def parse_duration(text: str) -> float:
@@ -193,7 +191,7 @@ def plan_evaluation(
         if not segments:
             raise UsageError("how many segments? give --difference, --time or --segments")
         new_campaign = campaign.make(texts, segments, design, path)
-        WRITERS[campaign.tool](new_campaign, path)
+        write_any_campaign(new_campaign, path, campaign.tool)
         results.append(new_campaign)
         record |= {"campaign": new_campaign.id, "file": path}
         size = len(texts.testset)
@@ -217,23 +215,27 @@ def convert_campaign(
     /,
     *,
     output: Annotated[OutFile, Option("-o", "--output", group="Output")],
-    tool: OtherTool = "pearmut",
+    tool: Tool = "tertium",
+    protocol: Annotated[Protocol | None, Option(group="Statistics")] = None,
 ) -> View:
-    """Convert a campaign to the format of Pearmut.
+    """Convert a campaign between the formats of tertium and Pearmut.
 
     Parameters
     ----------
     campaign
-        Campaign of `tertium plan`.
+        Campaign of tertium or Pearmut.
     output
         File of the converted campaign (.json).
     tool
         Format of the converted campaign.
+    protocol
+        What raters do (default: that of the campaign).
 
     Examples
     --------
     tertium plan convert campaign.json --as pearmut -o pearmut.json
+    tertium plan convert pearmut.json -o campaign.json
     """
-    result = read_campaign(campaign)
-    WRITERS[tool](result, output)
+    result = read_any_campaign(campaign, protocol=protocol)
+    write_any_campaign(result, output, tool)
     return View(result=result, json={"campaign": result.id, "file": output})

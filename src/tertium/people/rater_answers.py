@@ -17,6 +17,7 @@ The score of a row depends on the protocol; higher is always better:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -48,7 +49,7 @@ MAX_SCORE = 100.0
 MAX_TEXT = 20_000  # characters of a comment or an edited translation
 IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
 SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
-MAX_CHECK_SCORE = 60.0  # of a check without an original answer
+CHECK_RANGE = (-math.inf, 60.0)  # of the score of a check without an original answer
 Key = tuple[str, str, str]  # rater, item and system
 # columns of judgments that are left out if they are blank
 OPTIONAL_COLUMNS = frozenset("lp document source reference seconds time edited comment".split())
@@ -122,7 +123,7 @@ def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
-    `answers` are those about items, without attention checks.
+    `answers` are those about items, without attention checks and tutorials.
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
@@ -203,8 +204,8 @@ class ScoredAnswers:
     def count_checks(self) -> dict[str, tuple[int, int]]:
         """Return passed and answered attention checks by rater.
 
-        A check is passed if its score is lower than that of the original by the same rater, or at
-        most 60 if there is no original answer.
+        A check is passed if its score is lower than that of the original by the same rater, or
+        within the expected range if there is no original answer.
         """
         counts: dict[str, tuple[int, int]] = {}
         for (rater, name, system), score in self.scores.items():
@@ -212,7 +213,8 @@ class ScoredAnswers:
             if item.kind != "check" or self.campaign.protocol == "ranking":
                 continue
             original = self.scores.get((rater, item.original, system))
-            is_passed = score <= MAX_CHECK_SCORE if original is None else score < original
+            low, high = item.expected.get(system, CHECK_RANGE)
+            is_passed = low <= score <= high if original is None else score < original
             passed, total = counts.get(rater, (0, 0))
             counts[rater] = passed + is_passed, total + 1
         return counts

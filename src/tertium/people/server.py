@@ -341,9 +341,11 @@ def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
         ]
 
     return {
+        "kind": "tutorial" if item.kind == "tutorial" else "item",
         "document": item.document,
         "source": item.source,
         "reference": item.reference if options.show_reference or item.source is None else None,
+        "notes": item.notes,
         "outputs": [{"text": item.outputs[system]} for system in task.systems],
         "suspected": [
             [_prefilled_mark(span) for span in suspected.get(system, ())] for system in task.systems

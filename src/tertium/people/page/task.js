@@ -26,7 +26,9 @@ export class TaskView {
     const { task, text, campaign } = this;
     return [
       make("div", { class: "heading" }, this.heading,
+        task.kind === "tutorial" ? make("span", { class: "tag" }, text("practice")) : null,
         task.document ? make("bdi", { class: "muted" }, task.document) : null),
+      task.notes ? make("p", { class: "banner", dir: "auto" }, task.notes) : null,
       this.context(task.before, "contextBefore"),
       this.source && make("section", { class: "block" }, make("h3", {}, text("source")), this.source),
       task.reference !== null
