@@ -9,7 +9,7 @@ from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.core.spans import ErrorAnnotations, Span, UnlocatedError
 from tertium.data.judgments import JudgmentSet
-from tertium.people.reliability import Ratings, describe_raters
+from tertium.people.reliability import Ratings, describe_raters, fit_drift
 from tertium.people.system_ratings import make_scorecards, score_systems
 
 
@@ -72,12 +72,15 @@ def test_a_large_difference_is_found_and_intervals_contain_it() -> None:
     assert scores[0].low < scores[0].mean < scores[0].high
 
 
-def test_random_raters_are_named() -> None:
+def test_random_raters_are_named_and_drift_is_found() -> None:
     ratings = Ratings.from_judgments(simulate(np.random.default_rng(4), bad_raters=1))
     qualities = {quality.rater: quality for quality in describe_raters(ratings)}
     assert qualities["r0"].reasons
     assert qualities["r0"].alpha_without > qualities["r1"].alpha_without
     assert not any(q.reasons for name, q in qualities.items() if name != "r0")
+    rng = np.random.default_rng(1)
+    slope, error = fit_drift(np.arange(200) * 0.05 + rng.normal(0, 3, 200))
+    assert slope == pytest.approx(5, abs=3 * error)
 
 
 def test_the_scorecard_counts_points_per_thousand_words() -> None:

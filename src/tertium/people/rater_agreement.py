@@ -23,6 +23,7 @@ from tertium.core.result import (
     bound_columns,
     count_column,
     field_values,
+    format_number,
 )
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
@@ -132,13 +133,17 @@ class RaterStudy(Result):
             Column("sd", "deviation", 1),
             Column("bias", decimals=1),
             Column("r with others", "agreement", 2),
+            Column("drift / 100", "drift", 1, text=_format_drift),
             Column("alpha without", "alpha_without", 3),
         ]
         if any(not math.isnan(rater.seconds) for rater in self.raters):
             columns.append(Column("seconds", decimals=0))
         if any(rater.checks for rater in self.raters):
             columns.append(Column("checks", "checks_passed", 0, text=_format_checks))
-        notes = ["bias: mean difference to other raters on the same translations"]
+        notes = [
+            "bias: mean difference to other raters on the same translations; drift / 100: its "
+            "change over 100 judgments, * if larger than two standard errors"
+        ]
         for rater in self.raters:
             if rater.reasons:
                 reasons = "; ".join(rater.reasons)
@@ -221,6 +226,11 @@ def _interval_columns(decimals: int) -> list[Column]:
 
 def _severity_column(severity: str) -> Column:
     return count_column(severity, lambda card: card.errors.get(severity, 0))
+
+
+def _format_drift(rater: RaterQuality, decimals: int) -> str:
+    star = "* " if abs(rater.drift) > 2 * rater.drift_error else ""
+    return star + format_number(rater.drift, decimals)
 
 
 def _format_checks(rater: RaterQuality, _: int) -> str:

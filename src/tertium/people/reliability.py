@@ -13,10 +13,11 @@ weights of 1 it gives the value, with those of bootstrap samples the interval. R
               pairs of raters like the correlation
     spans     F1 of two raters, by characters and by spans with partial credit, micro-averaged
 
-How each rater judges: bias, spread, agreement with the others, checks.
+How each rater judges: bias, spread, drift over time, agreement with the others, checks.
 
     bias         mean difference to the mean of other raters on the same translations
     agreement    Pearson's r with the mean of other raters
+    drift        change of the bias over 100 judgments, by least squares, in order of time
     alpha        Krippendorff's alpha of all raters without this one
 
 A rater is a candidate for leaving out if agreement is low and alpha is higher without the rater, or
@@ -389,6 +390,7 @@ def _measure_f1(sums: FloatArray) -> Measure:
 MIN_AGREEMENT = 0.2  # Pearson's r with the other raters
 MIN_ALPHA_GAIN = 0.02
 MIN_CHECKS_PASSED = 0.5
+DRIFT_STEP = 100  # judgments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,6 +403,8 @@ class RaterQuality:
     deviation: float
     bias: float
     agreement: float
+    drift: float
+    drift_error: float
     alpha_without: float
     seconds: float
     checks: int = 0
@@ -430,6 +434,7 @@ def describe_raters(
         difference = matrix[number] - other_means
         shared = ~np.isnan(difference)
         scores, seconds = ratings.scores[is_rater], ratings.seconds[is_rater]
+        drift, error = fit_drift(difference[ratings.unit[is_rater]])
         passed, count = (checks or {}).get(name, (0, 0))
         agreement = without = math.nan
         if shared.sum() >= min_shared:
@@ -443,6 +448,8 @@ def describe_raters(
             deviation=float(scores.std(ddof=1)) if len(scores) > 1 else math.nan,
             bias=float(nan_mean(difference)),
             agreement=agreement,
+            drift=drift,
+            drift_error=error,
             alpha_without=without,
             seconds=median(seconds),
             checks=count,
@@ -460,6 +467,16 @@ def _reasons(agreement: float, gain: float, passed: int, checks: int) -> tuple[s
     if passed < MIN_CHECKS_PASSED * checks:
         reasons.append(f"{passed} of {checks} attention checks passed")
     return tuple(reasons)
+
+
+def fit_drift(differences: FloatArray) -> tuple[float, float]:
+    """Return the change of the bias over 100 judgments and its standard error."""
+    places = np.flatnonzero(~np.isnan(differences)).astype(np.float64)
+    values = differences[~np.isnan(differences)]
+    if len(values) < MIN_SHARED + 1:
+        return math.nan, math.nan
+    (slope, _), covariance = np.polyfit(places, values, 1, cov=True)
+    return DRIFT_STEP * float(slope), DRIFT_STEP * math.sqrt(covariance[0, 0])
 
 
 def median(values: FloatArray) -> float:
