@@ -179,6 +179,7 @@ def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
 
 HPARAMS = {
     "pool: [1": "hparams.yaml cannot be read",
+    "pool: avg\npool: cls": "a key appears twice",
     "- 1": "contains no settings",
     "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
     "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",

@@ -63,7 +63,10 @@ def read_hyperparameters(folder: Path) -> Hyperparameters:
         import yaml
     file = folder / "hparams.yaml"
     try:
-        settings: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        settings: Any = yaml.safe_load(text)
+        if isinstance(settings, dict) and len(yaml.compose(text).value) > len(settings):
+            raise ValueError("a key appears twice")  # the last one would count
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"{file} cannot be read ({reason}): not a COMET checkpoint") from None
