@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.corpus.ray_cluster import ray_cluster  # noqa: F401 (a fixture)
 from tests.metrics.judge.fake_server import (
     COMPLETION_TOKENS,
     PROMPT_TOKENS,
@@ -21,6 +22,7 @@ from tests.metrics.judge.fake_server import (
 
 import tertium
 from tertium.core.errors import TertiumError
+from tertium.corpus.engines import WorkerPool
 from tertium.metrics.base.judge_run import (
     Budget,
     BudgetError,
@@ -30,7 +32,7 @@ from tertium.metrics.base.judge_run import (
     share_budget,
 )
 
-WORKERS = 2
+WORKERS = 4
 COST_OF_ONE = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1e6  # with prices of 1 and 1
 LARGEST_LOAN = 0.0045  # of a request with at most 100 tokens in its answer
 
@@ -93,7 +95,9 @@ class PaidRun:
         lines = [json.dumps({"src": f"Satz {n}", "mt": text}) for n, text in enumerate(texts)]
         (folder / "rows.jsonl").write_text("\n".join(lines))
 
-    def score(self, budget: float, *, workers: int = WORKERS, resume: bool = False) -> int:
+    def score(
+        self, budget: float, *, workers: int | WorkerPool = WORKERS, resume: bool = False
+    ) -> int:
         """Score the corpus; return the number of rows with a score."""
         connection = JudgeConnection(
             judge_url=self.server.url, price=(1.0, 1.0), budget=budget, concurrency=WORKERS
@@ -145,6 +149,16 @@ def test_workers_never_exceed_a_budget_together(paid_run: PaidRun) -> None:
     forget_answers()
     assert paid_run.score(1.0, workers=1, resume=True) == paid_run.rows
     assert set(paid_run.server.completions.values()) == {1}, "nothing is paid twice"
+
+
+def test_ray_actors_never_exceed_a_budget_together(
+    paid_run: PaidRun, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("ray_cluster")  # started now, it has the cache of this test
+    budget = 6.5 * COST_OF_ONE + LARGEST_LOAN
+    with pytest.raises(BudgetError, match="with --resume"):
+        paid_run.score(budget, workers=WorkerPool(engine="ray", workers=2))
+    assert 6 * COST_OF_ONE <= paid_run.paid <= budget
 
 
 @pytest.mark.slow
