@@ -35,7 +35,7 @@ from tertium.core.segment import Segment
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats.metrics_task import MetricsTask
 from tertium.data.record_files import read_records
-from tertium.evaluation.human_agreement import scale_name
+from tertium.evaluation.comparison import scale_name
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.metrics import Metric, load_metric

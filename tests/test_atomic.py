@@ -83,16 +83,6 @@ def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path):
 
 
 @ONLY_UNIX
-def test_a_new_file_follows_the_umask(tmp_path):
-    code = (
-        "import os, sys; os.umask(0o027); from tertium.core.atomic import write_text; "
-        "write_text(sys.argv[1], 'x')"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=True)
-    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
-
-
-@ONLY_UNIX
 @pytest.mark.parametrize("there", [True, False])
 def test_links_are_followed(tmp_path, there):
     goal = tmp_path / "folder" / "goal.txt"

@@ -114,7 +114,7 @@ def test_an_invalid_parquet_file_is_named(tmp_path, capsys):
     text = str(tmp_path / "x.txt")
     arguments = ["score", "-t", text, "-r", text, "-m", "chrf", "-o", str(tmp_path / "scores.txt")]
     assert main(arguments) == 2
-    assert "expected a name that ends in .tsv, .csv, .jsonl, .parquet" in capsys.readouterr().err
+    assert "expected a name that ends in .json, .jsonl, .tsv" in capsys.readouterr().err
 
 
 def test_without_pandas_an_error_says_what_to_install(evaluation, monkeypatch):

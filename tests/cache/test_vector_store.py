@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -43,14 +40,6 @@ from tertium.encoders.vector_cache import (
 )
 
 MEGABYTE = 1 << 20
-ROOT = Path(__file__).parents[2]
-
-
-def start(program: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start a process that runs a program with the names of `entries`."""
-    imports = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.cache.entries import *\n"
-    command = [sys.executable, "-c", imports + program, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
@@ -132,22 +121,6 @@ def test_read_returns_what_was_written(store: Store) -> None:
     assert are_all_correct(stored)
     assert read_entries(store, "other model", list(entries)) == {}
     assert store.count() == {"model": 700}
-
-
-WRITE_RANGES = """
-store = Store(Path(sys.argv[1]), 1 << 28)
-for start in range(0, 400, 100):
-    write_texts(store, make_texts(150, start + int(sys.argv[2])))
-print(store.is_usable)
-"""
-
-
-def test_processes_write_at_the_same_time(path: Path) -> None:
-    workers = [start(WRITE_RANGES, path, 50 * n) for n in range(4)]
-    assert [worker.communicate(timeout=120)[0].strip() for worker in workers] == ["True"] * 4
-    entries = read_entries(Store(path, 1 << 28), "model", make_texts(600))
-    assert len(entries) == 600
-    assert are_all_correct(entries)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs Linux or macOS: it forks")
@@ -301,60 +274,6 @@ def test_a_database_of_another_program(path: Path, caplog: pytest.LogCaptureFixt
     assert path.read_bytes() == before
 
 
-def test_a_locked_file(
-    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.1)
-    fill_store(path)
-    other = sqlite3.connect(path)
-    other.execute("PRAGMA locking_mode = EXCLUSIVE")
-    other.execute("BEGIN EXCLUSIVE")
-    other.execute("DELETE FROM entries WHERE entry > 1000")
-    check_store_is_disabled(path, caplog)
-    other.rollback()
-    other.close()
-    assert len(read_entries(Store(path, MEGABYTE), "model", make_texts(200))) == 200
-
-
-FILL_DISK = """
-import resource
-path = Path(sys.argv[1])
-limit = path.stat().st_size + 40_000
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-store = Store(path, 1 << 30)
-for start in range(1000, 4000, 1000):
-    write_texts(store, make_texts(1000, start))
-assert are_all_correct(read_entries(store, "model", make_texts(4000)))
-print(store.is_usable)
-"""
-
-
-def test_a_full_disk(path: Path) -> None:
-    """A limit on file size simulates a full disk: writes fail in the same offset."""
-    fill_store(path, 100)
-    process = start(FILL_DISK, path)
-    out, err = process.communicate()
-    assert (out.strip(), process.returncode) == ("False", 0), err
-    assert err.count("is not used") == 1
-    entries = read_entries(Store(path, 64 * MEGABYTE), "model", make_texts(4000))
-    assert set(make_texts(100)) <= set(entries)
-    assert are_all_correct(entries)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_flipped_bytes_never_give_a_wrong_vector(path: Path, seed: int) -> None:
-    fill_store(path)
-    rng = np.random.default_rng(seed)
-    damaged = bytearray(path.read_bytes())
-    for offset in rng.integers(0, len(damaged), size=40):
-        damaged[offset] ^= int(rng.integers(1, 256))
-    path.write_bytes(bytes(damaged))
-    store = Store(path, 64 * MEGABYTE)
-    assert are_all_correct(read_entries(store, "model", make_texts(300)))
-    write_texts(store, make_texts(300))
-    assert are_all_correct(read_entries(store, "model", make_texts(300)))
-
-
 def test_a_damaged_entry_is_stored_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -371,46 +290,6 @@ def test_a_damaged_entry_is_stored_again(
     stored = get_entries("model", list(entries))
     assert len(stored) == 50
     assert are_all_correct(stored)
-
-
-WRITER = """
-store = Store(Path(sys.argv[1]), 1 << 30)
-start = 0
-print("writing", flush=True)
-while True:
-    write_texts(store, make_texts(60, start))
-    start += 60
-    if start == 600:
-        print("ready", flush=True)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Linux or macOS: it kills")
-@pytest.mark.parametrize("delay", [0.0, 0.1])
-def test_a_killed_writer_leaves_a_usable_store(path: Path, delay: float) -> None:
-    for _ in range(2):
-        with start(WRITER, path) as writer:
-            assert writer.stdout is not None
-            if delay:
-                while writer.stdout.readline().strip() != "ready":
-                    assert writer.poll() is None
-                time.sleep(delay)
-            else:
-                writer.stdout.readline()
-            writer.send_signal(signal.SIGKILL)
-            writer.wait()
-        store = Store(path, 1 << 30)
-        entries = read_entries(store, "model", make_texts(20_000))
-        assert store.is_usable
-        assert len(entries) > 300 or not delay  # two chunks before the pending one
-        assert are_all_correct(entries)
-        write_entries(store, "after", {text: make_entry(text) for text in make_texts(10)})
-        store.close()
-        assert store.is_usable
-        assert len(read_entries(Store(path, 1 << 30), "after", make_texts(10))) == 10
-        check = sqlite3.connect(path)
-        assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        check.close()
 
 
 def test_clearing_empties_the_store(path: Path) -> None:

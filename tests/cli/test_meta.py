@@ -73,24 +73,6 @@ def test_p_values_and_intervals_in_files(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_undefined_column_has_a_reason_and_no_ranks(run: Run) -> None:
-    constant = [("ru-en", i, s, 1.0) for i in range(1, 31) for s in SYSTEMS]
-    write_tsv("constant.tsv", f"lp {COLUMNS}", constant)
-    for name in ("good", "bad"):
-        Path(f"{name}.ru-en.tsv").write_text(Path(f"{name}.de-en.tsv").read_text())
-    command = ALL.replace("human.tsv", "human.tsv constant.tsv") + " good.ru-en.tsv bad.ru-en.tsv"
-    assert "ru-en: undefined for all metrics" in run(f"{command} --resamples 20").out
-    assert run(f"{command} {FAST}").json["average_rank"] == {"good": 1.0, "bad": 2.0}
-
-
-@pytest.mark.usefixtures("files")
-def test_two_systems_cause_a_warning_for_each_set(run: Run) -> None:
-    message = "only two systems with human scores: agreement is either perfect or none"
-    assert message not in run(f"{ALL} --level system --resamples 20").out
-    assert run(f"{ALL} --level system --exclude A --resamples 20").out.count(message) == 2
-
-
-@pytest.mark.usefixtures("files")
 def test_direction_and_exclusion(run: Run) -> None:
     up = run(f"{ONE} {FAST}").json["tasks"][0]["value"]
     down = run(f"{ONE} {FAST} --lower-better good").json["tasks"][0]["value"]
@@ -279,12 +261,8 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path: Path, run: Run
     assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)
 
 
-@pytest.mark.parametrize(
-    ("score", "message"), [("1e308", "too large"), ("-1e101", "too large"), ("inf", "not finite")]
-)
-def test_huge_scores_are_one_line_errors(
-    score: str, message: str, tmp_path: Path, run: Run
-) -> None:
+@pytest.mark.parametrize("score", ["1e308", "-1e101", "inf"])
+def test_huge_scores_are_one_line_errors(score: str, tmp_path: Path, run: Run) -> None:
     rows = [(s, n) for s in "ab" for n in range(1, 5)]
     human = write_tsv(
         tmp_path / "human.tsv",
@@ -294,7 +272,6 @@ def test_huge_scores_are_one_line_errors(
     scored = [(s, n, score if n == 3 else n) for s, n in rows]
     scores = write_tsv(tmp_path / "scores.tsv", "system segment score", scored)
     error = run(f"meta --human {human} --scores {scores} -o {tmp_path}/page.html", code=2).err
-    assert f"scores.tsv, line 4: the score '{score}' is" in error
-    assert message in error
+    assert f"scores.tsv, line 4: the score '{score}' is too large" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "page.html").exists()

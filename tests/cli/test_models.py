@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -121,15 +120,6 @@ def test_cache_path_that_is_a_file_is_an_error(
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("size", ["-4G", "nan", "inf", "much"])
-def test_invalid_cache_size_is_an_error(
-    size: str, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    assert size != "much" or "expected bytes" in run("setup cache limit much", code=2).err
-    monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
-    assert f"TERTIUM_CACHE_SIZE={size} is not a size" in run("setup cache", code=2).err
-
-
 @pytest.mark.parametrize("variable", ["TERTIUM_CACHE", "XDG_CACHE_HOME"])
 def test_unknown_home_folder_is_a_one_line_error(
     variable: str, monkeypatch: pytest.MonkeyPatch, run: Run
@@ -139,30 +129,3 @@ def test_unknown_home_folder_is_a_one_line_error(
     error = run("setup cache", code=2).err
     assert f"{variable}=~nosuchuser: the home folder of this user is unknown" in error
     assert error.count("\n") == 1
-
-
-def test_damaged_cache_is_reported_and_cleared(
-    filled: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (filled / FILE).write_bytes(b"rubbish" * 1000)
-    with monkeypatch.context() as patch:
-        patch.setattr("tertium.core.store.os.access", lambda path, mode: False)
-        error = run("setup cache", code=2).err
-        assert "is not writable; set TERTIUM_CACHE to another folder" in error
-    assert "`tertium setup cache clear` starts a new one" in run("setup cache", code=2).err
-    run("setup cache clear")
-    run("setup cache")
-
-
-def test_info_and_clear_leave_the_file_of_another_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("CREATE TABLE theirs (x)")
-    database.close()
-    for action in ("", "clear"):
-        error = run(f"setup cache {action}", code=2).err
-        assert "made by another program" in error
-        assert "move it away yourself" in error
-        assert "cache clear" not in error

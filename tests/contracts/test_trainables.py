@@ -16,13 +16,12 @@ from tests.builders import WORDS, change_json, make_judgments
 from tertium.core.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
 from tertium.core.segment import Judgment, Preference, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.data.ratings import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.evaluation.training import find_trainable_class
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.config import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.training_data import remove_leaks, sort_training_sets
+from tertium.models.training_data import sort_training_sets
 
 OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
 ONE_SETTING = SVROptions(folds=3, c=(10.0,), epsilon=(0.01,), gamma=(1.0,))
@@ -209,29 +208,6 @@ def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
     bare = JudgmentSet(name="x", lp="cs-en", judgments=tuple(replace(r, lp="") for r in rows))
     assert set(NumberedSets.from_sets(TrainingSets([bare]), "reference", {}).groups) == {"cs-en"}
-
-
-def test_training_data_overlapping_held_out_data_are_removed() -> None:
-    rows = make_judgments(10)
-    (reference,) = rows[3].segment.references
-    other = change_segment(rows[3], hypothesis="another", references=(reference.upper() + "!",))
-    held_out = sort_training_sets([other]).all
-    (remaining,) = remove_leaks(sort_training_sets(rows), held_out).scores
-    assert len(remaining) == 9
-    assert remaining.excluded_counts == {OVERLAP_REASON: 1}
-    assert rows[3] not in remaining.judgments
-    with pytest.raises(DataError, match="held-out data"):
-        remove_leaks(sort_training_sets([rows[3]]), held_out)
-
-
-def test_training_data_overlapping_dev_are_removed_and_logged(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    rows = make_judgments(10)
-    metric = train_quickly(name, rows, dev=rows[:2])
-    assert metric.checkpoint.training["data"] == {"judgments": 8}
-    assert f"judgments: 8 judgments (2 excluded; {OVERLAP_REASON}: 2)" in caplog.text
-    assert ("dev data are not used" in caplog.text) == (name == "svr")
 
 
 def test_rows_without_reference_are_excluded_and_counted(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import gc
 import json
 import pickle
 import shutil
 import subprocess
 import sys
-import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -146,23 +143,6 @@ def test_the_spec_of_a_model_that_was_not_saved_is_an_error(name: str) -> None:
         score_unseen(load(type(model))(model.spec))
 
 
-def test_unsaved_models_are_freed(name: str) -> None:
-    """Every training of a process was kept until its end."""
-    original = trained(name)
-    checkpoint = dataclasses.replace(original.checkpoint, training={"copy": 1})
-    model = type(original).from_checkpoint(checkpoint)
-    score_unseen(model)
-    dead = weakref.ref(checkpoint)
-    copies = [copy.copy(model), dataclasses.replace(model)]
-    assert all(other.checkpoint is checkpoint for other in copies)
-    del checkpoint, model
-    gc.collect()
-    assert dead() is not None  # the copies still need the weights
-    copies.clear()
-    gc.collect()
-    assert dead() is None
-
-
 SCORE_PICKLES = """
 import json, pickle
 for model, arguments in pickle.load(open("models.pickle", "rb")):
@@ -283,7 +263,7 @@ def test_training_english_models_on_another_language_is_a_warning(
         ("svr", {"against": "source"}, True),
         ("esim", {"encoder": "toy"}, False),
         ("pairwise", {"features": ("bleu",)}, False),
-        ("pairwise", {"features": ("4metrics",)}, True),
+        ("pairwise", {"features": ("bleu", "nist", "ter", "meteor")}, True),
         ("pairwise", {"features": ("bleu",), "vectors": ("minilm",)}, True),
         ("pairwise", {"features": ("bleu",), "vectors": ("syntax25",)}, True),
     ],

@@ -23,7 +23,6 @@ from tertium.core.result import (
     count_column,
     percent_column,
 )
-from tertium.output.text import render_table
 from tertium.people.power import PowerPlan
 
 
@@ -142,25 +141,6 @@ def test_readers_choose_the_decimals_of_scores_only() -> None:
     table = Table([score, p], [0.123456]).with_decimals(5)
     assert [cell.text for cell in table.cells()[0]] == ["0.12346", "0.1235"]
     assert Table([score], [1.0]).with_decimals(None).cells()[0][0].text == "1.00"
-
-
-def test_repeated_names_have_their_group_in_files() -> None:
-    columns = [
-        Column("system", lambda row: row),
-        *(Column("p", len, 0, group=metric) for metric in ("BLEU", "chrF")),
-    ]
-    table = Table(columns, ["a"])
-    assert table.header == ["system", "p", "p"]
-    assert [*table.values()] == ["system", "BLEU p", "chrF p"]
-
-
-def test_grouped_columns_stay_together_in_a_narrow_terminal() -> None:
-    columns = [Column("system", lambda row: row)]
-    for metric in ("BLEU", "chrF"):
-        columns += [Column(name, len, 0, group=metric) for name in (metric, "p-value", "rank")]
-    lines = render_table(Table(columns, ["a"]), width=32).splitlines()
-    headers = [line.split() for line in lines if "system" in line]
-    assert headers == [["system", "BLEU", "p-value", "rank"], ["system", "chrF", "p-value", "rank"]]
 
 
 PUBLIC_RESULTS = (

@@ -16,7 +16,7 @@ import tertium
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.segment import Segment
 from tertium.data.human_data_files import read_human_data, read_sets_with_texts
-from tertium.data.ratings import standardize_human_ratings
+from tertium.data.ratings import standardize_ratings
 from tertium.data.text_files import language_pair_in_path
 from tertium.models.training_data import TrainingSets
 
@@ -225,4 +225,4 @@ def test_all_forms_share_the_same_interface(tmp_path):
         assert {segment for _, _, segment in entry.rows()} == set(entry.texts().values())
     assert forms[1].segment_scores()["A"].tolist() == [1.0]
     with pytest.raises(UsageError, match="needs ratings with annotators"):
-        standardize_human_ratings(forms[1])
+        standardize_ratings(forms[1])

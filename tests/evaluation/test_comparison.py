@@ -8,8 +8,8 @@ import pytest
 from tests.builders import write_file
 
 import tertium
-from tertium.evaluation import comparison, human_agreement
-from tertium.evaluation.human_agreement import find_scale, load_bundled_scales
+from tertium.evaluation import comparison
+from tertium.evaluation.comparison import find_scale, load_bundled_scales
 from tertium.evaluation.judged import read_judged
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
@@ -150,9 +150,9 @@ def test_retrained_metric_has_no_scale(monkeypatch):
     old = DifferenceScale(
         metric="chrf", direction="all", inputs="reference", bins=bins, learned=("other@1",)
     )
-    monkeypatch.setattr(human_agreement, "load_bundled_scales", lambda: (old,))
+    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (old,))
     assert find_scale("chrf", "into English", "reference") is None
-    monkeypatch.setattr(human_agreement, "load_bundled_scales", lambda: (replace(old, learned=()),))
+    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (replace(old, learned=()),))
     assert find_scale("chrf", "into English", "reference") is not None
     assert find_scale("bleu", "into English", "reference") is None
 

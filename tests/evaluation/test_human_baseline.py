@@ -13,7 +13,7 @@ from tertium.cli import main
 from tertium.core.errors import DataError
 from tertium.core.segment import Judgment, Segment
 from tertium.data.judgments import JudgmentSet
-from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
+from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_ratings
 from tertium.evaluation.judged import read_judged
 from tertium.meta.agreement_results import MetricEstimates, nan_p_values
 from tertium.studies.good_decisions import evaluate_decisions
@@ -49,7 +49,7 @@ def test_rater_is_held_out_of_standardized_ratings():
         *((system, item, "x", 10 * n + 7) for n, (system, item) in cells),
         *((system, item, "y", n) for n, (system, item) in cells),
     )
-    standardized, row = hold_out_rater(standardize_human_ratings(judgment_set), "segment")
+    standardized, row = hold_out_rater(standardize_ratings(judgment_set), "segment")
     assert_allclose(row.values, standardized.matrix("segment").values)  # they differ only in scale
     judgment_set = make_judgments(("A", "1", "x", 10), ("A", "1", "x", 30))
     with pytest.raises(DataError, match="no translation has ratings of two annotators"):

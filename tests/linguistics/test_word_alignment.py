@@ -112,12 +112,8 @@ LONG = ("the old cat saw a dog and it ran home ." * 15, "a dog ran to the cats ,
 def test_joint_alignment_equals_each_direction_alone(hypothesis: str, premise: str) -> None:
     h, p = parse_sentence(hypothesis), parse_sentence(premise)
     for joint, alone in zip(align_both_directions(h, p), (align(h, p), align(p, h)), strict=True):
-        assert isinstance(joint, WordAlignment)
-        assert (joint.targets, joint.relations, joint.edges) == (
-            alone.targets,
-            alone.relations,
-            alone.edges,
-        )
+        for name in ("targets", "relations", "edges"):
+            assert getattr(joint, name) == getattr(alone, name)
 
 
 def test_text_is_aligned_with_itself() -> None:
@@ -180,16 +176,12 @@ def test_structure_decides_between_equal_words() -> None:
     ],
 )
 def test_relation_of_two_words(a: str, b: str, kind: str, relation: str) -> None:
-    assert relate_content_words(build_profile(a, kind), build_profile(b, kind)).relation == relation
-    assert relate_content_words(
-        build_profile(b, kind), build_profile(a, kind)
-    ).relation == INVERSE_RELATIONS.get(relation, relation)
+    left, right = build_profile(a, kind), build_profile(b, kind)
+    assert relate_content_words(left, right).relation == relation
+    inverse = INVERSE_RELATIONS.get(relation, relation)
+    assert relate_content_words(right, left).relation == inverse
 
 
 def test_derivation_crosses_parts_of_speech() -> None:
-    assert (
-        relate_content_words(
-            build_profile("invade", "verb"), build_profile("invasion", "noun")
-        ).relation
-        == "derivation"
-    )
+    profiles = build_profile("invade", "verb"), build_profile("invasion", "noun")
+    assert relate_content_words(*profiles).relation == "derivation"

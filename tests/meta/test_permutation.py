@@ -83,18 +83,6 @@ def test_missing_scores_and_metrics():
     assert test.observed[0, 1] == pytest.approx(spa[0] - spa[1], abs=0.02)
 
 
-def test_soft_accuracy_test_keeps_its_level():
-    # two metrics that are equally good: p < .1 in about one data set of ten
-    rng = np.random.default_rng(0)
-    hits = 0
-    for _ in range(100):
-        human = rng.normal(size=(5, 1)) * 0.2 + rng.normal(size=(5, 60))
-        metrics = human + rng.normal(size=(2, 5, 60))
-        test = permute_soft_accuracy(human, metrics, resamples=100, rng=rng)
-        hits += test.p_values[0, 1] < 0.1
-    assert 0.02 < hits / 100 < 0.2
-
-
 def test_accuracy_draws_have_the_distribution_of_the_loop():
     rng = np.random.default_rng(5)
     human = rng.integers(0, 3, (4, 12)).astype(float)

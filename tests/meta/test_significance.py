@@ -46,26 +46,6 @@ def test_perm_both_equals_the_loop(scored):
     assert p[1, 0] == (1 + np.sum(np.array(null) <= observed)) / 301
 
 
-def test_perm_both_finds_only_real_differences(scored):
-    human, metrics = scored
-    p = perm_both(human, metrics, resamples=500, rng=np.random.default_rng(1))
-    assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
-    rescaled = np.stack([metrics[0], 2 * metrics[0] + 7])
-    same = perm_both(human, rescaled, resamples=50, rng=np.random.default_rng(1))
-    assert same.tolist() == [[1, 1], [1, 1]]
-
-
-def test_perm_both_keeps_its_level():
-    # Two metrics that are equally good: p < .1 in about one data set of ten.
-    rng = np.random.default_rng(0)
-    hits = 0
-    for _ in range(200):
-        human = rng.normal(size=40)
-        metrics = human + rng.normal(size=(2, 40))
-        hits += perm_both(human, metrics, resamples=100, rng=rng)[0, 1] < 0.1
-    assert 0.04 < hits / 200 < 0.17
-
-
 def test_perm_both_of_missing_and_constant_scores(scored):
     human, metrics = scored
     metrics = metrics.copy()

@@ -10,13 +10,9 @@ import numpy as np
 import pytest
 from tests.mean_scores import mean_scores
 from tests.output.chromium import Browser
-from tests.output.marking_metric import Suspicious
 
-from tertium.core.segment import Segment
-from tertium.core.spans import Span
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.error_marking import MarkedErrors, MarkedTranslation, MarkedTranslations
 from tertium.evaluation.scoring import score
 from tertium.evaluation.system_scores import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
@@ -210,13 +206,6 @@ def test_warnings_are_shown_at_their_translation(opened):
     assert texts(opened, "#results .output:has(.badge) .text") == [""], "not that of fair"
 
 
-def test_more_than_32_kinds_of_warnings_are_distinguished(opened):
-    """Regression: shifts of 32 bits showed kind 33 as kind 1."""
-    bits = "[2 ** 33, 2 ** 40 + 1].map((bits) => { data.warningBits[0] = bits; "
-    kinds = "return [...Array(45).keys()].filter((kind) => hasWarningKind(0, kind)); })"
-    assert opened.evaluate(f"JSON.stringify({bits}{kinds})") == "[[33],[0,40]]"
-
-
 DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
@@ -291,17 +280,6 @@ def test_the_largest_disagreement_comes_first_with_its_size(opened, preset, desc
     assert line.endswith(actual[0])
     opened.click(head)
     assert read(opened, head, "parentNode.ariaSort") == "ascending"
-
-
-def test_ranks_match_the_metric_disagreement(opened):
-    """The disagreement of metrics is the highest minus the lowest rank."""
-    errors = opened.evaluate(
-        """rows.text.map((_, row) => {
-            const found = data.columns.map((column) => ranks(column)[row]);
-            return Math.max(...found) - Math.min(...found) - data.metricDisagreement[row] / 1000;
-        })"""
-    )
-    assert np.abs(errors).max() < 0.02  # the page ranks rounded scores
 
 
 def test_explanations_are_loaded_on_demand(opened):
@@ -433,19 +411,6 @@ def test_a_screen_reader_finds_landmarks_names_and_headers(opened):
     assert texts(opened, "table:not(:has(caption)):not([aria-label] table)") == []
 
 
-def test_segment_buttons_have_descriptive_labels(opened):
-    opened.click('[data-preset="explanations"]')
-    label = str(read(opened, "#results .expand", "ariaLabel"))
-    row = re.fullmatch(r"Scores, explanations of (segment \d+, (?:good|fair|poor))", label)
-    assert row, label
-    opened.click("#results .expand")
-    assert read(opened, "#results .expand", "ariaLabel") == f"Close the scores of {row[1]}"
-    details = read(opened, "#results .expand", "getAttribute('aria-controls')")
-    assert read(opened, f"#{details}", "className") == "details"
-    assert read(opened, "#results .output .text", "lang") == ""
-    assert read(opened, "#results bdi[lang]", "lang") == ""
-
-
 def test_no_width_makes_the_page_scroll_sideways(opened):
     for width in (320, 390, 768, 1280, 1920):
         opened.resize(width, 900)
@@ -459,21 +424,6 @@ def test_no_width_makes_the_page_scroll_sideways(opened):
                 assert opened.evaluate(focus) is False
             opened.click("#results .expand")
             assert read(opened, "html", "scrollWidth") <= width
-
-
-def test_translations_keep_a_minimum_width_next_to_many_scores(
-    browser, example, human_scores, tmp_path
-):
-    """Five metrics and human scores in a window of 800 pixels left no room for text."""
-    metrics = ["bleu", "chrf", "ter", "chrf:word_order=2", "chrf:char_order=3"]
-    results = compare(example, metrics, resamples=5)
-    open_report(browser, report_results(results, human=human_scores), tmp_path)
-    for preset in ("metrics", "systems"):
-        browser.click(f'[data-preset="{preset}"]')
-        for width in (390, 721, 800, 1000, 1001, 1280):
-            browser.resize(width, 900)
-            assert read(browser, "#results td.output", "getBoundingClientRect().width") > 150
-            assert read(browser, "html", "scrollWidth") <= width
 
 
 def test_a_printed_page_is_light_complete_and_without_controls(opened):
@@ -493,21 +443,6 @@ def test_a_printed_page_is_light_complete_and_without_controls(opened):
     assert read(opened, "#overview details", "open") is False
 
 
-def test_all_columns_fit_on_paper(opened):
-    opened.media(kind="print")
-    opened.resize(700, 1000)  # A4 between its margins
-    boxes = "[...document.querySelectorAll('.scroll')]"
-    overflows = opened.evaluate(f"{boxes}.map((box) => getComputedStyle(box).overflowX)")
-    assert set(overflows) == {"visible"}
-    assert read(opened, "#overview table", "getBoundingClientRect().right") <= 700
-    # else the footer is on every page of a long table
-    foot = style(opened, "#agreement-with-human-scores tfoot", "display")
-    assert foot == "table-row-group"
-    cell = "#results td.output"  # two systems stay side by side
-    assert style(opened, cell, "display") == "table-cell"
-    assert read(opened, cell, "nextSibling.offsetTop") == read(opened, cell, "offsetTop")
-
-
 def test_a_fragment_follows_the_theme_of_its_notebook(browser, example, tmp_path):
     """Text is dark on a white notebook under a dark system theme, and light in a dark notebook."""
     path = write_notebook(tmp_path / "notebook.html", score(example, "chrf")._repr_html_())
@@ -522,32 +457,6 @@ def write_notebook(path: Path, *outputs: str) -> Path:
     content = "<!doctype html><meta charset=utf-8><body>" + "".join(outputs)
     path.write_text(content, encoding="utf-8")
     return path
-
-
-def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(browser, tmp_path):
-    spans = (Span(0, 1, severity="minor"), Span(1, 3, severity="major"))
-    segment = Segment("سلام")
-    entries = [
-        MarkedTranslation(system="a", item=0, segment=segment, score=0.0, spans=own)
-        for own in (spans, (Span(0, 1, severity="bad"),))
-    ]
-    marked = MarkedTranslations(metric=Suspicious(), translations=tuple(entries))
-    html = MarkedErrors([marked])._repr_html_()
-    path = write_notebook(tmp_path / "marked.html", html, html)  # two outputs of one notebook
-    browser.open(path, ready="document.querySelector('mark')")
-    cut = (
-        "[...document.querySelectorAll('mark')].map((mark) => mark.getBoundingClientRect().bottom"
-        " - mark.closest('p').getBoundingClientRect().bottom)"
-    )
-    assert max(browser.evaluate(cut)) <= 0
-    wide = "(() => {{ const box = document.createElement('bdi'); box.innerHTML = {};"
-    wide += "document.querySelector('.lines p').append(box);"
-    wide += "const found = box.getBoundingClientRect().width; box.remove(); return found; }})()"
-    plain, joined = (
-        browser.evaluate(wide.format(json.dumps(text)))
-        for text in ("سلام", "س<mark class=major>لا</mark>م")
-    )
-    assert joined == pytest.approx(plain, abs=0.1)
 
 
 HOSTILE = (
@@ -588,18 +497,6 @@ def test_hostile_texts_are_shown_and_never_run(browser, tmp_path):
     assert browser.evaluate(f"getComputedStyle({hebrew}).direction") == "rtl"
 
 
-def test_text_without_spaces_is_measured_in_characters(browser, tmp_path):
-    lines = ("我们明天早上去图书馆看书。", "𠀀𠀁好", "今天 下雨。")
-    testset = TestSet(systems={"a": lines}, references=[(line,) for line in lines])
-    open_report(browser, report_results(score(testset, ["chrf"])), tmp_path)
-    assert browser.evaluate("[...rows.lengths]") == [13, 3, 6]
-    browser.choose("#sort", "length")
-    assert labels(browser) == ["2", "3", "1"]
-    assert browser.evaluate("$('min-length').labels[0].textContent") == "Characters from"
-    browser.choose("#max-length", "5")
-    assert labels(browser) == ["2"]
-
-
 def test_a_long_line_is_compared_and_does_not_stretch_the_page(browser, tmp_path):
     words = [f"w{n}" for n in range(2000)]
     line, shorter = " ".join(words), " ".join(words[:1000] + words[1001:])
@@ -611,26 +508,6 @@ def test_a_long_line_is_compared_and_does_not_stretch_the_page(browser, tmp_path
     boxes = "[...document.querySelectorAll('#results .text')].map((box) => box.ariaLabel)"
     assert browser.evaluate(boxes) == ["reference of segment 1", "a, segment 1", "b, segment 1"]
     assert read(browser, "#results .text", "tabIndex") == 0
-
-
-def test_sixty_very_long_lines_open_at_once(browser, tmp_path):
-    """This took 19 seconds when 2,000-word pairs had alignment tables of 4 million cells."""
-    rng = np.random.default_rng(3)
-    vocabulary = [f"w{n}" for n in range(900)]
-    lines = [rng.choice(vocabulary, (500, 800)[n % 2]).tolist() for n in range(60)]
-    systems = {
-        name: [" ".join(w for w in line if rng.random() > 0.15) for line in lines] for name in "ab"
-    }
-    references = [(" ".join(line), " ".join(line[::-1])) for line in lines]
-    testset = TestSet(systems=systems, references=references)
-    open_report(browser, report_results(compare(testset, ["bleu"], resamples=5)), tmp_path)
-    sizes = (
-        "(() => { const found = [], plain = Uint16Array;"
-        "window.Uint16Array = function (size) { found.push(size); return new plain(size); };"
-        "comparisons.clear(); runQuery(); window.Uint16Array = plain; return found; })()"
-    )
-    assert 100_000 < max(browser.evaluate(sizes)) <= 400_000  # of 500 words; 800 are too many
-    assert len(texts(browser, "#results del")) > 1000
 
 
 def test_one_system_without_references_has_a_page(browser, tmp_path):

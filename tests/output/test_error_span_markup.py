@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -277,24 +276,6 @@ def test_marks_name_segments_as_their_file_does():
     assert results.file_table().values()["segment"] == ["talk-9"]
     [marked] = results
     assert '<th scope="row"><bdi>talk-9</bdi></th>' in render_marked([marked])
-
-
-def test_marked_errors_are_the_same_in_every_table(tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)
-    TESTSET.write(tmp_path / "texts.jsonl")
-    call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
-    read_tsv = partial(pandas.read_csv, sep="\t")
-    readers = {"parquet": pandas.read_parquet, "csv": pandas.read_csv, "tsv": read_tsv}
-    frames = []
-    for ending, read in readers.items():
-        file = tmp_path / f"errors.{ending}"
-        assert main([*call, "-o", f"spans:{file}"]) == 0
-        frames.append(read(file).astype(object).fillna("").astype(str))
-    assert len(frames[0])
-    assert frames[0].equals(frames[1])
-    assert frames[0].equals(frames[2])
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,3 @@ def test_the_best_match_has_a_text_label():
 def report() -> Report:
     testset = TestSet(systems={"a": ("x",)}, references=(("x",),))
     return report_results(score(testset, "chrf"), title="A lone \ud800 sign")
-
-
-def test_a_page_replaces_an_older_one(report, tmp_path):
-    target = tmp_path / "page.html"
-    target.write_text("old")
-    report.write(target)
-    assert "A lone \ufffd sign" in target.read_text(encoding="utf-8")
-    assert list(tmp_path.iterdir()) == [target]

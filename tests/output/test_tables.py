@@ -15,8 +15,6 @@ from rich.cells import cell_len
 
 from tertium.core.errors import UsageError
 from tertium.core.result import Cell, Column, Table
-from tertium.data.testset import TestSet
-from tertium.evaluation.scoring import score
 from tertium.output.charts.draw import shorten_names
 from tertium.output.html import render_table as render_html_table
 from tertium.output.markup_builder import Markup, element, escape, join
@@ -185,23 +183,6 @@ human scores & 1,200 \\
     untitled = render_table(Table.from_cells(["a"], [["b"]]), "latex")
     assert r"\caption{Results}" in untitled
     assert r"\label{tab:results}" in untitled
-
-
-def test_segment_tables_can_include_the_texts():
-    testset = TestSet(
-        systems={"x": ("one", "two")}, sources=("eins", "zwei"), references=(("1", "uno"), ("2",))
-    )
-    table = score(testset, "chrf").segment_table(include_texts=True)
-    expected = ["system", "segment", "source", "translation", "reference", "reference 2", "chrF ↑"]
-    assert list(table.header) == expected
-    assert [[*row.values()][:6] for row in table.records()] == [
-        ["x", 1, "eins", "one", "1", "uno"],
-        ["x", 2, "zwei", "two", "2", ""],
-    ]
-    is_text = [column.is_text for column in table.visible]
-    assert is_text == [True, False, True, True, True, True, False]
-    plain = score(TestSet(systems={"x": ("a",)}, references=(("b",),)), "chrf").segment_table()
-    assert list(plain.header) == ["system", "segment", "chrF ↑"]
 
 
 @given(st.text(max_size=30), st.integers(8, 20))

@@ -7,7 +7,7 @@ import json
 import pytest
 from recipes.differences import FILE, build_aligned_scores, fit
 
-from tertium.evaluation.human_agreement import find_scale
+from tertium.evaluation.comparison import find_scale
 
 SCORED = json.loads(FILE.read_text(encoding="utf-8"))["scored"]
 

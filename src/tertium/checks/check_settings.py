@@ -157,8 +157,8 @@ def _split_terms(cell: str | None) -> tuple[str, ...]:
 def _merge_terms(rows: Iterable[Term]) -> tuple[Term, ...]:
     merged: dict[str, Term] = {}
     for row in rows:
-        known = merged.get(row.source, Term(row.source))
-        targets = known.targets + row.targets
-        forbidden = known.forbidden + row.forbidden
+        earlier = merged.get(row.source, Term(row.source))
+        targets = earlier.targets + row.targets
+        forbidden = earlier.forbidden + row.forbidden
         merged[row.source] = Term(row.source, targets, forbidden)
     return tuple(merged.values())

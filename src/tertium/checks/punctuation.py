@@ -29,23 +29,26 @@ QUESTION_MARK = re.compile("[?？؟፧]")
 MAX_LABEL = 60  # characters of a text without a mark, such as a button or a title
 WIDE_MARKS = dict(zip(",.;?!", "，。；？！", strict=True))
 SPANISH_END = {"?": "¿", "!": "¡"}
-# words that may stand twice in a row
+# languages, and the words that may stand twice in a row
+_REPEATABLE = """
+en that had is her so very no yes bye ha knock who what it you do in on
+de die der das sie den dass wo zu bei ein ihr was wer sehr ab an in im mit auf so ja nein
+fr nous vous que en très faire la le les ha de si
+es que no si sí muy se te la lo
+it che si via piano man pian così molto la lo
+pt que se não muito a o e
+nl die dat ze zij had heel dan er het van is in op aan
+sv som det den de att är på i för en
+da som det der den at er på i for en de
+no som det den de at er på i for en
+pl się to jest i
+cs se si to je a
+fi on ja
+ru что да нет и
+ro se ce a și
+"""
 REPEATABLE_WORDS = {
-    "en": "that had is her so very no yes bye ha knock who what it you do in on",
-    "de": "die der das sie den dass wo zu bei ein ihr was wer sehr ab an in im mit auf so ja nein",
-    "fr": "nous vous que en très faire la le les ha de si",
-    "es": "que no si sí muy se te la lo",
-    "it": "che si via piano man pian così molto la lo",
-    "pt": "que se não muito a o e",
-    "nl": "die dat ze zij had heel dan er het van is in op aan",
-    "sv": "som det den de att är på i för en",
-    "da": "som det der den at er på i for en de",
-    "no": "som det den de at er på i for en",
-    "pl": "się to jest i",
-    "cs": "se si to je a",
-    "fi": "on ja",
-    "ru": "что да нет и",
-    "ro": "se ce a și",
+    language: words for language, *words in map(str.split, _REPEATABLE.strip().splitlines())
 }
 # languages whose human translations have double blanks in 2 of 100 lines or more (FLORES dev)
 DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
@@ -258,7 +261,7 @@ def find_double_words(pair: TranslationPair) -> Findings:
     for word, after in pairwise(words):
         if word != after or not word.isalpha() or word[0].isupper():
             continue
-        if word in allowed.split() or any(map(eq, source, source[1:])):
+        if word in allowed or any(map(eq, source, source[1:])):
             continue
         match = re.search(rf"(?<!\S){word}\s+{word}(?!\S)", pair.hypothesis)
         if match is not None:

@@ -6,61 +6,61 @@ import re
 
 from tertium.checks.check import Findings, TranslationPair, declare_check
 
-# words for 30, 40, ... 90 without endings; variants are separated by |
-TENS = {
-    "cs": "třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát",
-    "da": r"tredive fyrre halvtreds (?:og|\b)tres\b halvfjerds (?:og|\b)firs halvfems",
-    "de": "dreißig|dreissig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "en": "thirt[iy] fort[iy]|fourty fift[iy] sixt[iy] sevent[iy] eight[iy] ninet[iy]",
-    "es": "treint cuarent cincuent sesent setent ochent novent",
-    "fi": "kolmekym neljäkym viisikym kuusikym seitsemänkym kahdeksankym yhdeksänkym",
-    "fr": "trente quarant cinquant soixant soixant|septant quatre-vingt|octant quatre-vingt|nonant",
-    "hu": "harminc negyven ötven hatvan hetven nyolcvan kilencven",
-    "it": "trent(?:a|un|ott) quarant cinquant sessant settant ottant novant",
-    "nl": "dertig veertig vijftig zestig zeventig tachtig negentig",
-    "no": "tretti førti femti seksti sytti åtti nitti",
-    "pl": "trzydzie czterdzie pięćdziesi sześćdziesi siedemdziesi osiemdziesi dziewięćdziesi",
-    "pt": "trint quarent cinquent|cinqüent sessent setent oitent novent",
-    "ro": "treizeci patruzeci cincizeci șaizeci|şaizeci șaptezeci|şaptezeci optzeci nouăzeci",
-    "ru": "тридцат сорок пят[ьи]десят шест[ьи]десят сем[ьи]десят вос[ье]м[ьи]?десят девяност",
-    "sv": "trettio fyrtio femtio sextio sjuttio åttio nittio",
-    "tr": r"otuz \bkırk \belli altmış yetmiş seksen doksan",
-}
+# languages, and their words for 30, 40, ... 90 without endings; variants are separated by |
+TENS = r"""
+cs třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát
+da tredive fyrre halvtreds (?:og|\b)tres\b halvfjerds (?:og|\b)firs halvfems
+de dreißig|dreissig vierzig fünfzig sechzig siebzig achtzig neunzig
+en thirt[iy] fort[iy]|fourty fift[iy] sixt[iy] sevent[iy] eight[iy] ninet[iy]
+es treint cuarent cincuent sesent setent ochent novent
+fi kolmekym neljäkym viisikym kuusikym seitsemänkym kahdeksankym yhdeksänkym
+fr trente quarant cinquant soixant soixant|septant quatre-vingt|octant quatre-vingt|nonant
+hu harminc negyven ötven hatvan hetven nyolcvan kilencven
+it trent(?:a|un|ott) quarant cinquant sessant settant ottant novant
+nl dertig veertig vijftig zestig zeventig tachtig negentig
+no tretti førti femti seksti sytti åtti nitti
+pl trzydzie czterdzie pięćdziesi sześćdziesi siedemdziesi osiemdziesi dziewięćdziesi
+pt trint quarent cinquent|cinqüent sessent setent oitent novent
+ro treizeci patruzeci cincizeci șaizeci|şaizeci șaptezeci|şaptezeci optzeci nouăzeci
+ru тридцат сорок пят[ьи]десят шест[ьи]десят сем[ьи]десят вос[ье]м[ьи]?десят девяност
+sv trettio fyrtio femtio sextio sjuttio åttio nittio
+tr otuz \bkırk \belli altmış yetmiş seksen doksan
+"""
 TENS_PATTERNS = {
-    language: tuple(re.compile(word) for word in words.split()) for language, words in TENS.items()
+    language: [re.compile(word) for word in words]
+    for language, *words in map(str.split, TENS.strip().splitlines())
 }
-# the unit after a number, and the factor to or from its metric or imperial counterpart
-CONVERSIONS = tuple(
-    (re.compile(rf"[\s\u00a0\u202f-]*(?:{unit})", re.IGNORECASE), factor)
-    for unit, factor in (
-        ("miles?|mi\\b|mph|km|км|公里|キロ|킬로|किमी|كم|كيلومتر", 1.609),
-        ('inch|in\\b|["″]|cm|см|センチ|厘米', 2.54),
-        ("feet|foot|ft|['′]|m\\b|met|м\\b|米|メートル", 3.281),
-        ("yard|yd", 1.094),
-        ("pounds?|lbs?\\b|kg|кг|公斤|キログラム", 2.205),
-        ("ounce|oz\\b|g\\b", 28.35),
-        ("acre|ha\\b|hect", 2.471),
-        ("gallon|l\\b|lit", 3.785),
-        ("square|sq", 2.59),
-    )
-)
+# factors to or from the metric or imperial counterpart, and the unit after a number
+FACTORS = r"""
+1.609 miles?|mi\b|mph|km|км|公里|キロ|킬로|किमी|كم|كيلومتر
+2.54 inch|in\b|["″]|cm|см|センチ|厘米
+3.281 feet|foot|ft|['′]|m\b|met|м\b|米|メートル
+1.094 yard|yd
+2.205 pounds?|lbs?\b|kg|кг|公斤|キログラム
+28.35 ounce|oz\b|g\b
+2.471 acre|ha\b|hect
+3.785 gallon|l\b|lit
+2.59 square|sq
+"""
+CONVERSIONS = [
+    (re.compile(rf"[\s\u00a0\u202f-]*(?:{unit})", re.IGNORECASE), float(factor))
+    for factor, unit in map(str.split, FACTORS.strip().splitlines())
+]
 TEMPERATURE = re.compile(r"[\s\u00a0\u202f]*(?:°|º|℃|℉|degrees|fahrenheit|[FC]\b)", re.IGNORECASE)
 TOLERANCE = 0.05  # converted values are rounded
 DIGIT = re.compile(r"\d")
 _ZEROS = "0٠۰߀०০੦૦୦௦౦೦൦෦๐໐༠၀႐០᠐᥆᧐᪀᪐᭐᮰᱀᱐꘠꣐꤀꧐꧰꩐꯰０"
 ALL_DIGITS = "".join(chr(ord(zero) + n) for zero in _ZEROS for n in range(10))
-UNITS = {  # as written: the same unit in other languages has the same name
-    **{unit: unit for unit in "GB MB TB kB GHz MHz kHz Hz kWh kW MW mAh V dpi px ms kg mg".split()},
-    **{unit: unit for unit in "km cm mm nm ml kcal kJ dB fps Mbps Gbps".split()},
-    **{"Go": "GB", "Mo": "MB", "To": "TB", "ko": "kB", "Ko": "kB", "KB": "kB", "GO": "GB"},
-    **{"ГБ": "GB", "МБ": "MB", "ТБ": "TB", "КБ": "kB", "Гб": "GB", "Мб": "MB", "кБ": "kB"},
-    **{"ГГц": "GHz", "МГц": "MHz", "кГц": "kHz", "Гц": "Hz", "кВт": "kW", "МВт": "MW", "В": "V"},
-    **{"кг": "kg", "мг": "mg", "км": "km", "см": "cm", "мм": "mm", "нм": "nm"},
-    **{"мс": "ms", "мл": "ml", "mL": "ml", "дБ": "dB"},
-    **{"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "RUB": "₽", "INR": "₹", "円": "¥"},
-    **{mark: mark for mark in "$€£¥₽₹₩"},
-    **dict.fromkeys("%％٪", "%"),
-}
+# units, each followed by its spellings in other languages
+SPELLINGS = """
+GB Go GO ГБ Гб, MB Mo МБ Мб, TB To ТБ, kB ko Ko KB КБ кБ, GHz ГГц, MHz МГц, kHz кГц, Hz Гц,
+kWh, kW кВт, MW МВт, mAh, V В, dpi, px, ms мс, kg кг, mg мг, km км, cm см, mm мм, nm нм,
+ml мл mL, kcal, kJ, dB дБ, fps, Mbps, Gbps, $ USD, € EUR, £ GBP, ¥ JPY 円, ₽ RUB, ₹ INR, ₩,
+% ％ ٪
+"""
+UNITS: dict[str, str] = {}  # the name of a unit by its spelling
+for _spellings in map(str.split, SPELLINGS.split(",")):
+    UNITS |= dict.fromkeys(_spellings, _spellings[0])
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 UNIT_AFTER = re.compile(rf"[\s\u00a0\u202f]?({_UNIT})(?![^\W\d_])")
 DIGITS = re.compile(r"\d(?:[\d.,]*\d)?")

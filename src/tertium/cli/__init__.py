@@ -93,7 +93,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "meta diagnostics": (
             "studies.meta_evaluation:diagnose_metrics",
-            "run diagnostics: baselines, chance, bad outputs, length",
+            "run diagnostics: baselines, bad outputs, references, length",
         ),
         "meta protocol": (
             "studies.meta_evaluation:rank_by_protocol",

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeVar
 
 from tertium.core.errors import UsageError
 
@@ -67,18 +67,6 @@ class Runtime:
                 raise UsageError(f"{name}={value!r}: expected a whole number of at least 1")
 
 
-class RuntimeOptions(TypedDict, total=False):
-    """The keyword arguments of `runtime`: the fields of `Runtime`, and a progress listener."""
-
-    device: str
-    token_budget: int | None
-    batch_size: int | None
-    threads: int | None
-    memory: int
-    cache: bool
-    progress: ProgressListener | None
-
-
 _current: ContextVar[Runtime] = ContextVar("tertium_runtime", default=Runtime())  # noqa: B039
 _listener: ContextVar[ProgressListener | None] = ContextVar("progress_listener", default=None)
 
@@ -89,7 +77,9 @@ def current_runtime() -> Runtime:
 
 
 @contextmanager
-def runtime(**options: Unpack[RuntimeOptions]) -> Iterator[Runtime]:
+def runtime(
+    *, progress: ProgressListener | Literal["unchanged"] | None = "unchanged", **options: Any
+) -> Iterator[Runtime]:
     """Set execution options for the calls inside a `with` block.
 
     Options that are not given keep their current value. See `Runtime` for `device`,
@@ -97,10 +87,9 @@ def runtime(**options: Unpack[RuntimeOptions]) -> Iterator[Runtime]:
     description and a number of steps (or None); it returns a context manager that yields a function
     to call with the number of steps done. `progress=None` reports nothing.
     """
-    changes: dict[str, Any] = {**options}
-    listener = _listener.set(changes.pop("progress", _listener.get()))
+    listener = _listener.set(_listener.get() if progress == "unchanged" else progress)
     try:
-        settings = _current.set(replace(_current.get(), **changes))
+        settings = _current.set(replace(_current.get(), **options))
         try:
             yield _current.get()
         finally:

@@ -137,11 +137,10 @@ class Scores(Result):
             if is_missing(name):
                 raise DataError(f"segment {number} has no document: give one for each segment")
         labels = [str(name) for name in given_ids]
-        names, codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
-        totals = np.zeros((len(names), self.statistics.shape[1]))
-        np.add.at(totals, codes, self.statistics)
-        scores = dict(zip(names.tolist(), self.scores_from_totals(totals).tolist(), strict=True))
-        return {name: scores[name] for name in dict.fromkeys(labels)}
+        numbers = {name: n for n, name in enumerate(dict.fromkeys(labels))}
+        totals = np.zeros((len(numbers), self.statistics.shape[1]))
+        np.add.at(totals, [numbers[label] for label in labels], self.statistics)
+        return dict(zip(numbers, self.scores_from_totals(totals).tolist(), strict=True))
 
     def subset(self, rows: Any) -> Scores:
         """Restrict the scores to some segments (a slice, mask or index array), without warnings."""

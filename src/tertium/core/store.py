@@ -22,7 +22,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import shutil
 import sqlite3
 import sys
@@ -40,7 +39,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.core.atomic import PARTIAL_PREFIX, open_atomic
+from tertium.core.atomic import PARTIAL_PATTERN, open_atomic
 from tertium.core.errors import DataError, UsageError, WriteError
 from tertium.core.runtime import current_runtime
 
@@ -350,66 +349,33 @@ def _expand_home(text: str, variable: str) -> Path:
         ) from None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CacheKind:
-    """A kind of cached file: `{}` in `place` stands for a name that matches the regex `names`."""
+    """A kind of cached file: `{}` in `place` stands for a name that matches the glob `names`."""
 
     name: str
     description: str
     place: str
-    names: str
+    names: str = "[0-9]*"
 
     def path(self, name: str) -> Path:
         """Return the path of the file or folder with this name."""
         return cache_folder() / self.place.format(name)
 
-    def owner(self, file: str) -> str | None:
-        """Return the cached item that a file in the cache folder belongs to, None if not this kind.
 
-        >>> VECTORS.owner("embeddings-1.sqlite-wal"), VECTORS.owner("mine.sqlite")
-        ('embeddings-1.sqlite', None)
-        """
-        place = re.escape(self.place).replace(r"\{\}", f"(?:{self.names})")
-        match = re.fullmatch(f"({place})(?:{'|'.join(SQLITE_SUFFIXES)}|/.*)?", file)
-        return match[1] if match else None
-
-
-VECTORS = CacheKind(
-    name="vectors", description="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+"
-)
-ANALYSES = CacheKind(
-    name="analyses", description="parses", place="analyses-{}.sqlite", names=r"\d+-.+"
-)
-ANSWERS = CacheKind(
-    name="answers", description="answers of LLM judges", place="answers-{}.sqlite", names=r"\d+"
-)
-ROWS = CacheKind(name="rows", description="features", place="rows-{}.sqlite", names=r"\d+")
-INDEXES = CacheKind(
-    name="indexes",
-    description="indexes of dictionaries",
-    place="indexes/{}.npz",
-    names=r"[^/]*-[0-9a-f]{16}",
-)
+HEX = "[0-9a-f]"
+VECTORS = CacheKind("vectors", "vectors of texts", "embeddings-{}.sqlite")
+ANALYSES = CacheKind("analyses", "parses", "analyses-{}.sqlite", "[0-9]*-*")
+ANSWERS = CacheKind("answers", "answers of LLM judges", "answers-{}.sqlite")
+ROWS = CacheKind("rows", "features", "rows-{}.sqlite")
+INDEXES = CacheKind("indexes", "indexes of dictionaries", "indexes/{}.npz", f"*-{16 * HEX}")
 WORD_VECTORS = CacheKind(
-    name="word-vectors",
-    description="indexes of word vectors",
-    place="word-vectors/{}",
-    names=r"[0-9a-f]{32}\.(?:npy|txt)",
+    "word-vectors", "indexes of word vectors", "word-vectors/{}", f"{32 * HEX}.*"
 )
-HASHES = CacheKind(
-    name="hashes", description="hashes of weights", place="hashes-{}.sqlite", names=r"\d+"
-)
-TRAINED = CacheKind(
-    name="trained",
-    description="models of published tables",
-    place="reproduce/{}",
-    names="[0-9a-f]{16}",
-)
+HASHES = CacheKind("hashes", "hashes of weights", "hashes-{}.sqlite")
+TRAINED = CacheKind("trained", "models of published tables", "reproduce/{}", 16 * HEX)
 LEFTOVERS = CacheKind(
-    name="remains",
-    description="temporary files of killed processes",
-    place="{}.part",
-    names=rf"(?:.*/)?{re.escape(PARTIAL_PREFIX)}[0-9a-f]+",
+    "remains", "temporary files of killed processes", "{}", f"**/{PARTIAL_PATTERN}"
 )
 CACHE_KINDS = {
     kind.name: kind
@@ -452,30 +418,25 @@ def list_cache() -> tuple[list[CacheItem], list[Path]]:
     folder = cache_folder()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: set TERTIUM_CACHE to a folder")
-    statuses: dict[tuple[str, str], list[os.stat_result]] = {}
-    unknown_files: list[Path] = []
-    for base, _, names in os.walk(folder):
-        for name in sorted(names):
-            file = Path(base, name)
-            relative = file.relative_to(folder).as_posix()
-            owners = ((kind.name, kind.owner(relative)) for kind in CACHE_KINDS.values())
-            item = next(((kind, owner) for kind, owner in owners if owner), None)
-            if item is None:
-                unknown_files.append(file)
-            else:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    items = []
+    for kind in CACHE_KINDS.values():
+        for path in folder.glob(kind.place.format(kind.names)):
+            members = [f for f in files if f in database_files(path) or path in f.parents]
+            statuses = []
+            for file in members:
+                files.remove(file)
                 with suppress(OSError):  # removed by another process
-                    statuses.setdefault(item, []).append(file.stat())
-    items = [
-        CacheItem(
-            kind=CACHE_KINDS[kind],
-            path=folder / owner,
-            bytes=sum(s.st_size for s in files),
-            modified=max(s.st_mtime for s in files),
-        )
-        for (kind, owner), files in statuses.items()
-        if files
-    ]
-    return items, unknown_files
+                    statuses.append(file.stat())
+            if statuses:
+                item = CacheItem(
+                    kind=kind,
+                    path=path,
+                    bytes=sum(status.st_size for status in statuses),
+                    modified=max(status.st_mtime for status in statuses),
+                )
+                items.append(item)
+    return items, files
 
 
 def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:

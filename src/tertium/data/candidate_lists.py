@@ -71,7 +71,8 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
                 f"rename it, or remove it with jq -c 'del(.{existing_field})'"
             )
         folded = lowercase_known_columns(record)
-        source, references = read_source(folded, where), read_references(folded, where)
+        source = read_source(folded, where)
+        references = read_references(folded, where)
         segments = tuple(Segment(text, source, references) for text in candidates)
         lists.append(CandidateList(segments=segments, record=record, key=key))
     if not lists:

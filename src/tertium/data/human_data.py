@@ -32,7 +32,8 @@ NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
 
 Translation = tuple[str, str, Segment]  # system, item, segment
-Texts = dict[tuple[str, str], Segment]  # by system and item
+Cell = tuple[str, str]  # system and item
+Texts = dict[Cell, Segment]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -132,7 +133,7 @@ class HumanData:
             )
         return matrix
 
-    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
+    def error_annotations(self) -> Mapping[Cell, ErrorAnnotations]:
         """Return the errors marked by human raters, by system and item."""
         return {}
 
@@ -154,7 +155,8 @@ def read_system_scores(path: PathLike) -> list[HumanData]:
     pairs: dict[str, dict[str, float]] = {}
     for where, record in read_records(path):
         row = lowercase_columns(record)
-        system, score = get_text(row, SYSTEM_NAMES), read_score(row.get("score"), where)
+        system = get_text(row, SYSTEM_NAMES)
+        score = read_score(row.get("score"), where)
         if not system:
             raise DataError(f"{where}: expected a system and its score, got {row}")
         scores = pairs.setdefault(read_language_pair(row) or language_pair_in_path(path), {})

@@ -27,7 +27,8 @@ def disambiguate_names(names: Sequence[str]) -> tuple[str, ...]:
     >>> disambiguate_names(["a", "b", "c", "", "c", "d"])
     ('a', 'b', 'c#1', '#4', 'c#2', 'd')
     """
-    totals, counts = Counter(names), Counter[str]()
+    totals = Counter(names)
+    counts = Counter[str]()
     if 2 * sum(totals[name] == 1 for name in names if name) < len(names):
         return ()
     unique = []
@@ -98,7 +99,7 @@ def _name_by_texts(judgments: Sequence[Judgment]) -> list[Judgment]:
     originals = zip(texts, parts, strict=True)
     outputs: dict[Hashable, dict[str, int]] = {}  # (text, system) -> translation -> index
     numbers: dict[Hashable, int] = {}
-    named = []
+    renamed = []
     for j in judgments:
         if not j.item:
             text = next(originals)
@@ -106,8 +107,8 @@ def _name_by_texts(judgments: Sequence[Judgment]) -> list[Judgment]:
             index = translations.setdefault(j.segment.hypothesis, len(translations))
             number = numbers.setdefault((text, index), len(numbers) + 1)
             j = replace(j, item=f"#{number}")
-        named.append(j)
-    return named
+        renamed.append(j)
+    return renamed
 
 
 def _split_by_texts(judgments: Sequence[Judgment], owners: Sequence[str]) -> list[Judgment]:

@@ -49,6 +49,7 @@ from tertium.core.spans import (
 )
 from tertium.data import records
 from tertium.data.human_data import (
+    Cell,
     HumanData,
     Translation,
     reasons,
@@ -76,7 +77,7 @@ _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without sc
 Source = TypeVar("Source")
 # a record with lowercase keys, the reason to exclude it, or why it cannot be read
 Row = Record | str | TertiumError
-Annotations = Mapping[tuple[str, str], ErrorAnnotations]  # by system and item
+Annotations = Mapping[Cell, ErrorAnnotations]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -145,7 +146,7 @@ class JudgmentSet(HumanData):
     def error_annotations(self) -> Annotations:
         if self.read_annotations is not None:
             return self.read_annotations()
-        marked: dict[tuple[str, str], list[Judgment]] = {}
+        marked: dict[Cell, list[Judgment]] = {}
         for item, judgment in self._named_judgments():
             if judgment.error_annotations is not None:
                 marked.setdefault((judgment.system, item), []).append(judgment)
@@ -520,7 +521,8 @@ def _read_error(entry: Record, where: str) -> spans.Span | spans.UnlocatedError:
     name = entry.get("category") or entry.get("error_type") or ""
     category = "/".join(map(str, name)) if isinstance(name, list) else str(name)
     rater, message = (get_text(entry, (key,)) for key in ("rater", "message"))
-    start, end = entry.get("start", entry.get("start_i")), entry.get("end")
+    start = entry.get("start", entry.get("start_i"))
+    end = entry.get("end")
     if start is None and not category and entry.get("severity") is None:
         raise DataError(f"{where}: an error without start, severity and category: {entry}")
     if start in (None, "missing", end):

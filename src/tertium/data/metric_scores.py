@@ -47,7 +47,8 @@ class MetricScores:
 
 def read_metric_scores(path: PathLike) -> list[MetricScores]:
     """Read the scores of all metrics and language pairs in a file."""
-    file_metric, file_lp = metric_name_from_path(path), language_pair_in_path(path)
+    file_metric = metric_name_from_path(path)
+    file_lp = language_pair_in_path(path)
     scores: dict[tuple[str, str], dict[tuple[str, str], float]] = {}  # "" is the item of a system
     directions: dict[tuple[str, str], bool] = {}
     has_scores = False  # a JSON record may omit a missing value
@@ -59,7 +60,8 @@ def read_metric_scores(path: PathLike) -> list[MetricScores]:
             raise DataError(f"{where}: higher_is_better is {direction!r}; expected true or false")
         if directions.setdefault(key, DIRECTIONS[direction]) != DIRECTIONS[direction]:
             raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
-        system, item = get_text(row, SYSTEM_NAMES), get_text(row, ITEM_NAMES)
+        system = get_text(row, SYSTEM_NAMES)
+        item = get_text(row, ITEM_NAMES)
         has_scores |= "score" in row
         if not system or not has_scores:
             raise DataError(
@@ -141,7 +143,8 @@ def _from_submission(path: PathLike) -> Iterator[tuple[str, Record]]:
     if "seg" not in levels:
         columns.remove("item")
     for number, line in enumerate(read_lines(path), start=1):
-        cells, where = line.split("\t"), f"{path}, line {number}"
+        cells = line.split("\t")
+        where = f"{path}, line {number}"
         if len(cells) < len(columns):
             raise DataError(f"{where}: {len(cells)} fields, expected at least {len(columns)}")
         yield where, dict(zip(columns, cells, strict=False))

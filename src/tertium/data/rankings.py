@@ -157,7 +157,8 @@ def build_ranking_set(
     index: list[tuple[int, int]] = []
     verdicts: list[float] = []
     for item, left, right, verdict in comparisons:
-        a, b = rows.get((item, left)), rows.get((item, right))
+        a = rows.get((item, left))
+        b = rows.get((item, right))
         if left == right:
             counts[SAME_SYSTEM] += 1
         elif a is None or b is None:
@@ -214,7 +215,8 @@ class ComparisonIndex:
 
     @classmethod
     def of(cls, rankings: RankingSet) -> Self:
-        left, right = rankings.left, rankings.right
+        left = rankings.left
+        right = rankings.right
         systems = rankings.system_indices
         item = rankings.item_indices[left]
         return cls(item=item, left=systems[left], right=systems[right], verdicts=rankings.verdicts)

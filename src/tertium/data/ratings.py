@@ -40,13 +40,15 @@ HELD_OUT_RATER = "rater"  # the value of --human-baseline that holds out a rater
 HUMAN_ROW_PREFIX = "human"
 
 
-def standardize_ratings(ratings: JudgmentSet) -> JudgmentSet:
+def standardize_ratings(ratings: HumanData) -> JudgmentSet:
     """Convert ratings to z-scores per annotator: (rating - mean) / sd.
 
     Mean and sample standard deviation (n - 1 in the denominator) are over all ratings of the
     annotator in the set, as in WMT. Ratings without an annotator, and those of annotators who gave
     only one value, are excluded and counted.
     """
+    if not isinstance(ratings, JudgmentSet):
+        raise UsageError(f"{ratings.name}: --standardize needs ratings with annotators")
     groups: dict[str, list[float]] = {}
     for rating in ratings.judgments:
         groups.setdefault(rating.annotator, []).append(rating.score)
@@ -80,13 +82,6 @@ def average_ratings(ratings: JudgmentSet) -> JudgmentSet:
         score = float(np.mean([rating.score for rating in group]))
         averages.append(replace(key, score=score, error_annotations=annotations))
     return replace(ratings, judgments=tuple(averages))
-
-
-def standardize_human_ratings(human_data: HumanData) -> JudgmentSet:
-    """Apply `standardize_ratings`, or raise an error if the data are not ratings."""
-    if not isinstance(human_data, JudgmentSet):
-        raise UsageError(f"{human_data.name}: --standardize needs ratings with annotators")
-    return standardize_ratings(human_data)
 
 
 def hold_out_rater(

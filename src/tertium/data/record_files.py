@@ -20,7 +20,7 @@ from tertium.core.fields import reject_duplicate_keys
 from tertium.core.findings import FileLocation, Locate
 from tertium.core.result import frame_to_records, is_frame, is_missing
 from tertium.core.spans import Side
-from tertium.data import record_files, records
+from tertium.data import records
 from tertium.data.records import (
     HYPOTHESIS_NAMES,
     REFERENCE_NAMES,
@@ -70,23 +70,12 @@ def _parse_jsonl(text: str, name: str) -> LocatedRecords:
 
 def parse_json_object(line: str, where: str) -> dict[str, Any]:
     """Parse one line of JSONL and check its texts."""
-    is_other_layout = is_json_list_line(line) or line.strip() == "{"
-    record = parse_json(line, where, _JSONL_HINT if is_other_layout else "")
+    record = parse_json(line, where, _JSONL_HINT)
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object, got {line[:40]!r}{_JSONL_HINT}")
     if "\\u" in line or "\0" in line:  # the only ways to write a forbidden character
         check_record(record, where)
     return record
-
-
-def is_json_list_line(line: str) -> bool:
-    """Return whether a line starts a JSON list of objects, or is an object with a comma.
-
-    >>> [is_json_list_line(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
-    [True, True, True, False]
-    """
-    text = line.strip()
-    return text == "[" or text.startswith("[{") or (text[:1] == "{" and text.endswith("},"))
 
 
 def to_json(value: Any) -> str:
@@ -167,7 +156,8 @@ def _rename_columns(rows: LocatedRecords, fields: Mapping[str, str]) -> LocatedR
 
 
 def _read_piped_records(fields: Sequence[str] | None) -> LocatedRecords:
-    text, name = read_text(STDIN), display_name(STDIN)
+    text = read_text(STDIN)
+    name = display_name(STDIN)
     if not fields and text.lstrip().startswith("{"):
         return _parse_jsonl(text, name)
     return parse_table(text, name, fields, "\t")
@@ -251,7 +241,7 @@ def locate_records(
     path: str,
     systems: Mapping[str, Sequence[str]],
     sources: Sequence[str] = (),
-    fields: record_files.Fields | None = None,
+    fields: Fields | None = None,
 ) -> Locate:
     """Locate the texts of a file of records by their lines; standard input has no locations.
 
@@ -264,8 +254,8 @@ def locate_records(
         lines: dict[str, list[int]] = {}
         if is_stdin(path) or {".parquet", ".xlsx"} & {*Path(path).suffixes}:
             return lines, []
-        default = record_files.default_name(path) or "system"
-        for where, record in record_files.read_records(path, fields):
+        default = default_name(path) or "system"
+        for where, record in read_records(path, fields):
             names = records.lowercase_known_columns(record)
             system = records.read_name(names, records.SYSTEM_NAMES, where) or default
             match = LINE_NUMBER.search(where)

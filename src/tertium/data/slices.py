@@ -114,7 +114,8 @@ def _by_length(texts: Sequence[str]) -> Slicing:
     names = {}
     for index in np.unique(slices):
         slice_lengths = lengths[slices == index]
-        low, high = slice_lengths.min(), slice_lengths.max()
+        low = slice_lengths.min()
+        high = slice_lengths.max()
         names[int(index)] = f"{low if low == high else f'{low}-{high}'} characters"
     labels = tuple(names[int(index)] for index in slices)
     return Slicing(by="length", labels=labels, names=tuple(names.values()))

@@ -58,7 +58,8 @@ class HighlightedText(str):
 
     def __new__(cls, text: str, start: int, end: int) -> Self:
         marked = super().__new__(cls, text)
-        marked.start, marked.end = start, end
+        marked.start = start
+        marked.end = end
         return marked
 
 

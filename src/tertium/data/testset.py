@@ -106,7 +106,8 @@ class TestSet:
         self._check_documents()
 
     def _check_lengths(self) -> None:
-        size, first = len(self), next(iter(self.systems))
+        size = len(self)
+        first = next(iter(self.systems))
         for label, values in self._parallel_lists():
             if len(values) != size:
                 raise LengthError(
@@ -352,7 +353,9 @@ class TestSet:
         the names of the other data to their documents, if known. A segment is never given the name
         of a segment in another document.
         """
-        items, names, documents = self.items, set(other_names), other_documents or {}
+        items = self.items
+        names = set(other_names)
+        documents = other_documents or {}
         names_by_item = {f"{document}:{name}": name for name, document in documents.items()}
         if not set(items) & names:
             if set(items) & set(names_by_item):

@@ -111,7 +111,8 @@ def _too_large_error(name: str) -> DataError:
 
 def _join_pieces(stream: IO[bytes] | gzip.GzipFile, name: str, line_limit: int) -> bytes:
     """Read a stream piece by piece; stop if a line or all of it is too large."""
-    data, open_bytes = bytearray(), 0
+    data = bytearray()
+    open_bytes = 0
     while piece := stream.read(1 << 20):
         end = piece.find(b"\n")
         if open_bytes + (len(piece) if end < 0 else end) > line_limit:

@@ -33,7 +33,7 @@ from tertium.core.fields import check_unique_names, read_dataclass
 from tertium.core.result import Column, Result, Table, field_values, percent_column
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_toml
-from tertium.evaluation.human_agreement import (
+from tertium.evaluation.comparison import (
     find_direction,
     find_scale,
     find_scales,

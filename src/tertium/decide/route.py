@@ -473,8 +473,8 @@ Share = Annotated[float, Rule(lambda value: 0 <= value <= 1, "a number from 0 to
 class Threshold:
     """A threshold on oriented scores, and the judged rows at or above it.
 
-    `low` is the lower bound of `precision` that was tested, `high` an upper bound of the same kind,
-    `share` the share of all judged rows, `effective_rows` their number after the design effect.
+    `low` is the lower bound of `precision` that was tested, `share` the share of all judged rows,
+    `effective_rows` their number after the design effect.
     """
 
     score: float
@@ -483,7 +483,6 @@ class Threshold:
     share: Share
     precision: Share
     low: Share
-    high: Share
 
 
 def precision_bounds(
@@ -555,7 +554,7 @@ def find_threshold(
     effects = _design_effects(labels, [clusters[n] for n in order])
     right = np.cumsum(labels)
     level = alpha / len(STARTS)
-    low, high = precision_bounds(right / effects, rows / effects, level)
+    low, _ = precision_bounds(right / effects, rows / effects, level)
     ends = np.flatnonzero(np.append(np.diff(scores) != 0, True))  # the last row of each score
     ends = ends[sign * scores[ends] > above]
     tested: list[int] = []
@@ -580,7 +579,6 @@ def find_threshold(
             share=(row + 1) / total,
             precision=float(right[row] / (row + 1)),
             low=float(low[row]),
-            high=float(high[row]),
         )
 
     best = max(sorted(tested), key=lambda row: low[row], default=None)

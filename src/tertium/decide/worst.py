@@ -98,9 +98,7 @@ class WorstSegments(Result):
         """Return one record for each translation."""
         return [row.record() for row in self.rows]
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Return one record for each translation."""
-        return self.records()
+    lines = records
 
     def counts(self) -> dict[str, int]:
         """Count the translations of each reason."""
@@ -250,8 +248,8 @@ def worst(
     findings = find_errors(rows)
     reasons = [_reason(spans) for spans in findings]
     predicted = [_predict_chances(scores, rows) for scores in scored]
-    known = [chances for chances in predicted if chances is not None]
-    chances = np.mean(known, axis=0) if known else np.full(len(rows), np.nan)
+    predictions = [chances for chances in predicted if chances is not None]
+    chances = np.mean(predictions, axis=0) if predictions else np.full(len(rows), np.nan)
     ranks = np.mean([_rank(scores.oriented) for scores in scored], axis=0)
     places = [place for place, _ in reasons]
     order = np.lexsort((-ranks, -np.nan_to_num(chances, nan=2.0), places)).tolist()

@@ -1,5 +1,8 @@
 """Compare systems: paired significance tests, clusters, and human agreement with differences.
 
+How often humans agree with a difference was measured on judged pairs of systems:
+`recipes/differences.py` fitted the bundled scales; `tertium meta thresholds` fits others.
+
 The tests use statistics only (`paired_tests`), so they work for any metric. The first system is the
 baseline; the p-values of all other pairs are available too.
 
@@ -7,14 +10,16 @@ A verdict in words: what a comparison of systems allows to conclude, in one sent
 
 The paired bootstrap finds too many differences between equal systems, most on small test sets. The
 verdict therefore also needs the test of the gate (`paired_tests`), on at least ten segments.
-
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from itertools import combinations, product
 from typing import Any
 
@@ -22,12 +27,11 @@ import numpy as np
 
 from tertium.core.arrays import FloatArray
 from tertium.core.charts import IntervalChart
-from tertium.core.errors import UnknownNameError, UsageError
+from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.resampling import resampling_warnings
 from tertium.core.result import Column, Emphasis, Section, Table, field_values, format_number
 from tertium.core.scores import Scores
-from tertium.evaluation.human_agreement import find_scales
-from tertium.evaluation.metric_choice import default_metrics
+from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
 from tertium.evaluation.paired_tests import (
     DEFAULT_RESAMPLES,
     MIN_SEGMENTS_TO_TEST,
@@ -41,10 +45,8 @@ from tertium.evaluation.paired_tests import (
 from tertium.evaluation.scoring import (
     References,
     Translations,
-    add_intervals,
     as_testset,
     bootstrap_systems,
-    find_intervals,
     score,
 )
 from tertium.evaluation.system_scores import (
@@ -55,8 +57,22 @@ from tertium.evaluation.system_scores import (
     find_unfit_metrics,
     is_caution,
 )
-from tertium.meta.difference_scales import DifferenceScale
+from tertium.meta.difference_scales import (
+    ALL_DIRECTIONS,
+    INTO_ENGLISH,
+    NOT_INTO_ENGLISH,
+    DifferenceScale,
+)
+from tertium.metrics.base.capabilities import find_inputs, scale_spec
+from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.metrics.base.metric import Metric
+from tertium.text.language_identification import (
+    MAX_OTHER_LANGUAGE_SHARE,
+    are_english,
+    identify_language,
+    is_clearly_not_english,
+    is_too_short,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -439,7 +455,7 @@ def compare_evaluation(
     check_test_options(test, alpha, resamples)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
-    samples = bootstrap_systems(evaluation, bootstrap_resamples, seed)
+    samples, intervals = bootstrap_systems(evaluation, bootstrap_resamples, seed)
     p_values, clusters = MetricDict[FloatArray](), MetricDict[Sequence[int]]()
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
@@ -455,7 +471,7 @@ def compare_evaluation(
         )
     return Comparison(
         **field_values(evaluation, "intervals"),
-        intervals=find_intervals(evaluation, samples),
+        intervals=intervals,
         test=test,
         resamples=count,
         seed=seed,
@@ -468,7 +484,8 @@ def compare_evaluation(
 def add_significance(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> Evaluation:
     """Compare two or more systems; for a single system, add confidence intervals."""
     if len(evaluation.systems) < 2:
-        return add_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+        _, intervals = bootstrap_systems(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+        return replace(evaluation, intervals=intervals)
     return compare_evaluation(evaluation, seed=seed, **choices)
 
 
@@ -489,3 +506,68 @@ def _list(texts: Iterable[str]) -> str:
     """
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last
+
+
+SCALES_FILE = "differences.json"
+
+
+@cache
+def load_bundled_scales() -> tuple[DifferenceScale, ...]:
+    """Load the difference scales that come with the package."""
+    text = files("tertium.evaluation").joinpath(SCALES_FILE).read_text(encoding="utf-8")
+    return tuple(DifferenceScale.from_record(record) for record in json.loads(text)["scales"])
+
+
+def scale_name(metric: Metric) -> str:
+    """Return the spec under which the scales of a metric are stored, whatever inputs it reads."""
+    if getattr(type(metric), "against", "") == "auto":
+        metric = replace_fields(metric, {"against": "auto"})
+    return scale_spec(metric)
+
+
+def find_scale(spec: str | Metric, direction: str, inputs: str) -> DifferenceScale | None:
+    """Return the scale of a metric that was fitted with the same inputs and models, or None."""
+    metric = load_metric(spec)
+    name, models = scale_name(metric), tuple(metric.model_ids)
+    scales = {
+        scale.direction: scale
+        for scale in load_bundled_scales()
+        if (scale.metric, scale.inputs, scale.learned) == (name, inputs, models)
+    }
+    return scales.get(direction) or scales.get(ALL_DIRECTIONS)
+
+
+def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
+    """Return the scale of each metric for its inputs and the language direction of the systems.
+
+    A metric has none if it was fitted with another tokenizer or other inputs, or if words cannot be
+    split.
+    """
+    testset = evaluation.testset
+    segments = testset.segments(evaluation.systems[0])
+    direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
+    unfit = find_unfit_metrics(evaluation)
+    scales = {}
+    for spec in evaluation.metrics:
+        with suppress(TertiumError):  # scores of a metric that is not installed
+            metric = load_metric(spec)
+            scale = find_scale(metric, direction, find_inputs(metric, segments))
+            if scale and spec not in unfit and not describe_tokenizers(testset, [spec]):
+                scales[spec] = scale
+    return scales
+
+
+def find_direction(texts: Sequence[str]) -> str:
+    """Return the language direction of texts; all directions if English and other texts are mixed.
+
+    >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
+    'into English'
+    """
+    if are_english(texts):
+        direction, count = INTO_ENGLISH, len(texts)
+        other_count = sum(map(is_clearly_not_english, texts))
+    else:
+        languages = [identify_language(text) for text in texts if not is_too_short(text)]
+        direction, count = NOT_INTO_ENGLISH, len(languages)
+        other_count = languages.count("en")
+    return direction if other_count <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS

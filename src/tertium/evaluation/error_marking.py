@@ -20,7 +20,6 @@ from tertium.core.result import (
     Result,
     Section,
     Table,
-    count_column,
     mark_texts,
 )
 from tertium.core.segment import Segment
@@ -119,11 +118,8 @@ class MarkedErrors(Result, list[MarkedTranslations]):
     """The error spans of several metrics."""
 
     def tables(self) -> list[Table]:
-        """Return the number of errors by metric and severity."""
-        counts = [{"metric": own.metric.spec, **own.counts()} for own in self]
-        severities = [name for name in WEIGHTS if any(name in row for row in counts)]
-        rows = [{**dict.fromkeys(severities, 0), **row} for row in counts]
-        return [Table([Column("metric"), *map(count_column, severities)], rows, "Marked errors")]
+        """Return no tables: pages show the errors, and files list them."""
+        return []
 
     def sections(self) -> list[Section]:
         """Return the worst translations of each metric with marked errors."""
@@ -156,8 +152,7 @@ class MarkedErrors(Result, list[MarkedTranslations]):
             for entry in own.translations
         ]
 
-    def lines(self) -> list[dict[str, Any]]:
-        return self.records()
+    lines = records
 
     def warn_about_missing_spans(self) -> None:
         """Warn about each metric that marked nothing, if it says why."""

@@ -88,7 +88,7 @@ class HumanInputs:
                 f"available: {', '.join(sorted(available)) or 'unknown language pairs'}"
             )
         if standardize:
-            entries = [ratings.standardize_human_ratings(entry) for entry in entries]
+            entries = [ratings.standardize_ratings(entry) for entry in entries]
         pairs = Counter(entry.lp for entry in entries)
         sets = {e.lp if e.lp and pairs[e.lp] == 1 else e.title: e for e in entries}
         if len(sets) < len(entries):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,9 +53,9 @@ def set_all_languages(
     chosen = [
         set_languages(*pair, source, target, texts) for pair in zip(metrics, specs, strict=True)
     ]
-    chosen_specs = [metric.spec for metric in chosen]
+    counts = Counter(metric.spec for metric in chosen)
     pairs = zip(chosen, metrics, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
-    return [own if chosen_specs.count(own.spec) == 1 else metric for own, metric in pairs]
+    return [own if counts[own.spec] == 1 else metric for own, metric in pairs]
 
 
 def set_languages(

@@ -223,8 +223,7 @@ class RankedCandidates(Result):
         pairs = zip(self.lists, self.rates, strict=True)
         return [entry.reorder(rates.tolist()) for entry, rates in pairs]
 
-    def lines(self) -> list[dict[str, Any]]:
-        return self.records()
+    lines = records
 
     def tables(self) -> list[Table]:
         """Return one row per candidate."""

@@ -110,32 +110,27 @@ def score(
         system: {own.metric.spec: own.parts["", system] for own in scored} for system in systems
     }
     evaluation = Evaluation(texts, systems, specs, scores)
-    return add_intervals(evaluation, resamples, seed) if confidence else evaluation
+    if confidence:
+        _, intervals = bootstrap_systems(evaluation, resamples, seed)
+        return replace(evaluation, intervals=intervals)
+    return evaluation
 
 
-def bootstrap_systems(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, FloatArray]:
-    """Return the scores of shared bootstrap samples by metric, (systems, resamples)."""
-    from tertium.evaluation.paired_tests import bootstrap
+def bootstrap_systems(
+    evaluation: Evaluation, resamples: int, seed: int
+) -> tuple[dict[str, FloatArray], dict[str, dict[str, Interval]]]:
+    """Return scores of shared bootstrap samples by metric, and 95 % intervals of systems by metric.
+
+    The scores are (systems, resamples).
+    """
+    from tertium.evaluation.paired_tests import bootstrap, interval
 
     metrics = evaluation.metrics
     all_scores = [scores for metric in metrics for scores in evaluation.metric_scores(metric)]
-    samples = bootstrap(all_scores, resamples=resamples, seed=seed)
-    return dict(zip(metrics, np.split(samples, len(metrics)), strict=True))
-
-
-def find_intervals(
-    evaluation: Evaluation, samples: Mapping[str, FloatArray]
-) -> dict[str, dict[str, Interval]]:
-    """Return the 95 % bootstrap intervals of systems by metric."""
-    from tertium.evaluation.paired_tests import interval
-
-    return {
-        system: {metric: interval(samples[metric][n]) for metric in evaluation.metrics}
+    drawn = bootstrap(all_scores, resamples=resamples, seed=seed)
+    samples = dict(zip(metrics, np.split(drawn, len(metrics)), strict=True))
+    intervals = {
+        system: {metric: interval(samples[metric][n]) for metric in metrics}
         for n, system in enumerate(evaluation.systems)
     }
-
-
-def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
-    """Add 95 % bootstrap intervals to an evaluation, all from the same resamples."""
-    samples = bootstrap_systems(evaluation, resamples, seed)
-    return replace(evaluation, intervals=find_intervals(evaluation, samples))
+    return samples, intervals

@@ -337,14 +337,11 @@ class Evaluation(Result):
                     by_system = counts.setdefault(kind, {})
                     by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
         return [
-            *self._notes(),
+            *tokenizer_notes(self.testset, self.metrics),
             *format_warning_counts(counts),
             *self.missing_score_lines(),
             *self._sample_warnings(),
         ]
-
-    def _notes(self) -> list[str]:
-        return tokenizer_notes(self.testset, self.metrics)
 
     def _sample_warnings(self) -> list[str]:
         """Warn if there are too few segments for intervals."""

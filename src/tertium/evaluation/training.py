@@ -65,11 +65,11 @@ class TrainingPlan:
         if recipe not in learner.recipes:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
-        known = [option.name for option in trainable_options(learner)]
-        if unknown := [name for name in options if name not in known]:
+        option_names = [option.name for option in trainable_options(learner)]
+        if unknown := [name for name in options if name not in option_names]:
             raise UsageError(
                 f"{learner.name} has no option {_flags(unknown)}: leave it out "
-                f"(options: {_flags(known)})"
+                f"(options: {_flags(option_names)})"
             )
         if "model" in texts:
             raise UsageError(

@@ -6,7 +6,6 @@ earlier run inserted, with the blanks before it. Writing twice therefore changes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -24,11 +23,10 @@ DEFAULT_PRIORITY = 5
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What to write about one unit: scores by metric, findings, and a confidence from 0 to 1."""
+    """What to write about one unit: scores by metric, and findings."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Span] = ()
-    confidence: float = math.nan
 
     def format_scores(self) -> str:
         """Return the scores with six digits; missing ones are omitted.
@@ -81,14 +79,17 @@ class FileEdits:
     """Edits of the bytes of a file, or of a memory map: what to remove, and what to put there."""
 
     def __init__(self, data: Any, encoding: str, *, is_xml: bool = True) -> None:
-        self.data, self.encoding, self.is_xml = data, encoding, is_xml
+        self.data = data
+        self.encoding = encoding
+        self.is_xml = is_xml
         self.replaced: list[tuple[int, int, bytes]] = []  # first byte, byte after the last, new
 
     def annotate(self, place: Place, annotated: Annotated) -> None:
         """Replace the annotations of an earlier run."""
         for start, end in place.removed:
             self.replace(start, end)
-        blanks, outer_blanks = self.text(*place.blanks), self.text(*place.outer_blanks)
+        blanks = self.text(*place.blanks)
+        outer_blanks = self.text(*place.outer_blanks)
         if texts := [blanks + text for text in place.format(annotated, self)]:
             opening, closing = (outer_blanks + tag for tag in place.tags)
             self.replace(place.position, place.position, opening + "".join(texts) + closing)

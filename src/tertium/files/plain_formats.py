@@ -49,9 +49,11 @@ def read_strings(catalog: Catalog) -> Units:
 
 def _read_pairs(path: str, text: str, syntax: re.Pattern[str]) -> Units:
     """Read keys and values, with the comments before them that no blank line separates."""
-    position, notes = 0, []
+    position = 0
+    notes = []
     while position < len(text):
-        match, where = syntax.match(text, position), f"{path}, line {line_at(text, position)}"
+        match = syntax.match(text, position)
+        where = f"{path}, line {line_at(text, position)}"
         if match is None or match.end() == position:
             excerpt = text[position : position + 40].splitlines()[0]
             raise DataError(f"{where}: not a key with a text: {excerpt!r}")
@@ -133,7 +135,8 @@ def read_subtitles(catalog: Catalog) -> Units:
     """Read the cues of a subtitle file; the id of a cue is its start time."""
     text = read_unicode(catalog.path)
     for block in _BLOCK.finditer(text):
-        line, cue = line_at(text, block.start()), _CUE.fullmatch(block[0])
+        line = line_at(text, block.start())
+        cue = _CUE.fullmatch(block[0])
         if cue is not None:
             start = f"{int(cue[1] or 0):02}:{cue[2]}.{cue[3]}"
             yield translated_unit(start, cue[7].rstrip("\n"), line=line)

@@ -62,7 +62,8 @@ def read_po(catalog: Catalog) -> Units:
         if number or message.get("msgid"):
             yield from _read_units(message, singular_form)
             continue
-        header, languages = message.get("msgstr"), catalog.languages
+        header = message.get("msgstr")
+        languages = catalog.languages
         if declared := _LANGUAGE.search(header):
             languages.target = languages.target or declared[1].strip()
         if rule := _PLURALS.search(header):
@@ -82,7 +83,8 @@ def _read_messages(catalog: Catalog) -> Iterator[Message]:
         is_complete = name.startswith("msgstr") and not line.startswith(('"', "msgstr"))
         if message and is_complete:
             yield message
-            message, name = None, ""
+            message = None
+            name = ""
         if not line or line.startswith("#~"):
             continue
         where = f"{catalog.path}, line {number}"
@@ -134,7 +136,6 @@ def _read_units(message: Message, singular_form: int) -> Units:
     source, plural, context = map(message.get, ("msgid", "msgid_plural", "msgctxt"))
     state = "fuzzy" if "fuzzy" in message.flags else "translated"
     place = Place(message.start, f"{OWN_COMMENT}{{text}}{message.line_end}", (*message.own,))
-    places = (place,)
     for name, text in message.fields.items():
         if not name.startswith("msgstr"):
             continue
@@ -150,5 +151,5 @@ def _read_units(message: Message, singular_form: int) -> Units:
             plural=form,
             max_length=min(map(int, _LIMIT.findall(message.flags)), default=0),
             line=message.line,
-            places=places,
+            place=place,
         )

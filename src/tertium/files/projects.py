@@ -125,7 +125,8 @@ def align_with_source(catalog: Catalog, source: Catalog) -> Catalog:
     """
     for file in (source, catalog):
         _check_duplicates(file, is_aligned=True)
-    forms, source_forms = _group_forms(catalog), _group_forms(source)
+    forms = _group_forms(catalog)
+    source_forms = _group_forms(source)
     if not forms.keys() & source_forms.keys():
         raise DataError(f"{catalog.path} and {source.path} have no keys in common")
     _warn_about_keys(catalog.path, "not in the source file", forms.keys() - source_forms.keys())
@@ -203,7 +204,8 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     """Return the wanted languages, else those of the first file; refuse files in several."""
     first = catalogs[0].languages
     for catalog in catalogs[1:]:
-        a, b = first.target, catalog.languages.target
+        a = first.target
+        b = catalog.languages.target
         if a and b and not is_same_language(a, b):
             raise UsageError(
                 f"{catalogs[0].path} is in {a}, {catalog.path} in {b}: give files in one language"

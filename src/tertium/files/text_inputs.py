@@ -46,7 +46,8 @@ class LanguageOptions:
     @property
     def language_pair(self) -> str:
         """The language pair of the options, empty if they are not given."""
-        source, target = self.source_language, self.target_language
+        source = self.source_language
+        target = self.target_language
         if bool(source) != bool(target):
             raise UsageError("give both --source-language and --target-language, or a column lp")
         return f"{source}-{target}" if source else ""
@@ -186,7 +187,8 @@ class TextFiles(LanguageOptions):
                 "localization files name their documents and have no columns: omit --documents "
                 "and --fields"
             )
-        source, target = self.source_language or "", self.target_language or ""
+        source = self.source_language or ""
+        target = self.target_language or ""
         project = self._read_wmt() or read_project(
             self.translations,
             self.sources,
@@ -207,7 +209,8 @@ class TextFiles(LanguageOptions):
         from tertium.files.wmt import XML_ROOTS, read_wmt_sgml, read_wmt_xml
         from tertium.files.xml_elements import root_element
 
-        files, languages = self.translations, Languages()
+        files = self.translations
+        languages = Languages()
         if self._has_sgml():
             testset = read_wmt_sgml(
                 files, self.sources, self.references, self.names or None, languages

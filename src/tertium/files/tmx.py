@@ -18,8 +18,10 @@ def read_tmx(catalog: Catalog) -> Units:
     The source language is that of the header. The target language is the wanted one, or the only
     other one.
     """
-    file, languages = XmlFile(catalog.path, ("header", "tu")), catalog.languages
-    has_wanted_source, has_wanted_target = bool(languages.source), bool(languages.target)
+    file = XmlFile(catalog.path, ("header", "tu"))
+    languages = catalog.languages
+    has_wanted_source = bool(languages.source)
+    has_wanted_target = bool(languages.target)
     elements = file.elements()
     root = next(elements)
     if root.local != "tmx":
@@ -73,7 +75,7 @@ def _read_unit(
             target=reader.read(target),
             notes=tuple(note.text().strip() for note in element.elements("note")),
             line=element.line,
-            places=(_find_place(element),),
+            place=_find_place(element),
         )
 
 

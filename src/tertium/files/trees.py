@@ -58,7 +58,8 @@ def read_json(catalog: Catalog) -> Units:
 
     In Flutter, `@key` describes the message `key`.
     """
-    content, languages = _read_json_object(catalog.path), catalog.languages
+    content = _read_json_object(catalog.path)
+    languages = catalog.languages
     languages.target = languages.target or str(content.pop("@@locale", ""))
     details = {key: value for key, value in content.items() if isinstance(value, dict)}
     messages = {key: value.get("message") for key, value in details.items()}
@@ -120,7 +121,8 @@ def read_yaml(catalog: Catalog) -> Units:
     """Read messages in YAML; the top key of a Rails file is its language."""
     with explain_missing("a YAML file"):
         import yaml
-    path, languages = catalog.path, catalog.languages
+    path = catalog.path
+    languages = catalog.languages
     text = read_unicode(path)
     try:
         content = _yaml_loader(text).get_single_data()
@@ -180,7 +182,9 @@ def _yaml_loader(text: str) -> Any:
 
 def read_xcstrings(catalog: Catalog) -> Units:
     """Read a string catalog of Xcode in the wanted target language, or in the only one."""
-    content, path, languages = _read_json_object(catalog.path), catalog.path, catalog.languages
+    content = _read_json_object(catalog.path)
+    path = catalog.path
+    languages = catalog.languages
     entries = content.get("strings")
     if not isinstance(entries, dict):
         raise DataError(f"{path}: expected a string catalog with the field strings")

@@ -22,10 +22,9 @@ Range = tuple[int, int]  # first byte in a file, byte after the last
 class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
-    Inline markup is replaced by placeholders such as `{1}` and `<g2>`.
-    `plural` is a plural category (`one`, `other`, ...) or its number, and `max_length` is a limit
-    in characters (0: none). `places` are the positions of what `write_back` adds, if scores can be
-    written to the file; several units may share them.
+    Inline markup is replaced by placeholders, `{1}` and `<g2>`. `plural` is a plural category
+    (`one`, `other`, ...) or its number, and `max_length` is a limit in characters (0: none).
+    `place` is where `write_back` adds notes, if the format has them; several units may share it.
     """
 
     id: str
@@ -40,7 +39,7 @@ class Unit:
     max_length: int = 0
     is_translatable: bool = True
     line: int = 0
-    places: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    place: Any = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -104,7 +103,8 @@ def read_unicode(path: str, fallback: str = "") -> str:
 
     Line ends become `\\n`.
     """
-    data, name = read_data(path), display_name(path)
+    data = read_data(path)
+    name = display_name(path)
     try:
         text = decode(data, name)
     except DataError as error:

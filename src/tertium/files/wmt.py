@@ -87,7 +87,9 @@ def _make_testset(
 
 def read_sgml(path: str, languages: Languages) -> dict[str, Texts]:
     """Return the texts of each system or reference; `languages` are completed from the file."""
-    content, document, place = read_text(path), "", 0
+    content = read_text(path)
+    document = ""
+    place = 0
     by_system: dict[str, Texts] = {}
     texts: Texts = {}
     while tag := _TAG.search(content, place):

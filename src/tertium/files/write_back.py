@@ -80,14 +80,14 @@ def annotate_files(
                 "result of its test set"
             )
         for unit, annotation in zip(units, rows[system], strict=True):
-            annotated.setdefault(id(unit.places), []).append((unit, annotation))
+            annotated.setdefault(id(unit.place), []).append((unit, annotation))
     for catalog, copy in zip(project.catalogs, copies, strict=True):
         annotate_catalog(catalog, copy, annotated)
     return copies
 
 
 def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Annotated]) -> None:
-    """Write a copy of a file with the annotations of its units, by the `id()` of their places."""
+    """Write a copy of a file with the annotations of its units, by the `id()` of their place."""
     with (
         Path(catalog.path).open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
@@ -99,10 +99,9 @@ def annotate_catalog(catalog: Catalog, output: str, annotated: Mapping[int, Anno
             raise DataError(f"{catalog.path}: compressed: unpack it before writing to it")
         is_xml = suffix_of(catalog.path) not in PO_SUFFIXES
         edits = FileEdits(data, catalog.encoding, is_xml=is_xml)
-        all_places = {id(unit.places): unit.places for unit in catalog}
-        for key, places in all_places.items():
-            for place in places:
-                edits.annotate(place, annotated.get(key, ()))
+        places = {id(unit.place): unit.place for unit in catalog if unit.place}
+        for key, place in places.items():
+            edits.annotate(place, annotated.get(key, ()))
         edits.write(stream)
 
 

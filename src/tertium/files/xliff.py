@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tertium.core.errors import DataError
-from tertium.files.annotations import Annotated, FileEdits, Place, blanks_and_element
+from tertium.files.annotations import Place, blanks_and_element
 from tertium.files.units import OWN, Catalog, Unit, Units
 from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
-ITS = "http://www.w3.org/2005/11/its"
 _NOTE_1 = (
     f'<{{0}}note from="{OWN}" priority="{{{{priority}}}}" annotates="{{{{side}}}}">{{{{text}}}}'
     "</{0}note>"
@@ -21,35 +17,14 @@ _NOTE_2 = (
     f'<{{0}}note category="{OWN}" appliesTo="{{{{side}}}}" priority="{{{{priority}}}}">'
     "{{text}}</{0}note>"
 )
-_CONFIDENCE = f' xmlns:its="{ITS}" its:annotatorsRef="mt-confidence|{OWN}" its:mtConfidence="{{}}"'
-_OWN_CONFIDENCE = re.compile(re.escape(_CONFIDENCE).replace(r"\{\}", '[^"]*'))
-_OTHER_ITS = re.compile(r"\s(xmlns:its|its:(annotatorsRef|mtConfidence))\s*=")
 # name, source, target, state and line
 _Segment = tuple[str, Element | None, Element | None, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _ConfidencePlace(Place):
-    """The attributes of a target, for the mean confidence in its segments."""
-
-    tag_end: int = 0
-
-    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
-        """Yield the attributes, and remove those of an earlier run; other tools keep theirs."""
-        tag = edits.text(self.position, self.tag_end)
-        if match := _OWN_CONFIDENCE.match(tag):
-            edits.replace(self.position, self.position + len(match[0].encode(edits.encoding)))
-        elif _OTHER_ITS.search(tag):
-            return
-        values = [annotation.confidence for _, annotation in annotated]
-        numbers = [value for value in values if not math.isnan(value)]
-        if numbers:
-            yield self.template.format(f"{sum(numbers) / len(numbers):.6g}")
-
-
 def read_xliff(catalog: Catalog) -> Units:
     """Read the segments of all units."""
-    file, languages = XmlFile(catalog.path, ("trans-unit", "unit")), catalog.languages
+    file = XmlFile(catalog.path, ("trans-unit", "unit"))
+    languages = catalog.languages
     elements = file.elements()
     root = next(elements)
     if root.local != "xliff":
@@ -85,7 +60,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
     is_one = len(segments) == 1
     name = element.get("id") or element.get("resname")
     files = [parent.get("id") for parent in element.parents if parent.local == "file"]
-    places = _find_places(element, file.encoding)
+    place = _find_place(element)
     for suffix, source, target, state, line in segments:
         yield Unit(
             id=name if is_one else f"{name}:{suffix}",
@@ -98,7 +73,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
             max_length=int(limit) if is_one and limit.isdecimal() else 0,
             is_translatable=scope.get("translate") != "no",
             line=line,
-            places=places,
+            place=place,
         )
 
 
@@ -122,11 +97,13 @@ def _find_segments(element: Element) -> Iterator[_Segment]:
 
 def _find_marks(element: Element) -> Iterator[_Segment]:
     """Yield the marked segments of a unit of XLIFF 1, or all of it as one."""
-    source, target = element.first("source"), element.first("target")
+    source = element.first("source")
+    target = element.first("target")
     state = target.get("state") if target else ""
     if not state and element.get("approved") == "yes":
         state = "final"
-    sources, targets = _read_marks(element.first("seg-source")), _read_marks(target)
+    sources = _read_marks(element.first("seg-source"))
+    targets = _read_marks(target)
     is_undivided = target and not targets and (target.elements() or target.text().strip())
     if not sources or is_undivided:
         yield "", source, target, state, element.line
@@ -146,33 +123,30 @@ def _read_marks(element: Element | None) -> dict[str, Element]:
     return marks
 
 
-def _find_places(element: Element, encoding: str) -> tuple[Place, ...]:
-    """Return the places of notes, and those of scores that tools for translators read."""
+def _find_place(element: Element) -> Place | None:
+    """Return the place of the notes of a unit."""
     prefix = element.name.removesuffix(element.local)
     if element.local == "trans-unit":
         target = element.first("target")
         anchor = target or element.first("seg-source") or element.first("source")
         if not anchor:
-            return ()
+            return None
         removed = blanks_and_element(filter(_is_own, element.elements("note")))
         template = _NOTE_1.format(prefix)
-        notes = Place(anchor.end, template, removed, anchor.blanks)
-        if not target:
-            return (notes,)
-        position = target.start + len(f"<{target.name}".encode(encoding))
-        confidence = _ConfidencePlace(position, _CONFIDENCE, tag_end=target.inner_start)
-        return notes, confidence
+        return Place(anchor.end, template, removed, anchor.blanks)
     content = element.elements("originalData", "segment", "ignorable")
     if not content:
-        return ()
-    containers, template = element.elements("notes"), _NOTE_2.format(prefix)
+        return None
+    containers = element.elements("notes")
+    template = _NOTE_2.format(prefix)
     members = [note for container in containers for note in container.elements()]
     removed = blanks_and_element(filter(_is_own, members))
     if len(removed) < len(members):  # after the notes of other tools
         last = members[-1]
-        return (Place(last.end, template, removed, last.blanks),)
+        return Place(last.end, template, removed, last.blanks)
     first = content[0]
-    inner, outer = (*first.elements(), first)[0].blanks, first.blanks
+    inner = (*first.elements(), first)[0].blanks
+    outer = first.blanks
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
     removed = blanks_and_element(containers)
-    return (Place(outer[0], template, removed, inner, tags, outer),)
+    return Place(outer[0], template, removed, inner, tags, outer)

@@ -96,7 +96,9 @@ class XmlFile:
     """
 
     def __init__(self, path: str, wanted: Collection[str], data: bytes | None = None) -> None:
-        self.path, self.wanted, self.data = path, frozenset(wanted), data
+        self.path = path
+        self.wanted = frozenset(wanted)
+        self.data = data
         self.encoding = "utf-8"
         self._parser = self._create_parser()
         self._ready: list[Element] = []
@@ -185,7 +187,8 @@ class XmlFile:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         blanks = self._begin()
-        line, local = self._parser.CurrentLineNumber, name.rpartition(":")[2]
+        line = self._parser.CurrentLineNumber
+        local = name.rpartition(":")[2]
         element = Element(name, local, attributes, blanks, blanks[1], line)
         if len(self._stack) >= MAX_DEPTH:
             self._refuse(f"more than {MAX_DEPTH} nested elements")
@@ -198,13 +201,15 @@ class XmlFile:
             element.parents = (*self._stack,)
         self._wanted_depth += bool(self._wanted_depth) or local in self.wanted
         self._stack.append(element)
-        self._open_tag, self._end_name = element, "inner_start"
+        self._open_tag = element
+        self._end_name = "inner_start"
 
     def _end(self, _name: str) -> None:
         _, index = self._begin()
         element = self._stack.pop()
         element.inner_end = index
-        self._open_tag, self._end_name = element, "end"
+        self._open_tag = element
+        self._end_name = "end"
         if self._wanted_depth:
             self._wanted_depth -= 1
             if not self._wanted_depth:
@@ -224,7 +229,8 @@ def root_element(path: str) -> Element:
 
 
 _SINGLE = "{{{}}}"
-_OPEN, _CLOSE = "<g{}>", "</g{}>"
+_OPEN = "<g{}>"
+_CLOSE = "</g{}>"
 # placeholders of the inline elements of XLIFF 1, XLIFF 2 and TMX
 _CODES = {
     **dict.fromkeys(("x", "ph", "it", "ut"), _SINGLE),

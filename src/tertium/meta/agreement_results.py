@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertium.core.arrays import BoolArray, FloatArray
 from tertium.core.charts import DotChart
-from tertium.core.resampling import percentile_interval, resampling_warnings
+from tertium.core.resampling import can_enumerate, percentile_interval
 from tertium.core.result import (
     Cell,
     Column,
@@ -202,6 +202,17 @@ class TaskResult(MetricEstimates):
     agreement: Agreement
 
     @property
+    def smallest_p_value(self) -> float:
+        """The smallest p-value that the test can give; all swaps of few points are enumerated."""
+        test = self.task.test
+        points = self.agreement.judged_count
+        if test == "perm-both" and can_enumerate(points, self.task.resamples):
+            return 2.0**-points
+        if test in ("williams", "pairs"):
+            return float(test == "williams" and points < 4)  # it needs four points
+        return 1 / (1 + self.task.resamples)
+
+    @property
     def most_excluded(self) -> int:
         """The largest number of human scores that a metric has no score for."""
         return int(self.agreement.excluded_counts.max(initial=0))
@@ -235,15 +246,15 @@ class TaskResult(MetricEstimates):
         """Return the p-values of all pairs of metrics: is the row better than the column?"""
         columns = [Column("", self.metrics.__getitem__)]
         for other in self.order:
-            p_values: list[float | None] = [*self.p_values[:, other].tolist()]
+            p_values: list[float | None] = self.p_values[:, other].tolist()
             p_values[other] = None
-            mark = partial(self._mark_significant, other)
-            columns.append(Column(self.metrics[other], p_values.__getitem__, 3, mark=mark))
+            marks: list[Emphasis] = []
+            for p in p_values:
+                marks.append("best" if p is not None and p < self.alpha else "")
+            column = Column(self.metrics[other], p_values.__getitem__, 3, mark=marks.__getitem__)
+            columns.append(column)
         title = f"p-values ({self.task.test}), {self.task.label}: is the row better?"
         return Table(columns, self.order, title)
-
-    def _mark_significant(self, other: int, metric: int) -> Emphasis:
-        return "best" if metric != other and self.p_values[metric, other] < self.alpha else ""
 
     def undefined_note(self) -> str:
         """Return what is wrong if the statistic is undefined, or has too little data."""
@@ -466,25 +477,33 @@ class Results(Result):
         ]
 
     def _describe_test(self) -> str:
-        """Return the test, its level and the resamples; Williams' t needs none."""
+        """Return the test, its level and the resamples; Williams' t and all swaps need none."""
         first = self.first
-        text = f"{first.test}, p < {first.alpha:g} one-sided"
         resamples = f", {first.resamples} resamples"
-        has_average = len(self.tasks) > 1
-        if first.test != "williams":
+        text = f"{first.test}, p < {first.alpha:g} one-sided"
+        # with few points, all swaps are enumerated: the smallest p is larger than by resampling
+        least = 1 / (1 + first.resamples)
+        if first.test == "perm-both" and all(t.smallest_p_value > least for t in self.tasks):
+            text += ", all swaps"
+        elif first.test != "williams":
             text += resamples
-        if has_average and first.test != "bootstrap":
+        if len(self.tasks) > 1 and first.test != "bootstrap":
             text += "; average: bootstrap"
-        if first.test == "williams":
-            return text + resamples + f", seed {self.seed}" if has_average else text
-        return f"{text}, seed {self.seed}"
+            text += "" if resamples in text else resamples
+        return f"{text}, seed {self.seed}" if resamples in text else text
 
     def _resolution_warnings(self, tests: int = 1) -> list[str]:
-        """Warn if none of `tests` tests of metrics can be significant for lack of resamples."""
+        """Warn if none of `tests` tests of metrics can be significant."""
         first = self.first
-        if len(self.metrics) < 2 or first.test not in ("bootstrap", "perm-both"):
+        coarse = [t.task.label for t in self.tasks if tests * t.smallest_p_value >= first.alpha]
+        if len(self.metrics) < 2 or not coarse or (tests > 1 and len(coarse) < len(self.tasks)):
             return []
-        return resampling_warnings(tests, first.resamples, first.alpha)
+        where = ", ".join(coarse) if tests == 1 else f"{tests} tests"
+        return [
+            f"warning: {where}: p cannot fall below {first.alpha:g} with {first.test} and "
+            f"{first.resamples} resamples: use more resamples, or more {first.level}s with human "
+            "scores"
+        ]
 
     def exclusion_lines(self) -> list[str]:
         """Return one line per reason why metric scores were not used."""

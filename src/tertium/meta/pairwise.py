@@ -272,8 +272,6 @@ def darr(
     >>> float(darr([[90, 50], [60, 45], [30, 0]], [[3, 5], [2, 4], [2, 1]])).__round__(6)
     0.6
     """
-    if year not in (2017, 2018):
-        raise UsageError(f"year must be 2017 or 2018, got {year}")
     if not 0 < threshold < np.inf:
         raise UsageError(f"threshold must be above 0, got {threshold}")
     layout = make_layout(human, metrics, "item")

@@ -61,27 +61,18 @@ STATISTICS: Mapping[str, StatisticKind] = {
 }
 
 # Names in papers and other tools, in the spelling that `resolve_statistic` compares.
-STATISTIC_ALIASES: Mapping[str, str] = {
-    "pearson-r": "pearson",
-    "r": "pearson",
-    "spearman-rho": "spearman",
-    "rho": "spearman",
-    "kendall-tau": "kendall",
-    "kendall-tau-b": "kendall",
-    "kendall-b": "kendall",
-    "tau-b": "kendall",
-    "acceq": "acc-eq",
-    "acceq*": "acc-eq*",
-    "acc*eq": "acc-eq*",
-    "acc23": "acc-eq*",  # mt-metrics-eval
-    "soft-pairwise-accuracy": "spa",
-    "pairwise-accuracy": "accuracy",
-    "system-accuracy": "accuracy",
-    "tau-darr": "darr",
-    "darr18": "darr",
-    "tau11": "tau-strict",
-    "tau12": "tau-strict",
+_ALIASES = {
+    "pearson": "pearson-r r",
+    "spearman": "spearman-rho rho",
+    "kendall": "kendall-tau kendall-tau-b kendall-b tau-b",
+    "acc-eq": "acceq",
+    "acc-eq*": "acceq* acc*eq acc23",  # the last one in mt-metrics-eval
+    "spa": "soft-pairwise-accuracy",
+    "accuracy": "pairwise-accuracy system-accuracy",
+    "darr": "tau-darr darr18",
+    "tau-strict": "tau11 tau12",
 }
+STATISTIC_ALIASES = {alias: name for name, own in _ALIASES.items() for alias in own.split()}
 
 
 def resolve_statistic(name: str) -> str:

@@ -222,14 +222,14 @@ def challenge(
     chosen = full_set.choose(phenomena, lps)
     mask = find_scorable_by_all([contrast.better for contrast in chosen.contrasts], loaded)
     if any(mask):  # else all pairs lack an input, which the metrics report
-        kept = []
+        scorable = []
         excluded = [*chosen.unused]
         for contrast, is_scorable in zip(chosen.contrasts, mask, strict=True):
             if is_scorable:
-                kept.append(contrast)
+                scorable.append(contrast)
             else:
                 excluded.append((contrast, MISSING_INPUT))
-        chosen = replace(chosen, contrasts=tuple(kept), unused=tuple(excluded))
+        chosen = replace(chosen, contrasts=tuple(scorable), unused=tuple(excluded))
     labels = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
     groups = tuple(dict.fromkeys(labels))
     group_of = np.array([groups.index(name) for name in labels])

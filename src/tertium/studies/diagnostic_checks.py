@@ -370,13 +370,13 @@ def check_references(data: DiagnosticData) -> Rows:
     best = data.aligned.systems[int(np.nanargmax(means))]
     best_outputs = {i: s.hypothesis for (system, i), s in data.texts.items() if system == best}
     least = min(len(segment.references) for _, segment in cells)
-    others = [(c, s) for c, s in cells if c[0] != best and c[1] in best_outputs]
-    cells = others or cells
+    comparable = [(c, s) for c, s in cells if c[0] != best and c[1] in best_outputs]
+    cells = comparable or cells
     own = [segment.references for _, segment in cells]
     references = {"the reference": own}
     for n in range(1, least):
         references[f"reference {n + 1} alone"] = [texts[n : n + 1] for texts in own]
-    if others:
+    if comparable:
         references["the best system's output"] = [(best_outputs[item],) for (_, item), _ in cells]
     half = len(cells) // 2
     references["the reference of another segment"] = own[half:] + own[:half]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +59,7 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SpanResult:
+class SpanResult(NamedTuple):
     """One metric on one set: rows (credit, human, metric), a row for each translation and rater.
 
     `rows` are by counting method, and characters by severity ("severity major") and category.
@@ -254,7 +253,7 @@ def compare_spans(
         if resamples:
             drawn = bootstrap(scores, resamples=resamples, seed=seed)
             pairs = zip(results, drawn, strict=True)
-            results = [replace(own, interval=interval(values)) for own, values in pairs]
+            results = [own._replace(interval=interval(values)) for own, values in pairs]
         if resamples and len(results) > 1:
             p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
         by_set[name] = sorted(results, key=lambda result: -result.overall.f1)

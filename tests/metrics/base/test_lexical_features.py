@@ -17,14 +17,7 @@ from tertium.metrics.base.lexical_features import (
 )
 from tertium.metrics.lexical.bleu_metric import BLEU
 from tertium.metrics.lexical.nist_metric import NIST
-from tertium.metrics.regression import linear_metric
-from tertium.metrics.regression.entailment.feature_extraction import (
-    EntailmentFeatures,
-)
-from tertium.metrics.regression.linear_metric import WORKER_CHUNK, extract_features
-from tertium.metrics.regression.regression_metrics import (
-    EmbeddingFeatures,
-)
+from tertium.metrics.regression.linear_metric import CHUNK, extract_features
 from tertium.text.ter_edits import Costs
 
 PAIRS = [
@@ -95,41 +88,7 @@ def test_segments_are_split_by_reference() -> None:
         LexicalFeatures()([Segment("h", None, ("a", "b"))])
 
 
-def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
+def test_many_segments_are_computed_in_chunks_with_the_same_rows() -> None:
     extractor = LexicalFeatures(parts=("bleu",))
-    segments = [
-        Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * WORKER_CHUNK)
-    ]
-    rows = extract_features(extractor, segments)
-    np.testing.assert_array_equal(rows, extractor(segments))
-
-
-@pytest.mark.parametrize(
-    ("vectors", "can_fork"),
-    [("glove", True), ("file/my.txt", True), ("minilm@4", False), ("use", False), ("toy", False)],
-)
-def test_extractors_with_a_network_cannot_fork(vectors: str, can_fork: bool) -> None:
-    assert EntailmentFeatures(vectors=vectors).can_fork == can_fork
-    assert not EmbeddingFeatures(vectors).can_fork
-
-
-def test_many_segments_over_contextual_vectors_stay_in_this_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The threads of torch do not survive a fork; a child process would hang."""
-    pytest.importorskip("spacy")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("forked")
-
-    monkeypatch.setattr(linear_metric, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(linear_metric, "usable_cores", lambda: 2)
-    extractor = EntailmentFeatures(groups=("alignment",), vectors="toy")
-    segments = [
-        Segment(f"cat {n % 8}", None, (f"a {n}",))
-        for n in range(linear_metric.MIN_PARALLEL_SEGMENTS)
-    ]
-    rows = extract_features(extractor, segments)
-    np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
-    with pytest.raises(AssertionError, match="forked"):
-        extract_features(LexicalFeatures(parts=("ter",)), segments)
+    segments = [Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(CHUNK + 50)]
+    np.testing.assert_array_equal(extract_features(extractor, segments), extractor(segments))

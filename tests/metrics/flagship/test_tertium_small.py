@@ -14,7 +14,7 @@ from tertium.core.errors import ModelError, UsageError
 from tertium.core.runtime import runtime
 from tertium.core.segment import Segment
 from tertium.data.testset import TestSet
-from tertium.evaluation.human_agreement import find_scale
+from tertium.evaluation.comparison import find_scale
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.metrics.bundled.input_rows import Row, load_network
 from tertium.metrics.bundled.row_alignment import RowAlignment, RowSlices

@@ -39,22 +39,18 @@ def translation_of(payload: Payload) -> str:
     return texts_of(payload)["translation"]
 
 
+def make_error(quote: str, severity: str, category: str, reason: str) -> dict[str, str]:
+    place = {"quote": quote, "before": "", "side": "translation"}
+    return {**place, "severity": severity, "category": category, "reason": reason}
+
+
 def answer_by_length(payload: Payload) -> str:
     """A valid answer: long translations are better, and one that equals a reference is perfect."""
     text = translation_of(payload)
     is_reference = text in texts_of(payload).get("references", ())
     score = 100.0 if is_reference else float(min(99, len(text)))
     properties = _schema_properties(payload)
-    errors = [
-        {
-            "quote": text.split()[0],
-            "before": "",
-            "side": "translation",
-            "severity": "minor",
-            "category": "style",
-            "reason": "the first word",
-        }
-    ]
+    errors = [make_error(text.split()[0], "minor", "style", "the first word")]
     parts = {"errors": [] if is_reference else errors, "score": score, "reason": "short"}
     return json.dumps({name: parts[name] for name in properties}, ensure_ascii=False)
 
@@ -130,49 +126,32 @@ class FakeServer:
         text = translation_of(payload)
         faults = self.faults.get(text, [])
         fault = faults.pop(0) if faults else ""
-        if fault.isdecimal():
-            extra = "Retry-After: 0.01\r\n" if fault == "429" else ""
-            await _send(writer, "{}", int(fault), extra)
+        if fault[:3].isdecimal():
+            seconds = {"429": 0.01, "429 for an hour": 3600}.get(fault)
+            await _send(writer, "{}", int(fault[:3]), seconds and f"Retry-After: {seconds}\r\n")
             return True
         if fault == "reset before":
             writer.transport.abort()
             return False
-        if fault == "429 for an hour":
-            await _send(writer, "{}", 429, "Retry-After: 3600\r\n")
-            return True
         self.completions[text] += 1
         return await self._complete(payload, fault, writer)
 
     async def _complete(self, payload: Payload, fault: str, writer: asyncio.StreamWriter) -> bool:
-        reply = json.dumps(self._completion(payload, fault)).encode()
-        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(reply)}\r\n\r\n".encode()
-        half = len(reply) // 2
         if fault == "garbage body":
             await _send(writer, "<html>busy</html>", 200)
-        elif fault == "truncated":
-            writer.write(head + reply[:half])
+            return True
+        reply = json.dumps(self._completion(payload, fault)).encode()
+        sent = reply[: len(reply) // 2] if fault in ("truncated", "reset", "stall") else reply
+        step = 16 if fault == "drip" else len(sent)
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(reply)}\r\n\r\n".encode())
+        for place in range(0, len(sent), step):
+            writer.write(sent[place : place + step])
             await writer.drain()
-            return False
-        elif fault == "reset":
-            writer.write(head + reply[:half])
-            await writer.drain()
+            await asyncio.sleep(0.001 * (fault == "drip"))
+        if fault == "reset":
             writer.transport.abort()
-            return False
-        elif fault == "stall":
-            writer.write(head + reply[:half])
-            await writer.drain()
-            await asyncio.sleep(30)
-            return False
-        elif fault == "drip":
-            writer.write(head)
-            for place in range(0, len(reply), 16):
-                writer.write(reply[place : place + 16])
-                await writer.drain()
-                await asyncio.sleep(0.001)
-        else:
-            writer.write(head + reply)
-            await writer.drain()
-        return True
+        await asyncio.sleep(30 * (fault == "stall"))
+        return sent == reply
 
     def _completion(self, payload: Payload, fault: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": ""}
@@ -200,9 +179,11 @@ class FakeServer:
         return reply
 
 
-async def _send(writer: asyncio.StreamWriter, text: str, status: int, extra: str = "") -> None:
+async def _send(
+    writer: asyncio.StreamWriter, text: str, status: int, extra: str | None = None
+) -> None:
     data = text.encode()
-    head = f"HTTP/1.1 {status} X\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
+    head = f"HTTP/1.1 {status} X\r\n{extra or ''}Content-Length: {len(data)}\r\n\r\n"
     writer.write(head.encode() + data)
     await writer.drain()
 

@@ -17,6 +17,7 @@ from tests.metrics.judge.fake_server import (
     FakeServer,
     Payload,
     forget_answers,
+    make_error,
     run_server,
     translation_of,
 )
@@ -78,11 +79,6 @@ def usage(server: FakeServer) -> Iterator[Usage]:
     options = JudgeConnection(judge_url=server.url, request_timeout=60.0, price=(1.0, 10.0))
     with judge_server(options) as run:
         yield run.usage
-
-
-def make_error(quote: str, severity: str, category: str, reason: str) -> dict[str, str]:
-    place = {"quote": quote, "before": "", "side": "translation"}
-    return {**place, "severity": severity, "category": category, "reason": reason}
 
 
 def expected_scores(segments: list[Segment]) -> list[float]:

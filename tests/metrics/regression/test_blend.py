@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,7 @@ from tertium.metrics.base.judge_run import JudgeConnection, judge_server
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.blend.blend_metric import Blend, read_constants
-from tertium.models.blend_model import _ranks, fit_blend
-from tertium.models.checkpoint import write_checkpoint
+from tertium.models.blend_model import fit_blend
 from tertium.models.ridge import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.segment_browser import render_explanation
@@ -134,12 +132,6 @@ def test_complete_rows_have_the_scores_of_plain_ridge_regression() -> None:
     np.testing.assert_array_equal(blend.predict(mixed), one_by_one)
 
 
-def test_ranks_of_equal_quantiles_are_shared() -> None:
-    quantiles = np.array([0.0, 90, 100, 100, 100])
-    ranks = _ranks(np.array([-5.0, 45, 100, 200, np.nan]), quantiles)
-    np.testing.assert_allclose(ranks, [0, 0.125, 0.75, 0.75, np.nan])
-
-
 def test_untrained_blend_is_a_weighted_mean_of_z_scores() -> None:
     blend = load_metric("blend:metrics=chrf+bleu,weights=3+1")
     segments = [row.segment for row in DATA[:6]]
@@ -234,15 +226,6 @@ def test_part_without_a_score_falls_back(partial: str) -> None:  # noqa: F811
     assert scores.segments[1] == pytest.approx(max(blend.fitted.bias + factor * part[0], lowest))
 
 
-def test_blends_with_weights_for_each_subset_are_refused(tmp_path: Path) -> None:
-    checkpoint = train("blend:metrics=chrf+ter", DATA).checkpoint
-    arrays = {name: np.zeros((3, 2)) for name in ("mean", "scale", "weights")}
-    old = replace(checkpoint, arrays={**arrays, "numbers": np.zeros((3, 3))})
-    write_checkpoint(tmp_path / "old", old)
-    with pytest.raises(ModelError, match="older versions of tertium: train it again"):
-        load_metric(str(tmp_path / "old")).score([DATA[0].segment])
-
-
 def test_a_missing_score_is_explained_by_its_bias(partial: str) -> None:  # noqa: F811
     rows = [replace(row, segment=replace(row.segment, hypothesis=UNSCORED)) for row in DATA[:12]]
     rows = [*DATA[12:], *(replace(row, score=40.0) for row in rows)]
@@ -267,23 +250,16 @@ def test_no_score_of_any_part_has_no_weight(partial: str) -> None:  # noqa: F811
     assert scores.warnings[NO_SCORE] == 1
 
 
-@pytest.fixture
-def judge_url() -> Iterator[str]:
-    """A judge without a valid answer for translations with three wrong words."""
-
-    def answer(payload: Any) -> str:
-        text = translation_of(payload)
-        is_bad = text.startswith("wrong wrong wrong")
-        return "I cannot say." if is_bad else answer_by_length(payload)
-
-    with run_server() as server:
-        server.answer = answer
-        yield server.url
+def answer_unless_bad(payload: Any) -> str:
+    """Give no valid answer for translations with three wrong words."""
+    is_bad = translation_of(payload).startswith("wrong wrong wrong")
+    return "I cannot say." if is_bad else answer_by_length(payload)
 
 
-def test_judge_without_an_answer_falls_back(judge_url: str, tmp_path: Path) -> None:
+def test_judge_without_an_answer_falls_back(tmp_path: Path) -> None:
     judge = "judge:model=tiny,protocol=da,retries=0"
-    with judge_server(JudgeConnection(judge_url=judge_url)):
+    with run_server() as server, judge_server(JudgeConnection(judge_url=server.url)):
+        server.answer = answer_unless_bad
         blend = train(f'blend:metrics="[{judge}]+chrf"', DATA, folder=tmp_path / "blend")
         segments = [row.segment for row in DATA]
         failed = sum(s.hypothesis.startswith("wrong wrong wrong") for s in segments)

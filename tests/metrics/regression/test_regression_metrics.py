@@ -54,22 +54,15 @@ def explain(metric: Metric, hypothesis: str, *references: str) -> FeatureAttribu
     return attribution
 
 
-def test_dropped_agent_breaks_entailment_in_one_direction(rter: RTER) -> None:
-    # figure 1, bottom: the hypothesis follows from the reference, but not the reverse
-    attribution = explain(rter, "Three aid workers were kidnapped.", PIRATES)
-    assert attribution.follows == {"forward": True, "backward": False}
-    assert attribution.faults == ("the hypothesis drops the agent 'by pirates'",)
-
-
-def test_passive_paraphrase_is_entailed_in_both_directions(rter: RTER) -> None:
-    # figure 1, top
-    attribution = explain(rter, "The virus did not infect anybody.", VIRUS)
-    assert attribution.follows == {"forward": True, "backward": True}
-    assert attribution.faults == ()
-    assert "'infect' and 'infected' are both negated" in attribution.merits
-    assert any(
-        "active and passive with the same arguments" in merit for merit in attribution.merits
-    )
+def test_figure_1_of_the_paper_is_reproduced(rter: RTER) -> None:
+    bottom = explain(rter, "Three aid workers were kidnapped.", PIRATES)
+    assert bottom.follows == {"forward": True, "backward": False}
+    assert bottom.faults == ("the hypothesis drops the agent 'by pirates'",)
+    top = explain(rter, "The virus did not infect anybody.", VIRUS)
+    assert top.follows == {"forward": True, "backward": True}
+    assert top.faults == ()
+    assert "'infect' and 'infected' are both negated" in top.merits
+    assert any("active and passive with the same arguments" in merit for merit in top.merits)
 
 
 def test_modal_adverbs_break_entailment(rter: RTER) -> None:
@@ -103,6 +96,9 @@ def test_table_2_of_the_paper_is_reproduced(rter: RTER) -> None:
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_contributions_add_up_to_the_score(name: str) -> None:
     metric = load_metric(name)
+    perfect = explain(metric, PIRATES, PIRATES)
+    assert metric.sentence_score(PIRATES, [PIRATES]) == pytest.approx(perfect.perfect)
+    assert perfect.faults == ()
     segment = Segment("Three aid workers were caught.", None, (PIRATES,))
     explanation = metric.explain(segment)
     attribution = explanation.attribution
@@ -113,14 +109,6 @@ def test_contributions_add_up_to_the_score(name: str) -> None:
     difference = explanation.score - attribution.perfect
     assert sum(attribution.groups.values()) == pytest.approx(difference)
     json.dumps(explanation.as_dict(), allow_nan=False)
-
-
-@pytest.mark.parametrize("name", REGRESSIONS)
-def test_reference_as_translation_has_no_errors(name: str) -> None:
-    metric = load_metric(name)
-    attribution = explain(metric, VIRUS, VIRUS)
-    assert metric.sentence_score(VIRUS, [VIRUS]) == pytest.approx(attribution.perfect)
-    assert attribution.faults == ()
 
 
 def test_best_of_several_references_counts(rter: RTER) -> None:

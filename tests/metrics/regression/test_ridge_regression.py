@@ -61,16 +61,6 @@ def make_rare_data() -> tuple[np.ndarray, np.ndarray]:
     return features, (features - features.mean(axis=0)) / features.std(axis=0)
 
 
-def test_without_prior_rare_features_have_the_penalty_of_ridge_regression() -> None:
-    features, z = make_rare_data()
-    targets = z @ [1.0, 1.0] + np.sin(np.arange(200))
-    for strength in (0.003, 0.1, 3.0):
-        model = fit_ridge("ab", features, targets, strengths=(strength,))
-        peer = Ridge(alpha=strength * 200).fit(z, targets)
-        np.testing.assert_allclose(model.weights, peer.coef_, rtol=1e-9)
-        assert model.bias == pytest.approx(peer.intercept_, abs=1e-9)
-
-
 def test_rare_features_are_penalized_more() -> None:
     features, z = make_rare_data()
     np.testing.assert_allclose(non_median_shares(features), [1.0, 0.02])

@@ -55,7 +55,9 @@ class Source:
         self, path: Path, *, level: str = "segment", gold: str = "", lps: Sequence[str] = ()
     ) -> None:
         self.path = path
-        self.level, self.gold, self.lps = level, gold, lps
+        self.level = level
+        self.gold = gold
+        self.lps = lps
 
     @property
     def lp(self) -> str:

@@ -210,7 +210,8 @@ def _read_annotation(data: Record, annotation: Record, where: str) -> dict[str, 
     regions: dict[str, dict[str, Any]] = {}
     labels: dict[str, list[str]] = {}
     for entry in read_object_list(annotation.get("result"), "result", where):
-        value, region = read_object(entry.get("value"), "value", where), get_text(entry, ("id",))
+        value = read_object(entry.get("value"), "value", where)
+        region = get_text(entry, ("id",))
         scores += [value[name] for name in ("rating", "number") if name in value]
         if "start" in value and "end" in value:
             regions[region] = _read_region(data, entry, value, where)
@@ -264,7 +265,8 @@ def read_factgenie(source: Source) -> Iterator[JudgmentSet]:
 
 
 def _convert_example(record: Record, where: str) -> Iterator[Row]:
-    setup, metadata = record.get("setup"), record.get("metadata")
+    setup = record.get("setup")
+    metadata = record.get("metadata")
     config = metadata.get("config", metadata) if isinstance(metadata, Mapping) else {}
     kinds = config.get("annotation_span_categories") if isinstance(config, Mapping) else None
     errors = []

@@ -214,7 +214,8 @@ def is_mqm(source: Source) -> bool:
 
 def read_mqm(source: Source) -> Iterator[JudgmentSet]:
     """Yield a judgment for each rater and translation; quality-control rows are counted."""
-    path, lp = source.path, source.lp or mqm_language_pair(source.path)
+    path = source.path
+    lp = source.lp or mqm_language_pair(source.path)
     header, *lines = read_lines(path)
     if _has_averages(source):
         rows = ((f"{path}, line {n}", line.split()) for n, line in enumerate(lines, start=2))
@@ -223,7 +224,8 @@ def read_mqm(source: Source) -> Iterator[JudgmentSet]:
     columns = [name.strip().lower() for name in header.split("\t")]
     ratings: dict[Names, Rows] = {}
     for number, line in enumerate(lines, start=2):
-        cells, where = line.split("\t"), f"{path}, line {number}"
+        cells = line.split("\t")
+        where = f"{path}, line {number}"
         is_short = len(cells) == len(WITHOUT_RATER) and not cells[-1]
         row = dict(zip(WITHOUT_RATER if is_short else columns, cells, strict=False))
         names = tuple(get_text(row, group) for group in NAME_COLUMNS)
@@ -286,7 +288,8 @@ def mqm_language_pair(path: PathLike) -> str:
 
 def _read_mark(row: Mapping[str, str], where: str) -> tuple[Segment, list[Span | UnlocatedError]]:
     """Return the texts without error markup, and the errors, two if both texts are marked."""
-    severity, category = row["severity"], row.get("category", "")
+    severity = row["severity"]
+    category = row.get("category", "")
     is_error = not is_no_error(row)
     grade = read_severity(severity, where) if is_error else "neutral"
     try:

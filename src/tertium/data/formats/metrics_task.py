@@ -38,7 +38,8 @@ from tertium.data.text_files import read_lines
 
 logger = logging.getLogger(__name__)
 
-SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
+SEGMENT_FILE = "DA-seglevel.csv"
+SYSTEM_FILE = "DA-syslevel.csv"
 Rows = dict[str, list[tuple[str, dict[str, str]]]]  # location and cells, by language pair
 
 
@@ -115,7 +116,8 @@ class MetricsTask:
         scores: dict[str, float] = {}
         counts: Counter[str] = Counter()
         for where, row in _select(self.system_rows, lp):
-            system, score = row["system"], read_score(row["human"], where)
+            system = row["system"]
+            score = read_score(row["human"], where)
             if score != score:
                 counts[NO_SCORE] += 1
             elif system not in scores:
@@ -182,7 +184,8 @@ def _read_rows(path: Path, columns: tuple[str, ...]) -> Rows:
         raise DataError(f"{path}, line 1: expected the header {expected!r}, got {header!r}")
     groups: Rows = {}
     for number, line in enumerate(lines, start=2):
-        cells, where = line.split(), f"{path}, line {number}"
+        cells = line.split()
+        where = f"{path}, line {number}"
         if cells and len(cells) != len(columns):
             raise DataError(f"{where}: {len(cells)} fields, expected {header!r}")
         if cells:

@@ -45,7 +45,8 @@ def is_eval_set(source: Source) -> bool:
 
 
 def read_eval_set(source: Source) -> Iterator[HumanData]:
-    path, gold = source.path, source.gold
+    path = source.path
+    gold = source.gold
     if path.is_file():
         yield _human_data(read_score_file(path), name=path.name.split(".score")[0], lp=source.lp)
         return
@@ -101,7 +102,8 @@ def read_score_file(path: PathLike) -> ScoreMatrix:
     """Read a score file as systems x segments; one column if it has one score per system."""
     blocks: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        cells, where = line.split(), f"{path}, line {number}"
+        cells = line.split()
+        where = f"{path}, line {number}"
         if cells and len(cells) != 2:
             raise DataError(f"{where}: expected SYSTEM and SCORE, got {len(cells)} fields")
         if cells:
@@ -190,7 +192,8 @@ class EvalSet:
 
         def convert(row: Mapping[str, str], where: str) -> Iterator[Row]:
             rating = read_object(parse_json(row["json"], where), "the rating", where)
-            texts, number = outputs.get(row["system"], ()), int(row["item"])
+            texts = outputs.get(row["system"], ())
+            number = int(row["item"])
             if texts and number > len(texts):
                 raise LengthError(f"{where}: more ratings of {row['system']!r} than segments")
             segment = texts[number - 1] if texts else Segment("")

@@ -152,7 +152,8 @@ def read_texts(path: PathLike) -> ItemTexts:
     texts: dict[str, Mapping[str, Segment]] = {}
     for where, raw_record in read_jsonl(path):
         record = records.lowercase_known_columns(raw_record)
-        outputs, item = record.get("outputs"), records.get_text(record, records.ITEM_NAMES)
+        outputs = record.get("outputs")
+        item = records.get_text(record, records.ITEM_NAMES)
         if not isinstance(outputs, dict) or not outputs or not item:
             raise DataError(f"{where}: expected segment and outputs (system -> text)")
         if item in texts:
@@ -208,7 +209,8 @@ def _read_ranks(record: Mapping[str, str], where: str) -> list[tuple[str, int] |
     """Return (system, rank) for each system of a row, or None if it was not ranked."""
     ranked: list[tuple[str, int] | None] = []
     for match in filter(None, map(_RANK.fullmatch, record)):
-        system, rank = record.get(f"system{match[1]}id", "").strip(), record[match[0]].strip()
+        system = record.get(f"system{match[1]}id", "").strip()
+        rank = record[match[0]].strip()
         if not system or rank in ("", "-1"):
             ranked.append(None)
         else:

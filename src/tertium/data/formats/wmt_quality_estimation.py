@@ -84,7 +84,8 @@ def find_qe_stems(folder: PathLike) -> list[Path]:
 def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     """Read one part (`en-de/dev`); without scores, they are minus the share of words tagged BAD."""
     path = Path(stem)
-    scores, tags = _find_files(path, SCORES), _find_files(path, TAGS)
+    scores = _find_files(path, SCORES)
+    tags = _find_files(path, TAGS)
     if gold and gold not in scores:
         raise UnknownNameError(f"human scores of {path}", gold, scores)
     chosen = gold or next(iter(scores), "")
@@ -125,7 +126,8 @@ def _read_column(file: Path, name: str, count: int) -> list[str]:
     skipped, width = NUMBERED[name]
     column = [""] * count
     for number, line in enumerate(lines[skipped:], start=skipped + 1):
-        cells, where = line.split("\t"), f"{file}, line {number}"
+        cells = line.split("\t")
+        where = f"{file}, line {number}"
         if len(cells) != width:
             raise DataError(f"{where}: {len(cells)} fields; expected {width}")
         segment = read_integer(cells[3], "segment", where)

@@ -225,17 +225,16 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         raise UnknownNameError("layout", str(layout), choices(Layout))
     entries = as_text_list(references, "references")
     is_flat = any(isinstance(r, str) for r in entries)
-    if is_flat:
-        _check_all_texts(entries)
     if is_flat or (entries and all(map(is_missing, entries))):
+        _check_all_texts(entries)
         if len(entries) != n:
             raise LengthError(f"{len(entries)} references for {n} hypotheses")
-        return [() if is_missing(r) else (r,) for r in entries]
-    nested = [
+        return [_drop_missing([r]) for r in entries]
+    nested: list[Sequence[Any]] = [
         [] if is_missing(r) else as_text_list(r, f"references[{k}]") for k, r in enumerate(entries)
     ]
-    fits_streams = bool(nested) and all(len(stream) == n for stream in nested)
-    fits_segments = len(nested) == n
+    lengths = sorted({len(stream) for stream in nested})
+    fits_streams, fits_segments = lengths == [n], len(nested) == n
     if layout == "auto":
         if fits_streams and fits_segments and n > 1:
             raise UsageError(
@@ -245,10 +244,9 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         layout = "streams" if fits_streams else "segments"
     if layout == "streams":
         if not fits_streams:
-            lengths = sorted({len(stream) for stream in nested})
             raise LengthError(f"reference streams of lengths {lengths} for {n} hypotheses")
-        return [_drop_missing(row) for row in zip(*nested, strict=True)]
-    if not fits_segments:
+        nested = list(zip(*nested, strict=True))
+    elif not fits_segments:
         hint = ': for reference streams use layout="streams"' if fits_streams else ""
         raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses{hint}")
     return [_drop_missing(row) for row in nested]

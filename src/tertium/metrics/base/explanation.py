@@ -172,8 +172,8 @@ def add_bounds(contributions: Iterable[Contribution], beyond: float) -> tuple[Co
     bounds = Contribution(
         feature=SCALE_BOUNDS, group=SCALE_BOUNDS, value=beyond, contribution=beyond
     )
-    known = [row for row in (*contributions, bounds) if not math.isnan(row.contribution)]
-    return tuple(sorted(known if beyond else known[:-1], key=lambda row: -abs(row.contribution)))
+    rows = [row for row in (*contributions, bounds) if not math.isnan(row.contribution)]
+    return tuple(sorted(rows if beyond else rows[:-1], key=lambda row: -abs(row.contribution)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +72,10 @@ class NgramInformation:
     def from_texts(cls, texts: Iterable[Sequence[str]], min_count: int = 3) -> NgramInformation:
         """Count the n-grams that occur at least `min_count` times in tokenized texts."""
         counter: Counter[Ngram] = Counter()
-        total = 0
         for words in texts:
-            total += len(words)
             for n in range(1, ORDER + 1):
                 counter.update(ngrams(words, n))
+        total = sum(count for ngram, count in counter.items() if len(ngram) == 1)
         frequent = {hash_ngram(g): count for g, count in counter.items() if count >= min_count}
         keys = np.array(sorted(frequent), dtype=np.uint64)
         counts = np.array([frequent[int(key)] for key in keys], dtype=np.uint32)
@@ -134,8 +133,6 @@ class LexicalFeatures:
     (36, np.float64(1.0))
     """
 
-    can_fork: ClassVar[bool] = True
-
     parts: tuple[Part, ...] = ("bleu", "nist", "ter")
     information: NgramInformation = field(default_factory=NgramInformation.empty)
 
@@ -184,24 +181,18 @@ def bleu_components(h: Words, r: Words, information: NgramInformation) -> list[f
 
 
 def _means(precisions: Sequence[float], penalty: float) -> list[float]:
-    result = []
-    for n in range(1, len(precisions) + 1):
-        product = math.prod(precisions[:n])
-        result.append(penalty * product ** (1 / n))
-    return result
+    orders = range(1, len(precisions) + 1)
+    return [penalty * math.prod(precisions[:n]) ** (1 / n) for n in orders]
 
 
 def nist_components(h: Words, r: Words, information: NgramInformation) -> list[float]:
     """Compute NIST-n (n = 1 to 10), information per n-gram (n = 1 to 4), BP, NIST / BP: 16."""
-    reference: Counter[Ngram] = Counter()
-    for n in range(1, MAX_NIST_ORDER + 1):
-        reference.update(ngrams(r, n))
+    reference = Counter(ngram for n in range(1, MAX_NIST_ORDER + 1) for ngram in ngrams(r, n))
     precisions = []
     for n in range(1, MAX_NIST_ORDER + 1):
-        hypothesis = Counter(ngrams(h, n)) if n <= len(h) else Counter()
         matched = sum(
             min(count, reference[ngram]) * information.information(ngram, reference, len(r))
-            for ngram, count in hypothesis.items()
+            for ngram, count in Counter(ngrams(h, n)).items()
             if ngram in reference
         )
         precisions.append(matched / max(len(h) - n + 1, 1))
@@ -231,12 +222,10 @@ def _cost_name(costs: Costs) -> str:
     return "/".join(f"{cost:g}" for cost in astuple(costs))
 
 
+BLEU_KINDS = ("bleu", "precision", "smooth-bleu", "smooth-precision")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "bleu": (
-        *(f"bleu.bleu-{n}" for n in range(1, 5)),
-        *(f"bleu.precision-{n}" for n in range(1, 5)),
-        *(f"bleu.smooth-bleu-{n}" for n in range(1, 5)),
-        *(f"bleu.smooth-precision-{n}" for n in range(1, 5)),
+        *(f"bleu.{kind}-{n}" for kind in BLEU_KINDS for n in range(1, 5)),
         "bleu.penalty",
         "bleu.unpenalised",
     ),
@@ -256,10 +245,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 class FeatureExtractor(Protocol):
     """A callable from segments to rows of numbers; equal extractors give equal rows."""
-
-    @property
-    def can_fork(self) -> bool:
-        """Whether rows may be computed in forked processes (pure Python, no neural network)."""
 
     @property
     def names(self) -> tuple[str, ...]:

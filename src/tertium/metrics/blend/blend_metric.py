@@ -385,11 +385,6 @@ def _load_blend(checkpoint: Checkpoint, location: str) -> BlendModel:
     """Load and check the weights of a checkpoint."""
     config = parse_config(BlendConfig, checkpoint, location)
     count, file = len(config.metrics), Path(location) / WEIGHTS
-    if checkpoint.arrays.get("weights", np.zeros(0)).ndim == 2:
-        raise ModelError(
-            f"{file} has weights for each subset of the metrics, as blends of older versions of "
-            "tertium: train it again"
-        )
     specs = {
         **dict.fromkeys(("mean", "scale", "weights", "missing_biases"), ArraySpec("f", (count,))),
         "numbers": ArraySpec("f", (3,)),

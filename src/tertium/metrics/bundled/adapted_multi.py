@@ -192,7 +192,7 @@ class AdaptedMulti(Trainable):
         return np.maximum(scores, self.worst_score)
 
     def explain_segment(self, segment: Segment) -> Explanation:
-        """Return the score, and the best match of each piece as in tertium-multi."""
+        """Return the score, with the predictions of tertium-multi for each reference."""
         explanation = self.base.explain_segment(segment)
         score = float(self.score([segment]).segments[0])
         return Explanation(metric=self.spec, score=score, comparisons=explanation.comparisons)

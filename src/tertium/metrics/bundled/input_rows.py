@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -24,6 +24,7 @@ from tertium.core.arrays import Float32Array, FloatArray, IntArray
 from tertium.core.extras import require_modules
 from tertium.core.runtime import Precision, progress_task
 from tertium.core.segment import Against, Segment
+from tertium.encoders.batching import split_by_size
 from tertium.encoders.tokenizer import Tokenizer, find_longer, find_out_of_vocabulary
 from tertium.metrics.bundled.bundled_model import BundledModel
 from tertium.text.length_limits import MAX_JOINT_PIECES
@@ -180,21 +181,11 @@ def _nearest_break(pieces: Sequence[str], target: int, slack: int) -> int:
 
 def group_rows(
     rows: Sequence[Row], windows: Sequence[Sequence[Window]], max_pieces: int
-) -> Iterator[list[int]]:
-    """Group the indices of rows that share texts, with at most `max_pieces` in distinct texts."""
+) -> list[list[int]]:
+    """Group the indices of rows, those that share texts together, by at most `max_pieces`."""
     order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
-    block: list[int] = []
-    block_texts: set[RoleIds] = set()
-    size = 0
+    sizes = []
     for n in order:
-        row_texts = {key for window in windows[n] for key in window}
-        new_texts = row_texts - block_texts
-        size += sum(len(ids) + SPECIALS for _, ids in new_texts)
-        if block and size > max_pieces:
-            yield block
-            block, block_texts = [], set()
-            size = sum(len(ids) + SPECIALS for _, ids in row_texts)
-        block.append(n)
-        block_texts |= row_texts
-    if block:
-        yield block
+        lengths = [len(ids) + SPECIALS for window in windows[n] for _, ids in window]
+        sizes.append(sum(lengths))
+    return split_by_size(order, sizes, max_pieces)

@@ -29,7 +29,7 @@ from tertium.core.arrays import Float32Array
 from tertium.encoders import transformer_layer
 from tertium.encoders.transformer_layer import linear_gelu
 from tertium.metrics.bundled.input_rows import HYPOTHESIS, REFERENCE, SOURCE
-from tertium.metrics.bundled.row_alignment import CONTEXT_ROLES, RowAlignment
+from tertium.metrics.bundled.row_alignment import CONTEXT_ROLES, RowAlignment, join_products
 
 MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # their weighted mean is pooled and aligned
 MATCHED_LAYERS = (3, 6, 12)  # their pieces are matched greedily
@@ -94,8 +94,8 @@ class SoftComparison(nn.Module):
         similarities = alignment.similarities(F.normalize(projected, dim=-1), role)
         weights = [similarity * self.sharpness for similarity in similarities]
         partners, partners_back = alignment.align(weights, own, other, role)
-        features = _compare_pieces(self.forth, own, partners)
-        features_back = _compare_pieces(self.back, other, partners_back)
+        features = linear_gelu(self.forth, join_products(own, partners))
+        features_back = linear_gelu(self.back, join_products(other, partners_back))
         pooled = []
         for values, side in ((features, HYPOTHESIS), (features_back, role)):
             means, maxima = alignment.pool(values, side)
@@ -285,9 +285,3 @@ def without_specials(place: slice) -> slice:
     (slice(6, 8, None), slice(1, 2, None))
     """
     return slice(place.start + 1, max(place.stop - 1, place.start + 2))
-
-
-def _compare_pieces(layer: nn.Module, own: Tensor, partners: Tensor) -> Tensor:
-    """Apply a layer to pieces, their partners, products and differences, (pieces, d) each."""
-    parts = own, partners, own * partners, (own - partners).abs()
-    return linear_gelu(layer, torch.cat(parts, dim=-1))

@@ -208,17 +208,19 @@ class LateInteraction(nn.Module):
         means = []
         sides = (HYPOTHESIS, own, partners), (REFERENCE, other, partners_back)
         for role, tokens, matched in sides:
-            compared = self.compare(torch.cat([tokens, matched, *_products(tokens, matched)], 1))
-            features += alignment.pool(compared, role)
+            features += alignment.pool(self.compare(join_products(tokens, matched)), role)
             means.append(alignment.pool(tokens, role)[0])
         scaled = (surface - self.surface_mean) / self.surface_scale
-        features += [*_products(*means), scaled.clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)]
+        left, right = means
+        features += [left * right, (left - right).abs()]
+        features.append(scaled.clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS))
         hidden = self.head[:-1](self.norm(torch.cat(features, dim=1).float()))  # (pairs, hidden)
         return alignment.map_rows(self.head[-1], hidden).squeeze(-1)
 
 
-def _products(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    return left * right, (left - right).abs()
+def join_products(left: Tensor, right: Tensor) -> Tensor:
+    """Concatenate two texts, their products and their differences, (n, d) -> (n, 4 d)."""
+    return torch.cat([left, right, left * right, (left - right).abs()], dim=-1)
 
 
 class CrossHead(nn.Sequential):

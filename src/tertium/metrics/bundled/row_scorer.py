@@ -1,7 +1,7 @@
 """Run the network of tertium-multi on rows of texts.
 
 A row is a hypothesis with a source, a reference or both. Texts longer than the network's positions
-are split into windows . Each distinct text passes the lower layers once, each row
+are split into windows. Each distinct text passes the lower layers once, each row
 the upper ones. Batches hold many texts or rows, each on one thread. Neither the order, the rest of
 a batch nor the number of threads changes a bit of the result.
 
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -248,11 +249,9 @@ class RowScorer(RowNetwork):
             overhead=overhead,
             limit=settings.batch_size,
         )
-        results: dict[int, R] = {}
         apply = map if is_padded else map_on_threads
-        for batch, values in zip(batches, apply(run, batches), strict=True):
-            results.update(zip(batch.tolist(), values, strict=True))
-        return [results[n] for n in range(len(items))]
+        results = list(chain.from_iterable(apply(run, batches)))
+        return [results[place] for place in np.argsort(np.concatenate(batches))]
 
 
 def _average(values: Sequence[Float32Array], sizes: Sequence[int]) -> Float32Array:

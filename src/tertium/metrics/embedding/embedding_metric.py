@@ -273,8 +273,8 @@ class EmbeddingMetric(Metric):
             for text, row in zip(texts, values, strict=True):
                 [chunk] = iter_chunks(encoder, [segment.hypothesis], [text], tokens=has_tokens)
                 chunk = centering(chunk) if centering else chunk
-                named = dict(zip(self.parts, row.tolist(), strict=True))
-                comparisons.append(self._compare_pieces(chunk, side, text, named))
+                parts = dict(zip(self.parts, row.tolist(), strict=True))
+                comparisons.append(self._compare_pieces(chunk, side, text, parts))
         score = float(self.score([segment]).segments[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
 

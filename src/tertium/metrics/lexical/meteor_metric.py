@@ -353,7 +353,7 @@ def word_senses(word: str) -> frozenset[str]:
     of different parts of speech with the same offset are not distinguished.
     """
     wordnet = load_wordnet()
-    forms = dict.fromkeys((word, *_base_forms(wordnet, word)))
+    forms = {word, *_base_forms(wordnet, word)}
     offsets: set[str] = set()
     for form in forms:
         for pos in POS:

@@ -285,28 +285,23 @@ def _parse_words(match: re.Match[str]) -> KindAndValue | None:
     return ("ordinal" if is_ordinal else "number"), format_decimal(value)
 
 
-def _parse_named_month(match: re.Match[str]) -> KindAndValue | None:
+def _parse_date(match: re.Match[str]) -> KindAndValue | None:
+    """Parse a date with the groups y, m, d, w and s (the s of a decade) of a pattern."""
     parts = match.groupdict()
-    month = MONTHS[parts["m"].lower().rstrip(".")[:3]]
-    return _format_date(parts.get("y"), month, parts.get("d"), parts.get("w"))
-
-
-def _parse_iso_date(match: re.Match[str]) -> KindAndValue | None:
-    return _format_date(match[1], int(match[2]), match[3], None)
-
-
-def _parse_slash_date(match: re.Match[str]) -> KindAndValue | None:
-    first, second, year = int(match[1]), int(match[2]), match[3]
-    day, month = (second, first) if second > 12 else (first, second)
-    return _format_date(year, month, str(day), None)
-
-
-def _parse_year(match: re.Match[str]) -> KindAndValue | None:
-    return "date", f"{match[1]}{'s' if match[2] else ''}-?-?-?"  # or a decade
-
-
-def _parse_weekday(match: re.Match[str]) -> KindAndValue:
-    return "date", f"?-?-?-{WEEKDAYS[match[1].lower()[:3]]}"
+    year, month, day, weekday, decade = (parts.get(name) or "" for name in "ymdws")
+    day = re.sub(r"\D", "", day)
+    if month.isdecimal() and int(month) > 12:  # 11/15/2016
+        month, day = day, month
+    if month:
+        number = int(month) if month.isdecimal() else MONTHS[month[:3].lower()]
+        if not 1 <= number <= 12 or (day and not 1 <= int(day) <= 31):
+            return None
+        month = str(number)
+    if len(year) == 2:
+        year = ("19" if int(year) > 40 else "20") + year
+    week = str(WEEKDAYS[weekday[:3].lower()]) if weekday else ""
+    values = (year + decade[-1:], month, day.lstrip("0"), week)
+    return "date", "-".join(value or UNSPECIFIED for value in values)
 
 
 def _parse_time(match: re.Match[str]) -> KindAndValue | None:
@@ -319,18 +314,6 @@ def _parse_time(match: re.Match[str]) -> KindAndValue | None:
             return None
         hour = hour % 12 + (12 if half_day == "p" else 0)
     return ("time", f"{hour}:{minute:02d}") if hour < 25 and minute < 60 else None
-
-
-def _format_date(
-    year: str | None, month: int, day: str | None, weekday: str | None
-) -> KindAndValue | None:
-    number = int(re.sub(r"\D", "", day)) if day else None
-    if not 1 <= month <= 12 or (number is not None and not 1 <= number <= 31):
-        return None
-    if year is not None and len(year) == 2:
-        year = ("19" if int(year) > 40 else "20") + year
-    week = str(WEEKDAYS[weekday.lower()[:3]]) if weekday else UNSPECIFIED
-    return "date", f"{year or UNSPECIFIED}-{month}-{number or UNSPECIFIED}-{week}"
 
 
 def _dates_agree(left: str, right: str) -> bool:
@@ -368,13 +351,19 @@ _CURRENCY_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _PARSERS = (
-    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _parse_named_month),
-    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _parse_named_month),
-    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _parse_named_month),
-    (re.compile(_M), _parse_named_month),
-    (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _parse_iso_date),
-    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _parse_slash_date),
-    (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _parse_weekday),
+    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _parse_date),
+    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _parse_date),
+    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _parse_date),
+    (re.compile(_M), _parse_date),
+    (
+        re.compile(r"(?P<y>(?:1\d|20)\d{2})-(?P<m>0?\d|1[0-2])-(?P<d>[0-3]?\d)(?!\d)"),
+        _parse_date,
+    ),
+    (
+        re.compile(r"(?P<d>[0-3]?\d)[/.](?P<m>[0-3]?\d)[/.](?P<y>(?:1\d|20)?\d{2})(?![\d.])"),
+        _parse_date,
+    ),
+    (re.compile(r"(?P<w>Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _parse_date),
     (re.compile(r"([0-2]?\d)(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE), _parse_time),
     (re.compile(r"([0-2]?\d):([0-5]\d)(?!\d)()"), _parse_time),
     (_CURRENCY_BEFORE, _parse_money),
@@ -382,8 +371,11 @@ _PARSERS = (
     (re.compile(r"(\d*)\s?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"), _parse_vulgar_fraction),
     (re.compile(r"(\d{1,2})/(\d{1,3})(?![\d/])"), _parse_fraction),
     (
-        re.compile(r"(1[5-9]\d{2}|20\d{2})('?s)?\b(?![.,%]\d|\s?%|\s(?:percent|per\s?cent))"),
-        _parse_year,
+        re.compile(
+            r"(?P<y>1[5-9]\d{2}|20\d{2})(?P<s>'?s)?\b"
+            r"(?![.,%]\d|\s?%|\s(?:percent|per\s?cent))"
+        ),
+        _parse_date,
     ),
     (re.compile(rf"({_DIGITS})"), _parse_number),
     (NUMERAL, _parse_words),

@@ -61,8 +61,6 @@ CROSS_CLASS_WORDS = frozenset(
         *(word for word, features in lexicons.PRONOUNS.items() if features[0] == "3"),
     }
 )
-NO_SYNSETS: frozenset[str] = frozenset()
-NO_WORDS: frozenset[str] = frozenset()
 
 
 class WordSimilarity(NamedTuple):
@@ -90,15 +88,15 @@ class WordProfile:
 
     lemma: str
     in_wordnet: bool
-    senses: frozenset[str] = NO_SYNSETS
-    parents: frozenset[str] = NO_SYNSETS
-    ancestors: frozenset[str] = NO_SYNSETS
-    self_and_ancestors: frozenset[str] = NO_SYNSETS
-    entailed: frozenset[str] = NO_SYNSETS
-    antonyms: frozenset[str] = NO_SYNSETS
-    derivations: frozenset[str] = NO_SYNSETS
-    trigrams: frozenset[str] = NO_WORDS
-    components: frozenset[str] = NO_WORDS
+    senses: frozenset[str]
+    parents: frozenset[str]
+    ancestors: frozenset[str]
+    self_and_ancestors: frozenset[str]
+    entailed: frozenset[str]
+    antonyms: frozenset[str]
+    derivations: frozenset[str]
+    trigrams: frozenset[str]
+    components: frozenset[str]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -108,10 +106,6 @@ def build_profile(lemma: str, kind: str) -> WordProfile:
     wordnet = load_wordnet()
     senses = wordnet.lemma_synsets(lemma, pos) or wordnet.synsets(lemma, pos) if pos else ()
     senses = senses[:MAX_SENSES]
-    components = frozenset(lemma.split("_")) if "_" in lemma else NO_WORDS
-    trigrams = frozenset(lemma[i : i + 3] for i in range(len(lemma) - 2))
-    if not senses:
-        return WordProfile(lemma=lemma, in_wordnet=False, trigrams=trigrams, components=components)
     ancestors = frozenset(
         ancestor
         for sense in senses
@@ -120,24 +114,22 @@ def build_profile(lemma: str, kind: str) -> WordProfile:
     )
     return WordProfile(
         lemma=lemma,
-        in_wordnet=True,
+        in_wordnet=bool(senses),
         senses=frozenset(senses),
         parents=frozenset(h for sense in senses for h in wordnet.direct_hypernyms(sense)),
         ancestors=ancestors,
         self_and_ancestors=ancestors.union(senses),
-        entailed=_related(wordnet, senses, "entailment", "cause") if pos == "v" else NO_SYNSETS,
+        entailed=_related(wordnet, senses, "entailment", "cause"),
         antonyms=_related(wordnet, senses, "antonym"),
         derivations=_related(wordnet, senses, "derivation", "pertainym"),
-        trigrams=trigrams,
-        components=components,
+        trigrams=frozenset(lemma[i : i + 3] for i in range(len(lemma) - 2)),
+        components=frozenset(lemma.split("_") if "_" in lemma else ()),
     )
 
 
 def _related(wordnet: WordNet, senses: tuple[str, ...], *relations: str) -> frozenset[str]:
-    related: set[str] = set()
-    for sense, relation in product(senses, relations):
-        related.update(wordnet.related_synsets(sense, relation))
-    return frozenset(related)
+    pairs = product(senses, relations)
+    return frozenset(synset for pair in pairs for synset in wordnet.related_synsets(*pair))
 
 
 @lru_cache(maxsize=1 << 17)

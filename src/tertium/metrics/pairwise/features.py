@@ -1,10 +1,9 @@
 """Inputs of the pairwise network: feature columns and sentence vectors.
 
-    features :=  4metrics | bleucomp | layers/ENCODER | the spec of a metric
+    features :=  bleucomp | layers/ENCODER | the spec of a metric
 
-`4metrics` is short for bleu, nist, ter and meteor. `bleucomp` are the sixteen components of BLEU
-(Guzmán et al. 2015, section 6.1). NIST takes n-gram counts from `information`, so the columns of a
-segment do not depend on other segments.
+`bleucomp` are the sixteen components of BLEU (Guzmán et al. 2015, section 6.1). NIST takes n-gram
+counts from `information`, so the columns of a segment do not depend on other segments.
 
 `layers/` matches tokens greedily, as BERTScore does, in every layer of an encoder. Each direction
 has four columns: mean (recall, precision), standard deviation, minimum, and share of good matches.
@@ -50,7 +49,6 @@ from tertium.metrics.base.scorer import format_signature
 from tertium.metrics.base.word_tokenizers import bleu_brevity_penalty
 from tertium.version import __version__
 
-FOUR_METRICS = ("bleu", "nist", "ter", "meteor")
 LAYERS = "layers/"
 ORDERS = range(1, 5)
 BLEU_PARTS = (
@@ -87,9 +85,8 @@ class PairwiseFeatures:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Groups with abbreviations expanded, without duplicates."""
-        expanded = [FOUR_METRICS if g == "4metrics" else (g,) for g in self.groups]
-        return tuple(dict.fromkeys(part for group in expanded for part in group))
+        """Groups without duplicates."""
+        return tuple(dict.fromkeys(self.groups))
 
     @property
     def names(self) -> tuple[str, ...]:

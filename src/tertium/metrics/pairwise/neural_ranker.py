@@ -89,7 +89,7 @@ class Pairwise(TrainedModel, Ranker):
     skip them. `prefer` averages both orders of a pair, so prefer(a, b) + prefer(b, a) = 1. Several
     references are averaged.
 
-    `vectors` (glove, syntax25, minilm~32) and `features` (4metrics, bleucomp,
+    `vectors` (glove, syntax25, minilm~32) and `features` (bleucomp,
     layers/minilm, any metric) are described in the module `features`.
     `hidden=0` is logistic regression. `cost` and `scaling` are the training cost and the input
     scaling; the published ones are `logistic+kendall` and `minmax`. `model` is the folder of a
@@ -116,7 +116,7 @@ class Pairwise(TrainedModel, Ranker):
             options=PairwiseOptions(patience=0, choose_on=5000),
             settings={
                 "vectors": ("syntax25", "glove"),
-                "features": ("4metrics",),
+                "features": ("bleu", "nist", "ter", "meteor"),
                 "hidden": 4,
                 "cost": "logistic+kendall",
                 "scaling": "minmax",
@@ -259,9 +259,8 @@ def _pair_parts(
     owner: IntArray, count: int, left: IntArray, right: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Expand pairs of segments to pairs per reference; also return the pair index of each."""
-    sizes = np.bincount(owner, minlength=count)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    repeats = sizes[left]
-    pair = np.repeat(np.arange(len(left)), repeats)
-    within = np.arange(len(pair)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    starts = np.searchsorted(owner, np.arange(count + 1))
+    sizes = np.diff(starts)[left]
+    pair = np.repeat(np.arange(len(left)), sizes)
+    within = np.arange(len(pair)) - np.searchsorted(pair, pair)
     return starts[left][pair] + within, starts[right][pair] + within, pair

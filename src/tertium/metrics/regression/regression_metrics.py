@@ -330,8 +330,6 @@ class EmbeddingFeatures:
     array([[1., 1., 1., 1.]])
     """
 
-    can_fork: ClassVar[bool] = False
-
     encoder: str = "minilm"
 
     @property
@@ -364,11 +362,6 @@ class MetricColumns:
     """Segment scores of a metric as two columns: the score and its logarithm."""
 
     metric: Metric
-
-    @property
-    def can_fork(self) -> bool:
-        """Whether the metric has no model; a network must not run in a forked process."""
-        return not self.metric.model_ids
 
     @property
     def names(self) -> tuple[str, ...]:

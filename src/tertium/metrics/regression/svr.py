@@ -258,8 +258,8 @@ def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, Fl
 
 def build_features(vectors: Any) -> FloatArray:
     """Compute the features of a hypothesis and each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
-    left, *others = vectors.swapaxes(0, 1)
-    parts = [[left, right, left * right, np.abs(left - right)] for right in others]
+    left, *sides = vectors.swapaxes(0, 1)
+    parts = [[left, right, left * right, np.abs(left - right)] for right in sides]
     return np.hstack([part for group in parts for part in group])
 
 

@@ -301,16 +301,14 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
     >>> shorten_names(["a", "one-system-of-a-very-long-name"], 12)
     ['a', 'one-s…g-name']
     """
-    return [_without_middle(name, max_length) for name in names]
-
-
-def _without_middle(name: str, max_length: int) -> str:
-    if cell_width(name) <= max_length:
-        return name
     head = (max_length - 1) // 2
-    start = _prefix_of_width(name, head)
-    end = _prefix_of_width(name[::-1], max_length - 1 - head)[::-1]
-    return start + ELLIPSIS + end
+    shortened = []
+    for name in names:
+        if cell_width(name) > max_length:
+            end = _prefix_of_width(name[::-1], max_length - 1 - head)[::-1]
+            name = _prefix_of_width(name, head) + ELLIPSIS + end
+        shortened.append(name)
+    return shortened
 
 
 def _prefix_of_width(text: str, width: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from tertium.core.arrays import Float32Array, FloatArray
 from tertium.core.segment import Segment
 from tertium.encoders.cached_encoding import embed_texts
-from tertium.encoders.encoder import EncoderName, load_encoder
+from tertium.encoders.encoder import load_encoder
 from tertium.metrics.base.lexical_features import only_reference
 from tertium.metrics.linguistics.dependency_graph import build_graph
 from tertium.metrics.linguistics.dependency_parser import load_parser
@@ -26,7 +26,6 @@ from tertium.metrics.regression.entailment.feature_types import (
 )
 
 DIRECTIONS = (FORWARD, BACKWARD)
-STATIC_ENCODERS = frozenset({"glove", "file"})
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,6 @@ class EntailmentFeatures:
 
     groups: tuple[str, ...] = GROUPS
     vectors: str = "glove"
-
-    @property
-    def can_fork(self) -> bool:
-        """Whether the vectors are stored; a network must not run in a forked process."""
-        return EncoderName.parse(self.vectors).family in STATIC_ENCODERS
 
     @property
     def features(self) -> tuple[Feature, ...]:
