@@ -24,6 +24,7 @@ from tests.metrics.judge.fake_server import (
     translation_of,
 )
 
+from tertium.data.record_files import read_records
 from tertium.metrics.base.judge_run import format_cost
 from tertium.metrics.judge import client
 
@@ -148,7 +149,7 @@ def test_segments_without_a_score_are_counted_and_listed(
 GATE = "--baseline theirs.txt --candidate ours.txt -s src.txt -m judge:model=tiny"
 MARGIN = "--margin judge:model=tiny=5"
 HUMAN = "--human human.jsonl -m judge:model=tiny --test none"
-CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored --shards jsonl --workers"
+CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored --workers"
 COMMANDS_WITH_A_JUDGE = [
     *(f"score {SYSTEMS}{options}" for options in ("", " -q", " -b", " --confidence -f json")),
     f"score {SYSTEMS} -o spans:spans.jsonl",
@@ -322,13 +323,15 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
 
 
 def read_shards() -> list[float]:
-    shards = sorted(Path("scored").glob("*.jsonl"))
-    lines = [line for shard in shards for line in shard.read_text().splitlines()]
-    return [json.loads(line)["judge:model=tiny,max_tokens=100"] for line in lines]
+    scores: list[float] = []
+    for shard in sorted(Path("scored").glob("*.parquet")):
+        records = read_records(shard)
+        scores += [record["judge:model=tiny,max_tokens=100"] for _, record in records]
+    return scores
 
 
 PRICED = (
-    "corpus rows.jsonl -m judge:model=tiny,max_tokens=100 --shards jsonl -o scored "
+    "corpus rows.jsonl -m judge:model=tiny,max_tokens=100 -o scored "
     "--price 2,8 --part-rows 2 -f json --workers"
 )
 
