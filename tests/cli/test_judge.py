@@ -358,26 +358,25 @@ def test_corpus_uses_the_same_answers_and_counts_them(
     assert len(server.requests) == 3
 
 
-def test_a_corpus_keeps_its_budget_and_workers_report_what_they_used(
+def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
     server: FakeServer, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pyarrow")
     texts = [f"sentence number {n:02}" for n in range(16)]
     write_rows(texts)
     server.latency = 0.02  # so that both workers get parts
-    assert "a budget is spent by one process" in run(f"{PRICED} 2 --budget 1", code=2).err
     budget = f"--budget {7.5 * COST_OF_ONE + 0.006}"  # a request may cost up to 0.006
-    error = run(f"{PRICED} 1 {budget} --concurrency 4", code=3).err
+    error = run(f"{PRICED} 2 {budget} --concurrency 4", code=3).err
     done = len(server.requests)
-    assert 5 <= done <= 13, "the budget holds, and it is used"
+    assert server.most_active <= 4, "both workers together"
+    assert 5 <= done <= 13, "the budget holds for both workers together, and it is used"
     assert server.completions.total() == done
     assert f"judge: {done} requests, {done} answers" in caplog.text
     assert f"cost {format_cost(done * COST_OF_ONE)}" in caplog.text
     assert "answers so far are cached" in error
     assert "(with --resume)" in error
     forget_answers()
-    (record,) = run(f"{PRICED} 2 --concurrency 4 --resume").json["metrics"].values()
-    assert server.most_active <= 4, "both workers together"
+    (record,) = run(f"{PRICED} 1 --budget 1 --resume").json["metrics"].values()
     assert read_shards() == [float(len(text)) for text in texts]
     assert server.completions == dict.fromkeys(texts, 1), "nothing lost, nothing paid twice"
     assert record["usage"]["answers"] == len(texts)
