@@ -40,27 +40,28 @@ SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "quantization_config": (None,),
 }
 # Names of our modules, and of the stored ones that are joined in them.
-TABLES = {
-    "words": ("embeddings.word_embeddings",),
-    "positions": ("embeddings.position_embeddings",),
-    "token_types": ("embeddings.token_type_embeddings",),
-    "distances": ("encoder.relative_attention_bias",),
-    "norm": ("embeddings.LayerNorm",),
-}
-BERT_LAYER = {
-    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "out": ("attention.output.dense",),
-    "norm1": ("attention.output.LayerNorm",),
-    "up": ("intermediate.dense",),
-    "down": ("output.dense",),
-    "norm2": ("output.LayerNorm",),
-}
-MPNET_LAYER = {
-    **BERT_LAYER,
-    "qkv": ("attention.attn.q", "attention.attn.k", "attention.attn.v"),
-    "out": ("attention.attn.o",),
-    "norm1": ("attention.LayerNorm",),
-}
+TABLES = """\
+words       embeddings.word_embeddings
+positions   embeddings.position_embeddings
+token_types embeddings.token_type_embeddings
+distances   encoder.relative_attention_bias
+norm        embeddings.LayerNorm
+"""
+FEED_FORWARD = """\
+up    intermediate.dense
+down  output.dense
+norm2 output.LayerNorm
+"""
+BERT_LAYER = f"""\
+qkv   attention.self.query attention.self.key attention.self.value
+out   attention.output.dense
+norm1 attention.output.LayerNorm
+{FEED_FORWARD}"""
+MPNET_LAYER = f"""\
+qkv   attention.attn.q attention.attn.k attention.attn.v
+out   attention.attn.o
+norm1 attention.LayerNorm
+{FEED_FORWARD}"""
 LINEAR_LAYERS = ("qkv", "out", "up", "down")
 Positive = Annotated[int, POSITIVE]
 
@@ -221,6 +222,10 @@ def load_bert(
     return network
 
 
+def _parse_names(table: str) -> dict[str, list[str]]:
+    return {module: names for module, *names in map(str.split, table.splitlines())}
+
+
 def _collect_tensors(
     stored: Mapping[str, Any], config: BertConfig, precision: str
 ) -> dict[str, Tensor]:
@@ -228,11 +233,12 @@ def _collect_tensors(
 
     Of these, linear layers stay int8 only if the precision is.
     """
-    modules: dict[str, tuple[str, ...]] = dict(TABLES)
+    modules = _parse_names(TABLES)
     del modules["token_types" if config.is_mpnet else "distances"]
+    layer_modules = _parse_names(MPNET_LAYER if config.is_mpnet else BERT_LAYER)
     for number in range(config.num_hidden_layers):
-        for module, names in (MPNET_LAYER if config.is_mpnet else BERT_LAYER).items():
-            stored_names = tuple(f"encoder.layer.{number}.{name}" for name in names)
+        for module, names in layer_modules.items():
+            stored_names = [f"encoder.layer.{number}.{name}" for name in names]
             modules[f"layers.{number}.{module}"] = stored_names
     tensors: dict[str, Tensor] = {}
     for module, names in modules.items():

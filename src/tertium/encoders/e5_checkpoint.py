@@ -30,38 +30,37 @@ from tertium.core.atomic import open_atomic, write_text
 from tertium.core.fields import read_json_object
 
 HEADER = "<4sI7ifI"  # magic, version, sizes, epsilon of norms, weights that share one scale
-SIZES = (  # by their names in config.json
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "vocab_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+# By their names in config.json.
+SIZES = """
+hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size
+max_position_embeddings type_vocab_size
+""".split()
 BLOCK = 32  # weights that share one scale
 BLOCK_TYPE = np.dtype([("scale", "<f2"), ("nibbles", "u1", BLOCK // 2)])
 HAS_LEAF = 1 << 8
 LEAF = 1 << 31
 OFFSET_SHIFT = 10
 WORD_START = "\u2581"  # in the vocabulary
-EMBEDDING_TENSORS = {
-    "emb.word": "embeddings.word_embeddings.weight",
-    "emb.pos": "embeddings.position_embeddings.weight",
-    "emb.type": "embeddings.token_type_embeddings.weight",
-    "emb.ln.w": "embeddings.LayerNorm.weight",
-    "emb.ln.b": "embeddings.LayerNorm.bias",
-}
-LAYER_TENSORS = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "ao": "attention.output.dense",
-    "aln": "attention.output.LayerNorm",
-    "fi": "intermediate.dense",
-    "fo": "output.dense",
-    "oln": "output.LayerNorm",
-}
+# Names of tensors in the checkpoint and in the model folder: of embeddings, and of each layer.
+EMBEDDING_NAMES = """\
+emb.word embeddings.word_embeddings.weight
+emb.pos  embeddings.position_embeddings.weight
+emb.type embeddings.token_type_embeddings.weight
+emb.ln.w embeddings.LayerNorm.weight
+emb.ln.b embeddings.LayerNorm.bias
+"""
+LAYER_NAMES = """\
+q   attention.self.query
+k   attention.self.key
+v   attention.self.value
+ao  attention.output.dense
+aln attention.output.LayerNorm
+fi  intermediate.dense
+fo  output.dense
+oln output.LayerNorm
+"""
+EMBEDDING_TENSORS = dict(line.split() for line in EMBEDDING_NAMES.splitlines())
+LAYER_TENSORS = dict(line.split() for line in LAYER_NAMES.splitlines())
 
 
 class _Reader:

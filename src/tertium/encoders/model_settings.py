@@ -8,7 +8,7 @@ Models without it use mean pooling, as in sentence-transformers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-HIDDEN_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
-DEPTH_KEYS = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
-POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
+HIDDEN_KEYS = "hidden_size d_model dim n_embd emb_dim".split()
+DEPTH_KEYS = "num_hidden_layers num_layers encoder_layers n_layers n_layer".split()
+POSITION_KEYS = "max_position_embeddings n_positions max_seq_len".split()
 # Model types that number positions from one past the id of the padding token.
-OFFSET_POSITION_TYPES = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
+OFFSET_POSITION_TYPES = "roberta mpnet camembert longformer esm data2vec-text".split()
 # Files that decide tokens or pooling.
-HASHED_FILES = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
+HASHED_FILES = "*.json *.txt *.model */config.json */model.safetensors".split()
 DEFAULT_MAX_LENGTH = 512  # as BERT, if neither model nor tokenizer has a limit
 MAX_SIZE = 1 << 20  # layers or values of a state: a larger number is a damaged file
 POOLING_MODES = {
@@ -37,7 +37,9 @@ POOLING_MODES = {
     "pooling_mode_mean_tokens": "mean",
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": ""}
-MODULES_FILE, CONFIG_FILE = "modules.json", "config.json"
+MODULES_FILE = "modules.json"
+CONFIG_FILE = "config.json"
+TRANSFORMER_FILE = "sentence_bert_config.json"  # of the sentence-transformers module
 ROW_SCALE = ".row_scale"  # suffix of the scales of a matrix that is stored as int8 rows
 UNHASHED_FILES = ("card.json",)  # describe the origin of an installed folder
 
@@ -109,7 +111,7 @@ def _read_prompt(folder: Path) -> str:
     return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
 
 
-def _read_size(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
+def _read_size(config: Mapping[str, Any], keys: Sequence[str], folder: Path) -> int:
     for key in keys:
         if config.get(key) is not None:
             kind = Annotated[int, Rule(lambda n: 0 < n <= MAX_SIZE, f"1 to {MAX_SIZE:,}")]
@@ -155,12 +157,22 @@ def read_pooling(folder: Path) -> Pooling:
             dense_layers.append(_read_dense(module_folder))
         elif kind == "Normalize":
             normalize = True
-        elif kind != "Transformer":
+        elif kind == "Transformer":
+            _check_letter_case(module_folder / TRANSFORMER_FILE)
+        else:
             raise ModelError(
                 f"{folder} needs the sentence-transformers module {kind}, which tertium does not "
                 "support: remove modules.json to use its token vectors and mean pooling"
             )
     return Pooling(mode=mode, dense_layers=tuple(dense_layers), normalize=normalize)
+
+
+def _check_letter_case(file: Path) -> None:
+    if read_optional_json(file).get("do_lower_case"):
+        raise ModelError(
+            f"{file}: do_lower_case is not supported, texts are read as they are: use a model "
+            "whose tokenizer lower-cases, or remove the setting if you lower-case texts yourself"
+        )
 
 
 def _read_pooling_mode(file: Path) -> str:

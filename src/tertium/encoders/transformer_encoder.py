@@ -121,7 +121,7 @@ class TransformerEncoder:
         return result
 
     def encode_requests(
-        self, texts: Sequence[str], requests: Sequence[tuple[TransformerEncoder, str]]
+        self, texts: Sequence[str], requests: Sequence[tuple[Any, str]]
     ) -> list[Embeddings]:
         layers = [encoder.layer if part == "tokens" else "" for encoder, part in requests]
         return self._run_pass(texts, layers, sentences="" in layers)

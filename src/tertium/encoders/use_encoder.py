@@ -350,8 +350,6 @@ def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]
 
 def load(name: EncoderName, *, precision: str, special: bool, device: str) -> UniversalEncoder:
     """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
-    if precision != "fp32":
-        raise UsageError(f"encoder use supports only fp32, not {precision}")
     if name.layer not in ("", LAYER):
         raise UsageError(f"encoder {name}: use has no layer {name.layer}, only {LAYER}")
     require_modules("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))

@@ -41,12 +41,12 @@ from tertium.encoders.encoder import EncoderName
 
 logger = logging.getLogger(__name__)
 
-HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
-HUB_IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot"]
+HUB_PATTERNS = "*.json *.txt *.model *.safetensors".split()
+HUB_IGNORED_PATTERNS = "onnx/* openvino/* *.bin *.h5 *.msgpack *.ot".split()
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
 MODEL_PREFIX = re.compile(r"^(bert|roberta|mpnet)\.")  # of tensors in a model saved with a head
-PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
+PICKLES = "pytorch_model*.bin *.pkl *.pickle *.pt *.pth *.ckpt".split()
 
 
 @dataclass(frozen=True, kw_only=True)

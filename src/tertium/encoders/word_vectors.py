@@ -144,8 +144,6 @@ def embed_words(
 
 def load(name: EncoderName, *, precision: str, special: bool, device: str) -> WordVectorEncoder:
     """Load `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
-    if precision != "fp32":
-        raise UsageError(f"encoder {name} supports only fp32, not {precision}")
     if name.layer:
         raise UsageError(f"encoder {name}: word vectors have no layers; leave out @{name.layer}")
     if name.family == "glove":
