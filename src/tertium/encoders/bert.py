@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,7 @@ from tertium.encoders.weight_files import TensorLoader, read_tensors
 DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
 # Supported values of settings that would change the computation.
 SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
+    "model_type": ("bert", "roberta", "xlm-roberta", "mpnet"),
     "hidden_act": ("gelu",),
     "position_embedding_type": ("absolute", None),
     "is_decoder": (False, None),
@@ -70,7 +71,7 @@ Positive = Annotated[int, POSITIVE]
 class BertConfig:
     """The settings of a `config.json` that decide the computation, by their keys in the file."""
 
-    model_type: Literal["bert", "roberta", "xlm-roberta", "mpnet"]
+    model_type: str
     vocab_size: Positive
     hidden_size: Positive
     num_hidden_layers: Positive
@@ -97,8 +98,6 @@ class BertConfig:
 def read_bert_config(folder: Path) -> BertConfig | None:
     """Read the config of a model folder; None if some setting is not supported here."""
     config = read_optional_json(folder / CONFIG_FILE)
-    if config.get("model_type") not in ("bert", "roberta", "xlm-roberta", "mpnet"):
-        return None
     if any(key in config and config[key] not in ok for key, ok in SUPPORTED_VALUES.items()):
         return None
     declared = {field.name for field in fields(BertConfig)}
@@ -125,7 +124,8 @@ class BertModel(EncoderNetwork):
             precision=precision,
         )
         self.config = config
-        hidden, heads = config.hidden_size, config.num_attention_heads
+        hidden = config.hidden_size
+        heads = config.num_attention_heads
         self.words = nn.Embedding(config.vocab_size, hidden)
         self.positions = nn.Embedding(config.max_position_embeddings, hidden)
         if config.is_mpnet:
@@ -181,7 +181,8 @@ class BertModel(EncoderNetwork):
         """
         position = torch.arange(length, device=self.distances.weight.device)
         distance = position[:, None] - position[None]  # (length, length), from query to key
-        half, exact = DISTANCE_BUCKETS // 2, DISTANCE_BUCKETS // 4
+        half = DISTANCE_BUCKETS // 2
+        exact = DISTANCE_BUCKETS // 4
         near = distance.abs()
         growth = torch.log(near.clamp(min=exact).float() / exact) / math.log(MAX_DISTANCE / exact)
         far = (exact + (growth * (half - exact)).long()).clamp(max=half - 1)

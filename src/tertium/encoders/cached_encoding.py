@@ -169,7 +169,8 @@ def _split_chunks(
         total += sum(sizes[text] for text in texts - seen)
         if total > CHUNK_BYTES and position > start:
             yield order[start:position]
-            start, seen = position, set()
+            start = position
+            seen = set()
             total = sum(sizes[text] for text in texts)
         seen |= texts
     if len(order):

@@ -67,7 +67,8 @@ class _Reader:
     """A read position in the bytes of a file."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
-        self.data, self._position = data, 0
+        self.data = data
+        self._position = 0
 
     def values(self, layout: str) -> tuple[Any, ...]:
         return struct.unpack(layout, self.array("u1", struct.calcsize(layout)).tobytes())
@@ -140,7 +141,8 @@ def _write_weights(
         is_vector = "LayerNorm" in name or name.endswith("bias")
         width = sizes["intermediate_size" if ".fo." in stored_name else "hidden_size"]
         shape = [count] if is_vector else [count // width, width]
-        start, end = end, end + 4 * count
+        start = end
+        end = end + 4 * count
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # align the values for memory mapping
@@ -159,7 +161,8 @@ def _read_tokenizer(reader: _Reader, special_tokens: Mapping[str, str]) -> Any:
 
     count, first_id, last_id, _, unknown_id = reader.values("<5i")
     (length,) = reader.values("<Q")
-    offsets, scores = reader.array("<u4", count + 1), reader.array("<f4", count)
+    offsets = reader.array("<u4", count + 1)
+    scores = reader.array("<f4", count)
     texts = reader.array("u1", length).tobytes()
     vocabulary = [texts[start:end].decode() for start, end in pairwise(offsets.tolist())]
     tokenizer = Tokenizer(
@@ -180,7 +183,8 @@ def _read_tokenizer(reader: _Reader, special_tokens: Mapping[str, str]) -> Any:
     )
     for token in special_tokens.values():
         tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False)])
-    first, last = special_tokens["bos_token"], special_tokens["eos_token"]
+    first = special_tokens["bos_token"]
+    last = special_tokens["eos_token"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} {last} $B {last}",
@@ -200,7 +204,8 @@ def _read_character_map(reader: _Reader) -> dict[str, str]:
 
 def compile_replacements(replacements: Mapping[str, str]) -> bytes:
     """Compile a normalization table; keys must be non-empty, without zero characters."""
-    texts, positions = bytearray(), dict[str, int]()
+    texts = bytearray()
+    positions = dict[str, int]()
     for text in sorted(set(replacements.values())):
         positions[text] = len(texts)
         texts += text.encode() + b"\0"

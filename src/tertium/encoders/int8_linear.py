@@ -69,7 +69,8 @@ class Int8Linear(nn.Module):
     @classmethod
     def allocate(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
         """Return a layer of the same shape and device whose weights are still to be loaded."""
-        shape, device = linear.weight.shape, linear.weight.device
+        shape = linear.weight.shape
+        device = linear.weight.device
         weight = torch.empty(shape, dtype=torch.int8, device=device)
         scale, bias = (torch.empty(shape[0], device=device) for _ in range(2))
         return cls(weight, scale, bias, fine=fine)
@@ -144,7 +145,8 @@ def multiply_int8(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
 
 def multiply_int8_cuda(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     """Multiply with int8 instructions of a GPU, padded to the shapes it supports."""
-    rows, columns = max(0, MIN_CUDA_ROWS - len(x)), -layer.in_features % CUDA_MULTIPLE
+    rows = max(0, MIN_CUDA_ROWS - len(x))
+    columns = -layer.in_features % CUDA_MULTIPLE
     outputs = -layer.out_features % CUDA_MULTIPLE
     x = nn.functional.pad(x, (0, columns, 0, rows))
     weight = nn.functional.pad(layer.weight, (0, columns, 0, outputs))

@@ -91,7 +91,8 @@ def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
 
 
 def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
-    file, tokenizer_file = folder / CONFIG_FILE, folder / "tokenizer_config.json"
+    file = folder / CONFIG_FILE
+    tokenizer_file = folder / "tokenizer_config.json"
     key = next((key for key in POSITION_KEYS if config.get(key)), POSITION_KEYS[0])
     positions = check_value(int | None, config.get(key), file, key)
     model_type = check_value(str, config.get("model_type", ""), file, "model_type")
@@ -107,7 +108,8 @@ def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
 
 def _read_prompt(folder: Path) -> str:
     settings = read_optional_json(folder / "config_sentence_transformers.json")
-    prompts, name = settings.get("prompts"), settings.get("default_prompt_name")
+    prompts = settings.get("prompts")
+    name = settings.get("default_prompt_name")
     return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
 
 
@@ -150,7 +152,8 @@ def read_pooling(folder: Path) -> Pooling:
     dense_layers: list[Dense] = []
     normalize = False
     for module in modules:
-        kind, module_folder = module.type.rpartition(".")[2], folder / module.path
+        kind = module.type.rpartition(".")[2]
+        module_folder = folder / module.path
         if kind == "Pooling":
             mode = _read_pooling_mode(module_folder / CONFIG_FILE)
         elif kind == "Dense":
@@ -204,7 +207,8 @@ def _read_dense(folder: Path) -> Dense:
             f"{folder} has no {DENSE_WEIGHTS}: convert its weights "
             "(pickles such as pytorch_model.bin are not loaded)"
         )
-    kind, value = Annotated[int, POSITIVE], settings.get("out_features")
+    kind = Annotated[int, POSITIVE]
+    value = settings.get("out_features")
     width = check_value(kind, value, folder / CONFIG_FILE, "out_features")
     return Dense(folder=folder, activation=ACTIVATIONS[activation], width=width)
 

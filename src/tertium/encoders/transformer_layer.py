@@ -51,7 +51,8 @@ class BatchLayout:
     """
 
     def __init__(self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None]) -> None:
-        self.shapes, self.biases = shapes, biases
+        self.shapes = shapes
+        self.biases = biases
 
     def split_groups(self, states: Tensor) -> list[Tensor]:
         """Split states (tokens, d) into one view (texts, length, d) per group."""
@@ -92,7 +93,8 @@ class PaddedLayout(ConcatenatedLayout):
         super().__init__(lengths)
         longest = max(lengths)
         mask = torch.arange(longest) < torch.tensor(lengths)[:, None]  # (sequences, longest)
-        self.shapes, self.biases = [(len(lengths), longest)], [mask[:, None, None].to(device)]
+        self.shapes = [(len(lengths), longest)]
+        self.biases = [mask[:, None, None].to(device)]
         self.slices = [slice(i * longest, i * longest + n) for i, n in enumerate(lengths)]
         self._token_rows = mask.flatten().nonzero()[:, 0].to(device)  # (tokens,)
 

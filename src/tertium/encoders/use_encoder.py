@@ -132,18 +132,24 @@ class UniversalNetwork:
             for part in range(TABLE_PARTS):
                 self.table[part::TABLE_PARTS] = stored[f"q{part + 1}"]
             self.weights = {key: stored[key] for key in stored.files if key[0] != "q"}
-        w, sizes = self.weights, [n for n, _ in WINDOWS]
+        w = self.weights
+        sizes = [n for n, _ in WINDOWS]
         self.epsilon = float(w["eps"])
-        self.project = _columns_on_grid(np.concatenate([w[f"proj{n}"] for n in sizes], axis=1))
+
+        def join(name: str) -> Float32Array:
+            """Concatenate the weights of all windows."""
+            return np.concatenate([w[f"{name}{n}"] for n in sizes], axis=-1)
+
+        self.project = _columns_on_grid(join("proj"))
         self.first = {
             n: [_columns_on_grid(part) for part in w[f"w1_{n}"].reshape(n, WIDTH, WIDTH)]
             for n in sizes
         }
-        names = ["cnn_W", "p1", "d0", "d1", "p3", "d2", "d3", *(f"w2_{n}" for n in sizes)]
+        names = "cnn_W p1 d0 d1 p3 d2 d3 w2_2 w2_3 w2_5".split()
         self.exact = {name: _columns_on_grid(w[name]) for name in names}
-        self.bias = np.concatenate([w[f"proj_b{n}"] for n in sizes])
-        self.gain = np.concatenate([w[f"ln_g{n}"] for n in sizes])
-        self.shift = np.concatenate([w[f"ln_b{n}"] for n in sizes])
+        self.bias = join("proj_b")
+        self.gain = join("ln_g")
+        self.shift = join("ln_b")
 
     def run(
         self, texts: Sequence[IntArray], tokens: bool, sentences: bool
@@ -187,7 +193,8 @@ class UniversalNetwork:
         return result
 
     def _summarize(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
-        w, size = self.exact, lengths.astype(np.float32)[:, None]
+        w = self.exact
+        size = lengths.astype(np.float32)[:, None]
         mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)
         y = _relu(_product(mean, w["p1"]) + _product(_relu(_product(mean, w["d0"])), w["d1"]))
         z: Float32Array = np.tanh(
@@ -272,7 +279,8 @@ def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, 0)
 
 
-BEGIN, END = 1, 2
+BEGIN = 1
+END = 2
 LAYER = "3"  # of the token vectors, after the embeddings and two convolutions
 
 

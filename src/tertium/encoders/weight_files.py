@@ -257,6 +257,16 @@ def explain_damage(file: Path) -> Iterator[None]:
         raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
 
 
+@contextmanager
+def explain_loading(what: str) -> Iterator[None]:
+    """Turn any error of tokenizers or transformers, which have no type of their own, into one."""
+    try:
+        yield
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"{what} cannot be loaded: {lines[0]}") from None
+
+
 def read_tensors(folder: Path) -> dict[str, Any]:
     """Map the tensors of a model folder into memory, by their names without a model prefix.
 

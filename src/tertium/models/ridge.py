@@ -65,9 +65,11 @@ def minimize_quadratic(products: FloatArray, moments: FloatArray, signs: FloatAr
     array([ 1.,  0., -1.])
     """
     flip = np.where(signs == 0, 1.0, signs)
-    a, b = products * flip[:, None] * flip, moments * flip
+    a = products * flip[:, None] * flip
+    b = moments * flip
     free = np.ones(len(b), dtype=bool)
-    fewest, patience = len(b) + 1, BLOCK_PATIENCE
+    fewest = len(b) + 1
+    patience = BLOCK_PATIENCE
     weights = np.zeros(len(b))
     for _ in range(MAX_PIVOT_ROUNDS):
         weights = np.zeros(len(b))
@@ -213,7 +215,8 @@ def choose_strength(
     if dev is None:
         folds = _assign_folds(len(targets), groups)
         for fold in np.unique(folds):
-            train, held_out = folds != fold, folds == fold
+            train = folds != fold
+            held_out = folds == fold
             held_out_rows = features[held_out], targets[held_out]
             splits.append((features[train], targets[train], *held_out_rows))
     correlations = np.zeros(len(strengths))
@@ -240,10 +243,12 @@ def _fit_models(
     prior: Prior,
 ) -> list[LinearModel]:
     """Fit the standardized features with each strength, from one Z'Z."""
-    mean, scale = features.mean(axis=0), features.std(axis=0)
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
     scale = np.where(scale > 1e-9, scale, 1.0)  # that of a constant column may be a rounding error
     z = (features - mean) / scale
-    products, moments = z.T @ z / len(z), z.T @ (targets - targets.mean()) / len(z)
+    products = z.T @ z / len(z)
+    moments = z.T @ (targets - targets.mean()) / len(z)
     penalty = relative_family_sizes(prior.families) * np.ones(len(moments))
     if prior.penalize_rare:
         penalty = penalty / non_median_shares(features)
