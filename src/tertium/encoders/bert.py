@@ -27,7 +27,8 @@ from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optiona
 from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer, convert_linear_layers
 from tertium.encoders.weight_files import TensorLoader, read_tensors
 
-DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
+DISTANCE_BUCKETS = 32  # of MPNet's relative positions
+MAX_DISTANCE = 128
 # Supported values of settings that would change the computation.
 SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "model_type": ("bert", "roberta", "xlm-roberta", "mpnet"),
@@ -165,12 +166,12 @@ class BertModel(EncoderNetwork):
         return result.flatten(0, 1)
 
     def _make_layout(self, shapes: Sequence[tuple[int, int]], mask: Tensor | None) -> BatchLayout:
-        biases: list[Tensor | None] = [None if mask is None else mask[:, None, None]] * len(shapes)
-        if self.config.is_mpnet:
-            biases = [self._relative_position_bias(length) for _, length in shapes]
-        if self.config.is_mpnet and mask is not None:
-            padding = ~mask[:, None, None]
-            biases = [b.masked_fill(padding, -torch.inf) for b in biases if b is not None]
+        visible = None if mask is None else mask[:, None, None]
+        if not self.config.is_mpnet:
+            return BatchLayout(shapes, [visible] * len(shapes))
+        biases = [self._relative_position_bias(length) for _, length in shapes]
+        if visible is not None:
+            biases = [bias.masked_fill(~visible, -torch.inf) for bias in biases]
         return BatchLayout(shapes, biases)
 
     def _relative_position_bias(self, length: int) -> Tensor:

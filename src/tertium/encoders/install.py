@@ -42,7 +42,8 @@ from tertium.encoders.weight_files import (
 
 COPY_BYTES = 1 << 20
 MAX_EXPANSION = 8  # limit of the size of a file, as a multiple of the size on the card
-WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
+WHEEL = "-*.whl"  # end of a package's file name, after its version
+SOURCE = ".tar.gz"
 PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
 LOCK_TIMEOUT = 3600  # seconds to wait for another process that installs the same model
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.fields import POSITIVE, Rule, check_value, load_json, read_json_object
 from tertium.core.store import cached_file_hash
-from tertium.encoders.weight_files import read_tensor_file
+from tertium.encoders.weight_files import PROVENANCE_FILE, read_tensor_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +41,6 @@ MODULES_FILE = "modules.json"
 CONFIG_FILE = "config.json"
 TRANSFORMER_FILE = "sentence_bert_config.json"  # of the sentence-transformers module
 ROW_SCALE = ".row_scale"  # suffix of the scales of a matrix that is stored as int8 rows
-UNHASHED_FILES = ("card.json",)  # describe the origin of an installed folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +125,7 @@ def _hash_settings(folder: Path, prefix: str) -> str:
     lines = [
         f"{file.relative_to(folder).as_posix()} {cached_file_hash(file)}"
         for file in files
-        if file.is_file() and file.name not in UNHASHED_FILES
+        if file.is_file() and file.name != PROVENANCE_FILE
     ]
     lines += [prefix] if prefix else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

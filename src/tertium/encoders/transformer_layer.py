@@ -38,10 +38,10 @@ from torch.nn import functional as F
 
 from tertium.core.errors import UsageError
 from tertium.core.runtime import Precision
-from tertium.encoders.int8_linear import Int8Linear, cpu_has_int8, scratch
+from tertium.encoders.int8_linear import Int8Linear, cpu_has_int8, has_cpu_feature, scratch
 
 # Tokens of a matrix product on a CPU: activations fit into the cache, and products are fast.
-CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 384
+CHUNK_ROWS = 512 if has_cpu_feature("amx_tile") else 384
 
 
 class BatchLayout:
@@ -226,7 +226,7 @@ def fastest_precision(device: str) -> Precision:
     | other CPU with 8-bit instructions       | int8      |
     | other CPU                               | fp32      |
     """
-    if device != "cpu" or getattr(torch.cpu, "_is_amx_tile_supported", bool)():
+    if device != "cpu" or has_cpu_feature("amx_tile"):
         return "bf16"
     return "int8" if cpu_has_int8() else "fp32"
 
@@ -275,8 +275,5 @@ def autocast_context(precision: str, device: str) -> Any:
 
 def cpu_has_bf16() -> bool:
     """Return whether this CPU multiplies bf16 matrices in hardware."""
-    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    if any(getattr(torch.cpu, probe, bool)() for probe in probes):
-        return True
     is_arm = platform.machine().lower() in ("arm64", "aarch64")
-    return is_arm and bool(getattr(torch.cpu, "_is_arm_bf16_supported", bool)())
+    return has_cpu_feature("amx_tile", "avx512_bf16") or (is_arm and has_cpu_feature("arm_bf16"))

@@ -43,7 +43,10 @@ from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 UNKNOWN_ID = 0
 SPACE = "\u2581"
-TOKEN, SETTINGS, TABLE = 0x0A, 0x1A, 0x12  # first bytes of a token, the settings and the table
+# First bytes of a token, the settings and the table.
+TOKEN = 0x0A
+SETTINGS = 0x1A
+TABLE = 0x12
 
 _UNKNOWN_PARTS = re.compile("<unk>|.", re.DOTALL)
 

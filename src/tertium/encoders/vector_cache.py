@@ -54,7 +54,9 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MAX_STORED_WIDTH = 2048  # all layers of a model together would displace everything else on disk
 SIZES = struct.Struct("<iiii")
 CHECKSUM = struct.Struct("<I")
-HALF, TRUNCATED, SENTENCE = 1, 2, 4  # flags
+HALF = 1  # a flag, as the next ones
+TRUNCATED = 2
+SENTENCE = 4
 
 logger = logging.getLogger(__name__)
 

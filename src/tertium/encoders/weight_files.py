@@ -121,7 +121,7 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         if not folder.is_dir():
             raise MissingResourceError(f"encoder {name}: there is no folder {folder}")
         return _check_folder(folder, None)
-    if place := _find_folder(name, card):
+    if place := find_installed_weights(str(name)):
         return _check_folder(place[0], card)
     hub_name = card.hub_name if card else name.path
     if not hub_name or is_offline():
@@ -135,12 +135,10 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         raise MissingResourceError(_missing_message(name, card)) from None
 
 
-def find_installed_weights(name: str) -> tuple[Path, str] | None:
-    """Return the folder and origin of a short name's files, unchecked, or None."""
-    return _find_folder(EncoderName(name), MODEL_CARDS[name])
-
-
-def _find_folder(name: EncoderName, card: Resource | None) -> tuple[Path, str] | None:
+def find_installed_weights(encoder: str) -> tuple[Path, str] | None:
+    """Return the folder and origin of an encoder's files, unchecked, or None."""
+    name = EncoderName.parse(encoder)
+    card = MODEL_CARDS.get(name.family)
     candidates = _candidate_folders(name, card)
     return next((place for place in candidates if _is_model(place[0], card)), None)
 
