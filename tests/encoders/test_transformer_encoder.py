@@ -168,7 +168,7 @@ def test_models_that_expect_lower_cased_texts_are_refused(
     settings.write_text(json.dumps({"max_seq_length": 512, "do_lower_case": False}))
     load_encoder(f"dir/{folder}")
     settings.write_text(json.dumps({"max_seq_length": 512, "do_lower_case": True}))
-    with pytest.raises(ModelError, match="sentence_bert_config.json: do_lower_case is not"):
+    with pytest.raises(ModelError, match=r"sentence_bert_config\.json: do_lower_case is not"):
         load_encoder(f"dir/{folder}", precision="bf16")
 
 

@@ -131,13 +131,10 @@ def remove_leaks(sets: TrainingSets, held_out: Sequence[JudgmentSet | RankingSet
     """Remove training data that shares a reference with held-out sets."""
     if not held_out:
         return sets
-    references = dict.fromkeys((s.references, s.source) for h in held_out for s in h.segments)
-    rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
-    forbidden = [JudgmentSet(name="held out", judgments=rows)]
     try:
         return TrainingSets(
-            [drop_overlap(one, forbidden) for one in sets.scores],
-            [drop_overlap(one, forbidden) for one in sets.comparisons],
+            [drop_overlap(one, held_out) for one in sets.scores],
+            [drop_overlap(one, held_out) for one in sets.comparisons],
         )
     except DataError as error:
         raise DataError(
