@@ -256,13 +256,13 @@ def explain_damage(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def explain_loading(what: str) -> Iterator[None]:
+def explain_loading(subject: str) -> Iterator[None]:
     """Turn any error of tokenizers or transformers, which have no type of their own, into one."""
     try:
         yield
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"{what} cannot be loaded: {lines[0]}") from None
+        raise ModelError(f"{subject} cannot be loaded: {lines[0]}") from None
 
 
 def read_tensors(folder: Path) -> dict[str, Any]:
