@@ -158,6 +158,20 @@ def test_other_pooling_modes_are_refused(
         load_encoder(f"dir/{folder}")
 
 
+def test_models_that_expect_lower_cased_texts_are_refused(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
+    module = {"path": "", "type": "sentence_transformers.models.Transformer"}
+    (folder / "modules.json").write_text(json.dumps([module]))
+    settings = folder / "sentence_bert_config.json"
+    settings.write_text(json.dumps({"max_seq_length": 512, "do_lower_case": False}))
+    load_encoder(f"dir/{folder}")
+    settings.write_text(json.dumps({"max_seq_length": 512, "do_lower_case": True}))
+    with pytest.raises(ModelError, match=r"sentence_bert_config\.json: do_lower_case is not"):
+        load_encoder(f"dir/{folder}", precision="bf16")
+
+
 def test_a_long_text_is_truncated_and_counted(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
     assert encoder.max_length == 20

@@ -39,7 +39,8 @@ def plan_batches(
     current: list[int] = []
     longest = 0
     for run in runs:  # items of one length
-        length, start = int(sizes[run[0]]), 0
+        length = int(sizes[run[0]])
+        start = 0
         if current:
             free = _max_items(longest, budget, limit) - len(current)
             joining = min(free, len(run))
@@ -49,7 +50,8 @@ def plan_batches(
         for item in run[start:].tolist():
             full = len(current) >= _max_items(length, budget, limit)
             if not current or longest != length or full:
-                current, longest = [], length
+                current = []
+                longest = length
                 batches.append(current)
             current.append(item)
     return [np.array(batch, dtype=np.int64) for batch in batches]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +27,11 @@ from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optiona
 from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer, convert_linear_layers
 from tertium.encoders.weight_files import TensorLoader, read_tensors
 
-DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
+DISTANCE_BUCKETS = 32  # of MPNet's relative positions
+MAX_DISTANCE = 128
 # Supported values of settings that would change the computation.
 SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
+    "model_type": ("bert", "roberta", "xlm-roberta", "mpnet"),
     "hidden_act": ("gelu",),
     "position_embedding_type": ("absolute", None),
     "is_decoder": (False, None),
@@ -40,27 +42,28 @@ SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
     "quantization_config": (None,),
 }
 # Names of our modules, and of the stored ones that are joined in them.
-TABLES = {
-    "words": ("embeddings.word_embeddings",),
-    "positions": ("embeddings.position_embeddings",),
-    "token_types": ("embeddings.token_type_embeddings",),
-    "distances": ("encoder.relative_attention_bias",),
-    "norm": ("embeddings.LayerNorm",),
-}
-BERT_LAYER = {
-    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "out": ("attention.output.dense",),
-    "norm1": ("attention.output.LayerNorm",),
-    "up": ("intermediate.dense",),
-    "down": ("output.dense",),
-    "norm2": ("output.LayerNorm",),
-}
-MPNET_LAYER = {
-    **BERT_LAYER,
-    "qkv": ("attention.attn.q", "attention.attn.k", "attention.attn.v"),
-    "out": ("attention.attn.o",),
-    "norm1": ("attention.LayerNorm",),
-}
+TABLES = """\
+words       embeddings.word_embeddings
+positions   embeddings.position_embeddings
+token_types embeddings.token_type_embeddings
+distances   encoder.relative_attention_bias
+norm        embeddings.LayerNorm
+"""
+FEED_FORWARD = """\
+up    intermediate.dense
+down  output.dense
+norm2 output.LayerNorm
+"""
+BERT_LAYER = f"""\
+qkv   attention.self.query attention.self.key attention.self.value
+out   attention.output.dense
+norm1 attention.output.LayerNorm
+{FEED_FORWARD}"""
+MPNET_LAYER = f"""\
+qkv   attention.attn.q attention.attn.k attention.attn.v
+out   attention.attn.o
+norm1 attention.LayerNorm
+{FEED_FORWARD}"""
 LINEAR_LAYERS = ("qkv", "out", "up", "down")
 Positive = Annotated[int, POSITIVE]
 
@@ -69,7 +72,7 @@ Positive = Annotated[int, POSITIVE]
 class BertConfig:
     """The settings of a `config.json` that decide the computation, by their keys in the file."""
 
-    model_type: Literal["bert", "roberta", "xlm-roberta", "mpnet"]
+    model_type: str
     vocab_size: Positive
     hidden_size: Positive
     num_hidden_layers: Positive
@@ -96,8 +99,6 @@ class BertConfig:
 def read_bert_config(folder: Path) -> BertConfig | None:
     """Read the config of a model folder; None if some setting is not supported here."""
     config = read_optional_json(folder / CONFIG_FILE)
-    if config.get("model_type") not in ("bert", "roberta", "xlm-roberta", "mpnet"):
-        return None
     if any(key in config and config[key] not in ok for key, ok in SUPPORTED_VALUES.items()):
         return None
     declared = {field.name for field in fields(BertConfig)}
@@ -124,7 +125,8 @@ class BertModel(EncoderNetwork):
             precision=precision,
         )
         self.config = config
-        hidden, heads = config.hidden_size, config.num_attention_heads
+        hidden = config.hidden_size
+        heads = config.num_attention_heads
         self.words = nn.Embedding(config.vocab_size, hidden)
         self.positions = nn.Embedding(config.max_position_embeddings, hidden)
         if config.is_mpnet:
@@ -164,12 +166,12 @@ class BertModel(EncoderNetwork):
         return result.flatten(0, 1)
 
     def _make_layout(self, shapes: Sequence[tuple[int, int]], mask: Tensor | None) -> BatchLayout:
-        biases: list[Tensor | None] = [None if mask is None else mask[:, None, None]] * len(shapes)
-        if self.config.is_mpnet:
-            biases = [self._relative_position_bias(length) for _, length in shapes]
-        if self.config.is_mpnet and mask is not None:
-            padding = ~mask[:, None, None]
-            biases = [b.masked_fill(padding, -torch.inf) for b in biases if b is not None]
+        visible = None if mask is None else mask[:, None, None]
+        if not self.config.is_mpnet:
+            return BatchLayout(shapes, [visible] * len(shapes))
+        biases = [self._relative_position_bias(length) for _, length in shapes]
+        if visible is not None:
+            biases = [bias.masked_fill(~visible, -torch.inf) for bias in biases]
         return BatchLayout(shapes, biases)
 
     def _relative_position_bias(self, length: int) -> Tensor:
@@ -180,7 +182,8 @@ class BertModel(EncoderNetwork):
         """
         position = torch.arange(length, device=self.distances.weight.device)
         distance = position[:, None] - position[None]  # (length, length), from query to key
-        half, exact = DISTANCE_BUCKETS // 2, DISTANCE_BUCKETS // 4
+        half = DISTANCE_BUCKETS // 2
+        exact = DISTANCE_BUCKETS // 4
         near = distance.abs()
         growth = torch.log(near.clamp(min=exact).float() / exact) / math.log(MAX_DISTANCE / exact)
         far = (exact + (growth * (half - exact)).long()).clamp(max=half - 1)
@@ -221,6 +224,10 @@ def load_bert(
     return network
 
 
+def _parse_names(table: str) -> dict[str, list[str]]:
+    return {module: names for module, *names in map(str.split, table.splitlines())}
+
+
 def _collect_tensors(
     stored: Mapping[str, Any], config: BertConfig, precision: str
 ) -> dict[str, Tensor]:
@@ -228,11 +235,12 @@ def _collect_tensors(
 
     Of these, linear layers stay int8 only if the precision is.
     """
-    modules: dict[str, tuple[str, ...]] = dict(TABLES)
+    modules = _parse_names(TABLES)
     del modules["token_types" if config.is_mpnet else "distances"]
+    layer_modules = _parse_names(MPNET_LAYER if config.is_mpnet else BERT_LAYER)
     for number in range(config.num_hidden_layers):
-        for module, names in (MPNET_LAYER if config.is_mpnet else BERT_LAYER).items():
-            stored_names = tuple(f"encoder.layer.{number}.{name}" for name in names)
+        for module, names in layer_modules.items():
+            stored_names = [f"encoder.layer.{number}.{name}" for name in names]
             modules[f"layers.{number}.{module}"] = stored_names
     tensors: dict[str, Tensor] = {}
     for module, names in modules.items():

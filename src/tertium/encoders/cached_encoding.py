@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.runtime import MEGABYTE, current_runtime, progress_task
-from tertium.encoders.encoder import BackboneEncoder, Embeddings, Encoder, make_embeddings
+from tertium.encoders.encoder import Embeddings, Encoder, make_embeddings
+from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.encoders.vector_cache import CacheEntry, find_cached_texts, get_entries, put_entries
 
 CHUNK_BYTES = 96 * MEGABYTE
@@ -168,7 +169,8 @@ def _split_chunks(
         total += sum(sizes[text] for text in texts - seen)
         if total > CHUNK_BYTES and position > start:
             yield order[start:position]
-            start, seen = position, set()
+            start = position
+            seen = set()
             total = sum(sizes[text] for text in texts)
         seen |= texts
     if len(order):
@@ -235,11 +237,11 @@ def _find_shared_requests(
     encoder: Encoder, parts: Iterable[str], texts: Sequence[str]
 ) -> Iterator[tuple[Request, Collection[str]]]:
     """Yield the announced requests for this encoder's backbone, and their cached texts."""
-    if not isinstance(encoder, BackboneEncoder):
+    if not isinstance(encoder, TransformerEncoder):
         return
     fingerprints = {encoder.fingerprint(part) for part in parts}
     for other, part in _shared_requests.get():
-        if isinstance(other, BackboneEncoder) and other.backbone == encoder.backbone:
+        if isinstance(other, TransformerEncoder) and other.backbone == encoder.backbone:
             fingerprint = other.fingerprint(part)
             if fingerprint not in fingerprints:
                 fingerprints.add(fingerprint)
@@ -249,7 +251,7 @@ def _find_shared_requests(
 def _run_requests(
     encoder: Encoder, texts: Sequence[str], requests: Sequence[Request]
 ) -> list[Embeddings]:
-    if isinstance(encoder, BackboneEncoder):
+    if isinstance(encoder, TransformerEncoder):
         return encoder.encode_requests(texts, requests)
     parts = {part for _, part in requests}
     result = encoder.encode(texts, tokens="tokens" in parts, sentences="sentences" in parts)

@@ -30,45 +30,45 @@ from tertium.core.atomic import open_atomic, write_text
 from tertium.core.fields import read_json_object
 
 HEADER = "<4sI7ifI"  # magic, version, sizes, epsilon of norms, weights that share one scale
-SIZES = (  # by their names in config.json
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "vocab_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+# By their names in config.json.
+SIZES = """
+hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size
+max_position_embeddings type_vocab_size
+""".split()
 BLOCK = 32  # weights that share one scale
 BLOCK_TYPE = np.dtype([("scale", "<f2"), ("nibbles", "u1", BLOCK // 2)])
 HAS_LEAF = 1 << 8
 LEAF = 1 << 31
 OFFSET_SHIFT = 10
 WORD_START = "\u2581"  # in the vocabulary
-EMBEDDING_TENSORS = {
-    "emb.word": "embeddings.word_embeddings.weight",
-    "emb.pos": "embeddings.position_embeddings.weight",
-    "emb.type": "embeddings.token_type_embeddings.weight",
-    "emb.ln.w": "embeddings.LayerNorm.weight",
-    "emb.ln.b": "embeddings.LayerNorm.bias",
-}
-LAYER_TENSORS = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "ao": "attention.output.dense",
-    "aln": "attention.output.LayerNorm",
-    "fi": "intermediate.dense",
-    "fo": "output.dense",
-    "oln": "output.LayerNorm",
-}
+# Names of tensors in the checkpoint and in the model folder: of embeddings, and of each layer.
+EMBEDDING_NAMES = """\
+emb.word embeddings.word_embeddings.weight
+emb.pos  embeddings.position_embeddings.weight
+emb.type embeddings.token_type_embeddings.weight
+emb.ln.w embeddings.LayerNorm.weight
+emb.ln.b embeddings.LayerNorm.bias
+"""
+LAYER_NAMES = """\
+q   attention.self.query
+k   attention.self.key
+v   attention.self.value
+ao  attention.output.dense
+aln attention.output.LayerNorm
+fi  intermediate.dense
+fo  output.dense
+oln output.LayerNorm
+"""
+EMBEDDING_TENSORS = dict(line.split() for line in EMBEDDING_NAMES.splitlines())
+LAYER_TENSORS = dict(line.split() for line in LAYER_NAMES.splitlines())
 
 
 class _Reader:
     """A read position in the bytes of a file."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
-        self.data, self._position = data, 0
+        self.data = data
+        self._position = 0
 
     def values(self, layout: str) -> tuple[Any, ...]:
         return struct.unpack(layout, self.array("u1", struct.calcsize(layout)).tobytes())
@@ -141,7 +141,8 @@ def _write_weights(
         is_vector = "LayerNorm" in name or name.endswith("bias")
         width = sizes["intermediate_size" if ".fo." in stored_name else "hidden_size"]
         shape = [count] if is_vector else [count // width, width]
-        start, end = end, end + 4 * count
+        start = end
+        end = end + 4 * count
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # align the values for memory mapping
@@ -160,7 +161,8 @@ def _read_tokenizer(reader: _Reader, special_tokens: Mapping[str, str]) -> Any:
 
     count, first_id, last_id, _, unknown_id = reader.values("<5i")
     (length,) = reader.values("<Q")
-    offsets, scores = reader.array("<u4", count + 1), reader.array("<f4", count)
+    offsets = reader.array("<u4", count + 1)
+    scores = reader.array("<f4", count)
     texts = reader.array("u1", length).tobytes()
     vocabulary = [texts[start:end].decode() for start, end in pairwise(offsets.tolist())]
     tokenizer = Tokenizer(
@@ -181,7 +183,8 @@ def _read_tokenizer(reader: _Reader, special_tokens: Mapping[str, str]) -> Any:
     )
     for token in special_tokens.values():
         tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False)])
-    first, last = special_tokens["bos_token"], special_tokens["eos_token"]
+    first = special_tokens["bos_token"]
+    last = special_tokens["eos_token"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} {last} $B {last}",
@@ -201,7 +204,8 @@ def _read_character_map(reader: _Reader) -> dict[str, str]:
 
 def compile_replacements(replacements: Mapping[str, str]) -> bytes:
     """Compile a normalization table; keys must be non-empty, without zero characters."""
-    texts, positions = bytearray(), dict[str, int]()
+    texts = bytearray()
+    positions = dict[str, int]()
     for text in sorted(set(replacements.values())):
         positions[text] = len(texts)
         texts += text.encode() + b"\0"

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -144,6 +144,7 @@ ENCODERS = NameTable(
     },
 )
 
+FP32_FAMILIES = "use glove file toy".split()  # computed in numpy
 _LAYER = re.compile(r"@(all|\d+(?:\+\d+)*)$")
 
 
@@ -208,20 +209,6 @@ class Encoder(TextReader, Protocol):
         ...
 
 
-@runtime_checkable
-class BackboneEncoder(Encoder, Protocol):
-    """An encoder that shares passes with the encoders of an equal `backbone`."""
-
-    @property
-    def backbone(self) -> object: ...
-
-    def encode_requests(
-        self, texts: Sequence[str], requests: Sequence[tuple[Any, str]]
-    ) -> list[Embeddings]:
-        """Compute (encoder, part) requests of encoders of this backbone in one pass."""
-        ...
-
-
 @dataclass(frozen=True)
 class EncoderName:
     """A parsed encoder name.
@@ -271,6 +258,8 @@ def load_encoder(
 def _load(name: str, precision: Precision, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
+    if parsed.family in FP32_FAMILIES and precision != "fp32":
+        raise UsageError(f"encoder {name} supports only fp32, not {precision}")
     plugin = None if parsed.family in ENCODERS.builtin else ENCODERS.plugins.get(parsed.family)
     options = {"precision": precision, "special": special, "device": device}
     explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None

@@ -30,7 +30,7 @@ from tertium.core.runtime import current_runtime
 from tertium.encoders.batching import map_on_threads, plan_batches, run_or_split
 from tertium.encoders.model_settings import Pooling
 from tertium.encoders.transformer_layer import DTYPES, autocast_context, convert_linear_layers
-from tertium.encoders.weight_files import TensorLoader
+from tertium.encoders.weight_files import TensorLoader, explain_loading
 
 R = TypeVar("R")
 
@@ -46,8 +46,10 @@ class EncoderNetwork(nn.Module):
 
     def __init__(self, *, depth: int, pad_token_id: int, device: str, precision: str) -> None:
         super().__init__()
-        self.depth, self.pad_token_id = depth, pad_token_id
-        self.device, self.precision = device, precision
+        self.depth = depth
+        self.pad_token_id = pad_token_id
+        self.device = device
+        self.precision = precision
 
     @abstractmethod
     def compute_states(
@@ -78,7 +80,8 @@ class EncoderNetwork(nn.Module):
 
     def plan_batches(self, lengths: Sequence[int] | IntArray) -> list[IntArray]:
         """Partition texts of these token counts into batches that suit device and runtime."""
-        runtime, kind = current_runtime(), "cpu" if self.device == "cpu" else "gpu"
+        runtime = current_runtime()
+        kind = "cpu" if self.device == "cpu" else "gpu"
         budget = TOKEN_BUDGETS[kind]
         if kind == "cpu":
             threads = runtime.threads or torch.get_num_threads()
@@ -174,26 +177,23 @@ class TransformersModel(EncoderNetwork):
 
 def _load_model(folder: Path, load_tensors: TensorLoader | None) -> Any:
     """Load the encoder of a model folder in fp32; its weights must match its architecture."""
-    require_modules("torch", "transformers", purpose=f"the model in {folder}")
+    purpose = f"the model in {folder}"
+    require_modules("torch", "transformers", purpose=purpose)
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     loader: Any = AutoModel
-    with _quiet_transformers():
-        try:
-            config = AutoConfig.from_pretrained(folder, **options)
-            if load_tensors is None:
-                source: Path | None = folder
-                options["use_safetensors"] = True
-            else:
-                source, loader = None, MODEL_MAPPING[type(config)]
-                options = {"state_dict": dict(load_tensors())}
-            model, report = loader.from_pretrained(
-                source, config=config, output_loading_info=True, **options
-            )
-        except Exception as error:  # an invalid config.json raises any type of error
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise ModelError(f"the model in {folder} cannot be loaded: {lines[0]}") from None
+    with _quiet_transformers(), explain_loading(purpose):
+        config = AutoConfig.from_pretrained(folder, **options)
+        source: Path | None = folder
+        if load_tensors is None:
+            options["use_safetensors"] = True
+        else:
+            source = None
+            loader = MODEL_MAPPING[type(config)]
+            options = {"state_dict": dict(load_tensors())}
+        options |= {"config": config, "output_loading_info": True}
+        model, report = loader.from_pretrained(source, **options)
     missing = [k for k in report["missing_keys"] if "pooler" not in k and "position_ids" not in k]
     if missing:
         raise ModelError(

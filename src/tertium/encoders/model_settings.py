@@ -8,7 +8,7 @@ Models without it use mean pooling, as in sentence-transformers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tertium.core.errors import ModelError, UsageError
 from tertium.core.fields import POSITIVE, Rule, check_value, load_json, read_json_object
 from tertium.core.store import cached_file_hash
-from tertium.encoders.weight_files import read_tensor_file
+from tertium.encoders.weight_files import PROVENANCE_FILE, read_tensor_file
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-HIDDEN_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
-DEPTH_KEYS = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
-POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
+HIDDEN_KEYS = "hidden_size d_model dim n_embd emb_dim".split()
+DEPTH_KEYS = "num_hidden_layers num_layers encoder_layers n_layers n_layer".split()
+POSITION_KEYS = "max_position_embeddings n_positions max_seq_len".split()
 # Model types that number positions from one past the id of the padding token.
-OFFSET_POSITION_TYPES = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
+OFFSET_POSITION_TYPES = "roberta mpnet camembert longformer esm data2vec-text".split()
 # Files that decide tokens or pooling.
-HASHED_FILES = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
+HASHED_FILES = "*.json *.txt *.model */config.json */model.safetensors".split()
 DEFAULT_MAX_LENGTH = 512  # as BERT, if neither model nor tokenizer has a limit
 MAX_SIZE = 1 << 20  # layers or values of a state: a larger number is a damaged file
 POOLING_MODES = {
@@ -37,9 +37,10 @@ POOLING_MODES = {
     "pooling_mode_mean_tokens": "mean",
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": ""}
-MODULES_FILE, CONFIG_FILE = "modules.json", "config.json"
+MODULES_FILE = "modules.json"
+CONFIG_FILE = "config.json"
+TRANSFORMER_FILE = "sentence_bert_config.json"  # of the sentence-transformers module
 ROW_SCALE = ".row_scale"  # suffix of the scales of a matrix that is stored as int8 rows
-UNHASHED_FILES = ("card.json",)  # describe the origin of an installed folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,8 @@ def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
 
 
 def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
-    file, tokenizer_file = folder / CONFIG_FILE, folder / "tokenizer_config.json"
+    file = folder / CONFIG_FILE
+    tokenizer_file = folder / "tokenizer_config.json"
     key = next((key for key in POSITION_KEYS if config.get(key)), POSITION_KEYS[0])
     positions = check_value(int | None, config.get(key), file, key)
     model_type = check_value(str, config.get("model_type", ""), file, "model_type")
@@ -105,11 +107,12 @@ def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
 
 def _read_prompt(folder: Path) -> str:
     settings = read_optional_json(folder / "config_sentence_transformers.json")
-    prompts, name = settings.get("prompts"), settings.get("default_prompt_name")
+    prompts = settings.get("prompts")
+    name = settings.get("default_prompt_name")
     return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
 
 
-def _read_size(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
+def _read_size(config: Mapping[str, Any], keys: Sequence[str], folder: Path) -> int:
     for key in keys:
         if config.get(key) is not None:
             kind = Annotated[int, Rule(lambda n: 0 < n <= MAX_SIZE, f"1 to {MAX_SIZE:,}")]
@@ -122,7 +125,7 @@ def _hash_settings(folder: Path, prefix: str) -> str:
     lines = [
         f"{file.relative_to(folder).as_posix()} {cached_file_hash(file)}"
         for file in files
-        if file.is_file() and file.name not in UNHASHED_FILES
+        if file.is_file() and file.name != PROVENANCE_FILE
     ]
     lines += [prefix] if prefix else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
@@ -148,19 +151,30 @@ def read_pooling(folder: Path) -> Pooling:
     dense_layers: list[Dense] = []
     normalize = False
     for module in modules:
-        kind, module_folder = module.type.rpartition(".")[2], folder / module.path
+        kind = module.type.rpartition(".")[2]
+        module_folder = folder / module.path
         if kind == "Pooling":
             mode = _read_pooling_mode(module_folder / CONFIG_FILE)
         elif kind == "Dense":
             dense_layers.append(_read_dense(module_folder))
         elif kind == "Normalize":
             normalize = True
-        elif kind != "Transformer":
+        elif kind == "Transformer":
+            _check_letter_case(module_folder / TRANSFORMER_FILE)
+        else:
             raise ModelError(
                 f"{folder} needs the sentence-transformers module {kind}, which tertium does not "
                 "support: remove modules.json to use its token vectors and mean pooling"
             )
     return Pooling(mode=mode, dense_layers=tuple(dense_layers), normalize=normalize)
+
+
+def _check_letter_case(file: Path) -> None:
+    if read_optional_json(file).get("do_lower_case"):
+        raise ModelError(
+            f"{file}: do_lower_case is not supported, texts are read as they are: use a model "
+            "whose tokenizer lower-cases, or remove the setting if you lower-case texts yourself"
+        )
 
 
 def _read_pooling_mode(file: Path) -> str:
@@ -192,7 +206,8 @@ def _read_dense(folder: Path) -> Dense:
             f"{folder} has no {DENSE_WEIGHTS}: convert its weights "
             "(pickles such as pytorch_model.bin are not loaded)"
         )
-    kind, value = Annotated[int, POSITIVE], settings.get("out_features")
+    kind = Annotated[int, POSITIVE]
+    value = settings.get("out_features")
     width = check_value(kind, value, folder / CONFIG_FILE, "out_features")
     return Dense(folder=folder, activation=ACTIVATIONS[activation], width=width)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from tertium.core.errors import ModelError
 from tertium.core.extras import require_modules
 from tertium.encoders.model_settings import read_optional_json
+from tertium.encoders.weight_files import explain_loading
 
 MAX_SPECIAL_TOKENS = 4  # that a model adds around and between texts
 GENERIC_CLASS = "PreTrainedTokenizerFast"  # adds nothing to tokenizer.json
@@ -136,11 +136,12 @@ def find_out_of_vocabulary(
 
 def _load_backend(folder: Path) -> Any:
     """Load the fast tokenizer of a folder, with transformers only if tokenizer.json needs it."""
-    file, settings = folder / "tokenizer.json", read_optional_json(folder / "tokenizer_config.json")
+    file = folder / "tokenizer.json"
+    settings = read_optional_json(folder / "tokenizer_config.json")
     if settings.get("tokenizer_class") in (GENERIC_CLASS, *WORDPIECE_CLASSES) and file.is_file():
         from tokenizers import Tokenizer as Backend
 
-        with _explain_loading(folder):
+        with explain_loading(f"the tokenizer of {folder}"):
             backend = Backend.from_file(str(file))
         is_generic = settings["tokenizer_class"] == GENERIC_CLASS
         if is_generic or _matches_settings(backend.normalizer, settings):
@@ -160,10 +161,11 @@ def _matches_settings(normalizer: Any, settings: Mapping[str, Any]) -> bool:
 
 
 def _load_with_transformers(folder: Path) -> Any:
-    require_modules("transformers", purpose=f"the tokenizer of {folder}")
+    purpose = f"the tokenizer of {folder}"
+    require_modules("transformers", purpose=purpose)
     from transformers import AutoTokenizer
 
-    with _explain_loading(folder):
+    with explain_loading(purpose):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
@@ -171,15 +173,6 @@ def _load_with_transformers(folder: Path) -> Any:
     if backend is None:
         raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return copy.deepcopy(backend)
-
-
-@contextmanager
-def _explain_loading(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # tokenizers has no exception type of its own
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"the tokenizer of {folder} cannot be loaded: {lines[0]}") from None
 
 
 def _encode_prompt(backend: Any, prompt: str, folder: Path) -> tuple[int, ...]:

@@ -71,7 +71,8 @@ class TransformerEncoder:
     @property
     def backbone(self) -> tuple[object, ...]:
         """Everything that decides the states of a text: equal backbones share a pass."""
-        weights, settings = self.weights, self.settings
+        weights = self.weights
+        settings = self.settings
         model = weights.folder, weights.load_tensors, settings
         return (*model, self.precision, self.device, self.special)
 
@@ -121,7 +122,7 @@ class TransformerEncoder:
         return result
 
     def encode_requests(
-        self, texts: Sequence[str], requests: Sequence[tuple[TransformerEncoder, str]]
+        self, texts: Sequence[str], requests: Sequence[tuple[Any, str]]
     ) -> list[Embeddings]:
         layers = [encoder.layer if part == "tokens" else "" for encoder, part in requests]
         return self._run_pass(texts, layers, sentences="" in layers)
@@ -130,20 +131,16 @@ class TransformerEncoder:
         """Return the ids of the tokens of texts that have vectors."""
         return [ids[: self.max_tokens] for ids in self.tokenizer.encode_ids(texts)]
 
-    def hidden_states(self, texts: Sequence[Sequence[int]], layers: str) -> tuple[Tensor, Tensor]:
+    def hidden_states(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Compute the states of texts, given as at most `max_tokens` token ids, on the device.
 
-        Returns states (layers, texts, positions, d) and a mask (texts, positions) that is True for
-        tokens and False for special tokens and padding.
+        Returns states (layers, texts, positions, d), with those of special tokens and padding.
         """
         import torch
 
-        start = len(self.tokenizer.prefix_ids)
-        states, _ = self.network(self._add_special_tokens(texts), self._numbers(layers), None)
-        ends = torch.tensor([start + len(ids) for ids in texts])[:, None]  # (texts, 1)
-        position = torch.arange(states[0].shape[1])[None]  # (1, positions)
-        mask = (position >= start) & (position < ends)
-        return torch.stack(states), mask.to(states[0].device)
+        rows = self._add_special_tokens(texts)
+        states, _ = self.network(rows, self._numbers(self.layer), None)
+        return torch.stack(states)
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return list(self._name_tokens(self._read_tokens(texts)))
@@ -170,7 +167,8 @@ class TransformerEncoder:
 
     def _settings_suffix(self) -> str:
         """Return a hash of config, tokenizer and pooling, unless they are those of the card."""
-        card, folder = self.weights.card, self.weights.folder
+        card = self.weights.card
+        folder = self.weights.folder
         if card and all(
             (folder / name).is_file() and cached_file_hash(folder / name) == digest
             for name, digest in card.settings.items()
@@ -193,7 +191,8 @@ class TransformerEncoder:
         return [text.truncate(self.max_tokens) for text in self.tokenizer(texts)]
 
     def _add_special_tokens(self, rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        before, after = self.tokenizer.prefix_ids, self.tokenizer.suffix_ids
+        before = self.tokenizer.prefix_ids
+        after = self.tokenizer.suffix_ids
         return [(*before, *ids, *after) for ids in rows]
 
     def _run_pass(
@@ -232,7 +231,8 @@ class TransformerEncoder:
             for choice, output in vectors.items():
                 combined = torch.cat([by_layer[number] for number in layers[choice]], dim=-1)
                 for n, text_states in zip(numbers, combined.cpu().numpy(), strict=True):
-                    first, last = offsets[n], offsets[n + 1]
+                    first = offsets[n]
+                    last = offsets[n + 1]
                     output[first:last] = text_states[start : start + last - first]
             if pooled is not None:
                 summaries[numbers] = pooled.cpu().numpy()

@@ -38,10 +38,10 @@ from torch.nn import functional as F
 
 from tertium.core.errors import UsageError
 from tertium.core.runtime import Precision
-from tertium.encoders.int8_linear import Int8Linear, cpu_has_int8, scratch
+from tertium.encoders.int8_linear import Int8Linear, cpu_has_int8, has_cpu_feature, scratch
 
 # Tokens of a matrix product on a CPU: activations fit into the cache, and products are fast.
-CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 384
+CHUNK_ROWS = 512 if has_cpu_feature("amx_tile") else 384
 
 
 class BatchLayout:
@@ -51,7 +51,8 @@ class BatchLayout:
     """
 
     def __init__(self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None]) -> None:
-        self.shapes, self.biases = shapes, biases
+        self.shapes = shapes
+        self.biases = biases
 
     def split_groups(self, states: Tensor) -> list[Tensor]:
         """Split states (tokens, d) into one view (texts, length, d) per group."""
@@ -92,7 +93,8 @@ class PaddedLayout(ConcatenatedLayout):
         super().__init__(lengths)
         longest = max(lengths)
         mask = torch.arange(longest) < torch.tensor(lengths)[:, None]  # (sequences, longest)
-        self.shapes, self.biases = [(len(lengths), longest)], [mask[:, None, None].to(device)]
+        self.shapes = [(len(lengths), longest)]
+        self.biases = [mask[:, None, None].to(device)]
         self.slices = [slice(i * longest, i * longest + n) for i, n in enumerate(lengths)]
         self._token_rows = mask.flatten().nonzero()[:, 0].to(device)  # (tokens,)
 
@@ -224,7 +226,7 @@ def fastest_precision(device: str) -> Precision:
     | other CPU with 8-bit instructions       | int8      |
     | other CPU                               | fp32      |
     """
-    if device != "cpu" or getattr(torch.cpu, "_is_amx_tile_supported", bool)():
+    if device != "cpu" or has_cpu_feature("amx_tile"):
         return "bf16"
     return "int8" if cpu_has_int8() else "fp32"
 
@@ -273,8 +275,5 @@ def autocast_context(precision: str, device: str) -> Any:
 
 def cpu_has_bf16() -> bool:
     """Return whether this CPU multiplies bf16 matrices in hardware."""
-    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    if any(getattr(torch.cpu, probe, bool)() for probe in probes):
-        return True
     is_arm = platform.machine().lower() in ("arm64", "aarch64")
-    return is_arm and bool(getattr(torch.cpu, "_is_arm_bf16_supported", bool)())
+    return has_cpu_feature("amx_tile", "avx512_bf16") or (is_arm and has_cpu_feature("arm_bf16"))

@@ -43,7 +43,10 @@ from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 UNKNOWN_ID = 0
 SPACE = "\u2581"
-TOKEN, SETTINGS, TABLE = 0x0A, 0x1A, 0x12  # first bytes of a token, the settings and the table
+# First bytes of a token, the settings and the table.
+TOKEN = 0x0A
+SETTINGS = 0x1A
+TABLE = 0x12
 
 _UNKNOWN_PARTS = re.compile("<unk>|.", re.DOTALL)
 
@@ -132,18 +135,24 @@ class UniversalNetwork:
             for part in range(TABLE_PARTS):
                 self.table[part::TABLE_PARTS] = stored[f"q{part + 1}"]
             self.weights = {key: stored[key] for key in stored.files if key[0] != "q"}
-        w, sizes = self.weights, [n for n, _ in WINDOWS]
+        w = self.weights
+        sizes = [n for n, _ in WINDOWS]
         self.epsilon = float(w["eps"])
-        self.project = _columns_on_grid(np.concatenate([w[f"proj{n}"] for n in sizes], axis=1))
+
+        def join(name: str) -> Float32Array:
+            """Concatenate the weights of all windows."""
+            return np.concatenate([w[f"{name}{n}"] for n in sizes], axis=-1)
+
+        self.project = _columns_on_grid(join("proj"))
         self.first = {
             n: [_columns_on_grid(part) for part in w[f"w1_{n}"].reshape(n, WIDTH, WIDTH)]
             for n in sizes
         }
-        names = ["cnn_W", "p1", "d0", "d1", "p3", "d2", "d3", *(f"w2_{n}" for n in sizes)]
+        names = "cnn_W p1 d0 d1 p3 d2 d3 w2_2 w2_3 w2_5".split()
         self.exact = {name: _columns_on_grid(w[name]) for name in names}
-        self.bias = np.concatenate([w[f"proj_b{n}"] for n in sizes])
-        self.gain = np.concatenate([w[f"ln_g{n}"] for n in sizes])
-        self.shift = np.concatenate([w[f"ln_b{n}"] for n in sizes])
+        self.bias = join("proj_b")
+        self.gain = join("ln_g")
+        self.shift = join("ln_b")
 
     def run(
         self, texts: Sequence[IntArray], tokens: bool, sentences: bool
@@ -187,7 +196,8 @@ class UniversalNetwork:
         return result
 
     def _summarize(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
-        w, size = self.exact, lengths.astype(np.float32)[:, None]
+        w = self.exact
+        size = lengths.astype(np.float32)[:, None]
         mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)
         y = _relu(_product(mean, w["p1"]) + _product(_relu(_product(mean, w["d0"])), w["d1"]))
         z: Float32Array = np.tanh(
@@ -272,7 +282,8 @@ def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, 0)
 
 
-BEGIN, END = 1, 2
+BEGIN = 1
+END = 2
 LAYER = "3"  # of the token vectors, after the embeddings and two convolutions
 
 
@@ -350,8 +361,6 @@ def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]
 
 def load(name: EncoderName, *, precision: str, special: bool, device: str) -> UniversalEncoder:
     """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
-    if precision != "fp32":
-        raise UsageError(f"encoder use supports only fp32, not {precision}")
     if name.layer not in ("", LAYER):
         raise UsageError(f"encoder {name}: use has no layer {name.layer}, only {LAYER}")
     require_modules("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))

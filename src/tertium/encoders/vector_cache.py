@@ -52,8 +52,11 @@ DEFAULT_SIZE = 4 << 30
 EXPECTED_SIZE = "expected bytes, or a number with K, M, G or T"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MAX_STORED_WIDTH = 2048  # all layers of a model together would displace everything else on disk
-SIZES, CHECKSUM = struct.Struct("<iiii"), struct.Struct("<I")
-HALF, TRUNCATED, SENTENCE = 1, 2, 4  # flags
+SIZES = struct.Struct("<iiii")
+CHECKSUM = struct.Struct("<I")
+HALF = 1  # a flag, as the next ones
+TRUNCATED = 2
+SENTENCE = 4
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +176,8 @@ def decode_entry(data: bytes, owner: str) -> CacheEntry | None:
     if data[: CHECKSUM.size] != CHECKSUM.pack(_checksum(body, owner)):
         return None
     flags, rows, columns, length = SIZES.unpack_from(body)
-    stored, tokens = body[SIZES.size : len(body) - length], body[len(body) - length :]
+    stored = body[SIZES.size : len(body) - length]
+    tokens = body[len(body) - length :]
     if flags & HALF:
         matrix = (np.frombuffer(stored, "<u2").astype(np.uint32) << 16).view(np.float32)
     else:

@@ -41,12 +41,12 @@ from tertium.encoders.encoder import EncoderName
 
 logger = logging.getLogger(__name__)
 
-HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
-HUB_IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot"]
+HUB_PATTERNS = "*.json *.txt *.model *.safetensors".split()
+HUB_IGNORED_PATTERNS = "onnx/* openvino/* *.bin *.h5 *.msgpack *.ot".split()
 PROVENANCE_FILE = "card.json"  # describes the content and origin of an installed folder
 TensorLoader = Callable[[], Mapping[str, Any]]
 MODEL_PREFIX = re.compile(r"^(bert|roberta|mpnet)\.")  # of tensors in a model saved with a head
-PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
+PICKLES = "pytorch_model*.bin *.pkl *.pickle *.pt *.pth *.ckpt".split()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         if not folder.is_dir():
             raise MissingResourceError(f"encoder {name}: there is no folder {folder}")
         return _check_folder(folder, None)
-    if place := _find_folder(name, card):
+    if place := find_installed_weights(str(name)):
         return _check_folder(place[0], card)
     hub_name = card.hub_name if card else name.path
     if not hub_name or is_offline():
@@ -135,12 +135,10 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         raise MissingResourceError(_missing_message(name, card)) from None
 
 
-def find_installed_weights(name: str) -> tuple[Path, str] | None:
-    """Return the folder and origin of a short name's files, unchecked, or None."""
-    return _find_folder(EncoderName(name), MODEL_CARDS[name])
-
-
-def _find_folder(name: EncoderName, card: Resource | None) -> tuple[Path, str] | None:
+def find_installed_weights(encoder: str) -> tuple[Path, str] | None:
+    """Return the folder and origin of an encoder's files, unchecked, or None."""
+    name = EncoderName.parse(encoder)
+    card = MODEL_CARDS.get(name.family)
     candidates = _candidate_folders(name, card)
     return next((place for place in candidates if _is_model(place[0], card)), None)
 
@@ -255,6 +253,16 @@ def explain_damage(file: Path) -> Iterator[None]:
         raise ModelError(f"{file} is damaged or incomplete: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
+
+
+@contextmanager
+def explain_loading(subject: str) -> Iterator[None]:
+    """Turn any error of tokenizers or transformers, which have no type of their own, into one."""
+    try:
+        yield
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"{subject} cannot be loaded: {lines[0]}") from None
 
 
 def read_tensors(folder: Path) -> dict[str, Any]:

@@ -68,7 +68,9 @@ class WordVectorEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows, words, long = self._rows, self.tokenize(texts), self.find_truncated(texts)
+        rows = self._rows
+        words = self.tokenize(texts)
+        long = self.find_truncated(texts)
         indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
         vectors = np.asarray(self._table[0][indices], dtype=np.float32)  # (words, dim)
         truncated = np.array([text in long for text in texts], dtype=np.bool_)
@@ -144,19 +146,20 @@ def embed_words(
 
 def load(name: EncoderName, *, precision: str, special: bool, device: str) -> WordVectorEncoder:
     """Load `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
-    if precision != "fp32":
-        raise UsageError(f"encoder {name} supports only fp32, not {precision}")
     if name.layer:
         raise UsageError(f"encoder {name}: word vectors have no layers; leave out @{name.layer}")
     if name.family == "glove":
-        weights, card = locate_weights(name), MODEL_CARDS["glove"]
+        weights = locate_weights(name)
+        card = MODEL_CARDS["glove"]
         files = tuple(weights.folder / file for file in card.files)
-        digest, languages = weights.hash, card.languages
+        digest = weights.hash
+        languages = card.languages
     else:
         file = Path(name.path).expanduser()
         if not file.is_file():
             raise MissingResourceError(f"encoder {name}: there is no file {file}")
-        files, languages = (file,), None
+        files = (file,)
+        languages = None
         digest = hashlib.sha256(cached_file_hash(file).encode()).hexdigest()
     return WordVectorEncoder(name=str(name), weights_hash=digest, files=files, languages=languages)
 
@@ -188,7 +191,8 @@ def read_table(files: Sequence[Path], key: str) -> tuple[Float32Array, list[str]
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:
     """Read the matrix (words, dim) and the words of a text file; words may contain spaces."""
-    dim, vectors = 0, dict[str, Float32Array]()
+    dim = 0
+    vectors = dict[str, Float32Array]()
     with _open(path) as stream:
         for number, line in enumerate(limited_lines(stream, str(path)), start=1):
             columns = line.split()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
@@ -33,7 +33,8 @@ from tertium.core.store import hash_file
 from tertium.data.tables import missing_to_null
 from tertium.encoders.weight_files import explain_damage
 
-CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+CONFIG = "config.json"
+WEIGHTS = "weights.safetensors"
 NEXT_WEIGHTS = ".next.weights.safetensors"  # name of weights until their configuration is written
 WEIGHTS_HASH = "weights_sha256"
 PACKAGE = "tertium_models"  # contains the bundled models
@@ -285,7 +286,10 @@ def check_arrays(
     >>> check_arrays({"w": np.zeros((2, 3))}, {"w": ArraySpec("f", ("rows", 3))}, "weights")
     {'rows': 2}
     """
-    check_names(arrays, wanted, where)
+    if missing := sorted(wanted.keys() - arrays.keys()):
+        raise ModelError(f"{where} is incomplete: no {missing[0]} ({len(missing)} missing)")
+    if unknown := sorted(arrays.keys() - wanted.keys()):
+        raise ModelError(f"{where}: unexpected {unknown[0][:60]!r} for its config.json")
     for name, (kind, shape) in wanted.items():
         array = arrays[name]
         if array.dtype.kind != kind:
@@ -302,18 +306,10 @@ def check_arrays(
     return sizes
 
 
-def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> None:
-    """Raise if weights are missing or unexpected."""
-    present, expected = set(names), set(wanted)
-    if missing := sorted(expected - present):
-        raise ModelError(f"{where} is incomplete: no {missing[0]} ({len(missing)} missing)")
-    if unknown := sorted(present - expected):
-        raise ModelError(f"{where}: unexpected {unknown[0][:60]!r} for its config.json")
-
-
 CARD = "README.md"
 MARKER = "<!-- generated when the model was saved; delete this line to keep your own edits -->"
-MAX_SETTING_CHARACTERS, TOO_LONG = 200, "see config.json"
+MAX_SETTING_CHARACTERS = 200
+TOO_LONG = "see config.json"
 
 CARD_TEXT = """\
 {mark}

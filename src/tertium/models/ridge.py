@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray
+from tertium.core.arrays import FloatArray, IntArray
 from tertium.core.errors import DataError
 from tertium.core.resampling import FOLDS
 from tertium.models.training_examples import pearson
@@ -65,9 +65,11 @@ def minimize_quadratic(products: FloatArray, moments: FloatArray, signs: FloatAr
     array([ 1.,  0., -1.])
     """
     flip = np.where(signs == 0, 1.0, signs)
-    a, b = products * flip[:, None] * flip, moments * flip
+    a = products * flip[:, None] * flip
+    b = moments * flip
     free = np.ones(len(b), dtype=bool)
-    fewest, patience = len(b) + 1, BLOCK_PATIENCE
+    fewest = len(b) + 1
+    patience = BLOCK_PATIENCE
     weights = np.zeros(len(b))
     for _ in range(MAX_PIVOT_ROUNDS):
         weights = np.zeros(len(b))
@@ -122,10 +124,13 @@ class LinearModel:
     strength: float
     min_target: float
 
+    def standardize(self, features: FloatArray) -> FloatArray:
+        """Compute z, (n, features)."""
+        return np.clip((features - self.mean) / self.scale, -MAX_Z_SCORE, MAX_Z_SCORE)
+
     def contributions(self, features: FloatArray) -> FloatArray:
         """Compute the contribution of each feature to the prediction, (n, features)."""
-        z = np.clip((features - self.mean) / self.scale, -MAX_Z_SCORE, MAX_Z_SCORE)
-        return z * self.weights
+        return self.standardize(features) * self.weights
 
     def predict(self, features: FloatArray) -> FloatArray:
         """Predict scores, (n,); each row is independent of the others to the last bit."""
@@ -191,17 +196,8 @@ def fit_ridge(
             f"{len(targets)} judgments are too few to train on: give at least {2 * FOLDS}"
         )
     strength = choose_strength(features, targets, groups, strengths, prior, dev)
-    mean, scale = _mean_and_scale(features)
-    weights = _fit_weights(features, targets, [strength], prior)[0]
-    return LinearModel(
-        names=tuple(names),
-        mean=mean,
-        scale=scale,
-        weights=weights,
-        bias=float(targets.mean()),
-        strength=strength,
-        min_target=float(targets.min()),
-    )
+    [model] = _fit_models(names, features, targets, [strength], prior)
+    return model
 
 
 def choose_strength(
@@ -215,54 +211,58 @@ def choose_strength(
     """Choose the strength with the highest correlation on `dev`, or on each held-out group."""
     if len(strengths) == 1:
         return strengths[0]
-    if dev is not None:
-        correlations = _dev_correlations(features, targets, *dev, strengths, prior)
-        return strengths[int(np.argmax(correlations))]
-    folds = _assign_folds(len(targets), groups)
+    splits = [(features, targets, *dev)] if dev is not None else []
+    if dev is None:
+        folds = _assign_folds(len(targets), groups)
+        for fold in np.unique(folds):
+            train = folds != fold
+            held_out = folds == fold
+            held_out_rows = features[held_out], targets[held_out]
+            splits.append((features[train], targets[train], *held_out_rows))
     correlations = np.zeros(len(strengths))
-    for fold in np.unique(folds):
-        train, held_out = folds != fold, folds == fold
-        correlations += _dev_correlations(
-            features[train], targets[train], features[held_out], targets[held_out], strengths, prior
-        )
+    for x, y, dev_x, dev_y in splits:
+        models = _fit_models((), x, y, strengths, prior)
+        correlations += [
+            pearson(model.standardize(dev_x) @ model.weights, dev_y) for model in models
+        ]
     return strengths[int(np.argmax(correlations))]
 
 
-def _dev_correlations(
-    features: FloatArray,
-    targets: FloatArray,
-    dev_features: FloatArray,
-    dev_targets: FloatArray,
-    strengths: Sequence[float],
-    prior: Prior,
-) -> FloatArray:
-    """Compute the correlation with held-out targets for each strength, (strengths,)."""
-    mean, scale = _mean_and_scale(features)
-    fitted = _fit_weights(features, targets, strengths, prior)
-    z = np.clip((dev_features - mean) / scale, -MAX_Z_SCORE, MAX_Z_SCORE)
-    return np.array([pearson(z @ weights, dev_targets) for weights in fitted])
-
-
-def _assign_folds(size: int, groups: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _assign_folds(size: int, groups: Sequence[str]) -> IntArray:
     """Use groups as folds if there are several, else consecutive blocks of rows."""
     if len(set(groups)) > 1:
-        return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-    return (np.arange(size) * FOLDS // size).astype(np.int64)
+        return np.unique(np.asarray(groups), return_inverse=True)[1]
+    return np.arange(size) * FOLDS // size
 
 
-def _fit_weights(
-    features: FloatArray, targets: FloatArray, strengths: Sequence[float], prior: Prior
-) -> list[FloatArray]:
-    """Compute the weights of the standardized features for each strength, from one Z'Z."""
-    mean, scale = _mean_and_scale(features)
+def _fit_models(
+    names: Sequence[str],
+    features: FloatArray,
+    targets: FloatArray,
+    strengths: Sequence[float],
+    prior: Prior,
+) -> list[LinearModel]:
+    """Fit the standardized features with each strength, from one Z'Z."""
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
+    scale = np.where(scale > 1e-9, scale, 1.0)  # that of a constant column may be a rounding error
     z = (features - mean) / scale
-    products, moments = z.T @ z / len(z), z.T @ (targets - targets.mean()) / len(z)
+    products = z.T @ z / len(z)
+    moments = z.T @ (targets - targets.mean()) / len(z)
     penalty = relative_family_sizes(prior.families) * np.ones(len(moments))
     if prior.penalize_rare:
         penalty = penalty / non_median_shares(features)
     signs = np.array(prior.signs or (0,) * len(moments), dtype=np.float64)
     return [
-        minimize_quadratic(products + strength * np.diag(penalty), moments, signs)
+        LinearModel(
+            names=tuple(names),
+            mean=mean,
+            scale=scale,
+            weights=minimize_quadratic(products + strength * np.diag(penalty), moments, signs),
+            bias=float(targets.mean()),
+            strength=strength,
+            min_target=float(targets.min()),
+        )
         for strength in strengths
     ]
 
@@ -288,8 +288,3 @@ def non_median_shares(features: FloatArray) -> FloatArray:
     """
     shares: FloatArray = (features != np.median(features, axis=0)).mean(axis=0)
     return np.maximum(shares, 1.0 / len(features))
-
-
-def _mean_and_scale(features: FloatArray) -> tuple[FloatArray, FloatArray]:
-    scale = features.std(axis=0)  # of a constant column it is 0 or a rounding error
-    return features.mean(axis=0), np.where(scale > 1e-9, scale, 1.0)

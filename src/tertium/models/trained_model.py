@@ -218,7 +218,8 @@ class TrainedModel(EqualByWeights):
         checkpoint = self._find_checkpoint(resolve_model_path(self.model, self.bundled_name))
         stored = checkpoint.config.get(SETTINGS, {}) if self.settings is None else {}
         for name, value in self.scoring_fields.items():
-            requested, trained = _format_setting(value), _format_setting(stored.get(name, value))
+            requested = _format_setting(value)
+            trained = _format_setting(stored.get(name, value))
             if requested != trained:
                 raise ModelError(
                     f"{self.location} was trained with {name}={trained}, not {name}={requested}: "
@@ -277,9 +278,11 @@ class TrainedModel(EqualByWeights):
         checkpoint = cls._find_checkpoint(where)
         file = Path(where) / CONFIG
         if cls.settings is None:
-            key, stored = f"config.{SETTINGS}", checkpoint.config.get(SETTINGS, {})
+            key = f"config.{SETTINGS}"
+            stored = checkpoint.config.get(SETTINGS, {})
         else:
-            key, stored = FIELDS, checkpoint.fields
+            key = FIELDS
+            stored = checkpoint.fields
             parse_config(cls.stored or cls.settings, checkpoint, where)
         fields = check_fields(cls, stored, file, key, without="model")
         return construct(cls, {**fields, "model": model}, file, key)
@@ -342,7 +345,8 @@ def load_checkpoint(where: str) -> Checkpoint:
 
 def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     """Load the model saved in a folder; its configuration names a class in `table`."""
-    file, config = folder / CONFIG, read_config(folder)
+    file = folder / CONFIG
+    config = read_config(folder)
     name = config.get(kind)
     if name is None and "ranker" in config:
         raise UsageError(

@@ -87,25 +87,16 @@ def prepare_training_sets(
 def sort_training_sets(data: TrainingData) -> TrainingSets:
     """Sort sets and single judgments into sets of scores and sets of comparisons."""
     entries = [data] if isinstance(data, JudgmentSet | RankingSet) else list(data)
-    scores: list[JudgmentSet] = []
-    rankings: list[RankingSet] = []
-    judgments: list[Judgment] = []
-    preferences: list[Preference] = []
     for entry in entries:
-        if isinstance(entry, JudgmentSet):
-            scores.append(entry)
-        elif isinstance(entry, RankingSet):
-            rankings.append(entry)
-        elif isinstance(entry, Judgment):
-            judgments.append(entry)
-        elif isinstance(entry, Preference):
-            preferences.append(entry)
-        else:
+        if not isinstance(entry, JudgmentSet | RankingSet | Judgment | Preference):
             raise UsageError(
                 f"expected judgments or comparisons, got {short_repr(entry)}: pass files, sets, "
                 "a data frame, or single judgments"
             )
-    if judgments:
+    scores = [entry for entry in entries if isinstance(entry, JudgmentSet)]
+    rankings = [entry for entry in entries if isinstance(entry, RankingSet)]
+    preferences = [entry for entry in entries if isinstance(entry, Preference)]
+    if judgments := [entry for entry in entries if isinstance(entry, Judgment)]:
         scores.append(JudgmentSet(name="judgments", judgments=tuple(judgments)))
     if preferences:
         rankings.append(_ranking_set(preferences))
@@ -140,13 +131,10 @@ def remove_leaks(sets: TrainingSets, held_out: Sequence[JudgmentSet | RankingSet
     """Remove training data that shares a reference with held-out sets."""
     if not held_out:
         return sets
-    references = dict.fromkeys((s.references, s.source) for h in held_out for s in h.segments)
-    rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
-    forbidden = [JudgmentSet(name="held out", judgments=rows)]
     try:
         return TrainingSets(
-            [drop_overlap(one, forbidden) for one in sets.scores],
-            [drop_overlap(one, forbidden) for one in sets.comparisons],
+            [drop_overlap(one, held_out) for one in sets.scores],
+            [drop_overlap(one, held_out) for one in sets.comparisons],
         )
     except DataError as error:
         raise DataError(

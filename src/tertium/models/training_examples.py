@@ -69,7 +69,8 @@ class ComparedPairs(Comparisons):
 
 def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextIds) -> ScoredPairs:
     """Pair every judged translation with each of its references, with its human score."""
-    pairs, targets = [], []
+    pairs = []
+    targets = []
     for judgment in (j for judgment_set in sets for j in judgment_set.judgments):
         for texts in judgment.segment.comparison_texts(against):
             pair = (judgment.segment.hypothesis, *texts)
@@ -82,11 +83,14 @@ def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextId
 def number_compared_pairs(sets: Iterable[RankingSet], against: str, ids: TextIds) -> ComparedPairs:
     """Number the comparisons without ties; equal comparisons are merged and weighted."""
     places: dict[tuple[int, ...], int] = {}  # of each item and its pair
-    better, worse, items = [], [], 0
+    better = []
+    worse = []
+    items = 0
     for one in (rankings.without_ties() for rankings in sets):
         rows: list[list[int]] = [[] for _ in one.segments]
         for n in np.flatnonzero(one.compared_mask):
-            segment, item = one.segments[n], items + int(one.item_indices[n])
+            segment = one.segments[n]
+            item = items + int(one.item_indices[n])
             for texts in segment.comparison_texts(against):
                 pair = [ids.setdefault(text, len(ids)) for text in (segment.hypothesis, *texts)]
                 rows[n].append(places.setdefault((item, *pair), len(places)))
@@ -176,7 +180,8 @@ def has_decided_comparisons(data: ComparedPairs) -> BoolArray:
 
 def pearson(x: FloatArray, y: FloatArray) -> float:
     """Return Pearson's r of two columns; 0 if one is constant."""
-    x, y = x - x.mean(), y - y.mean()
+    x = x - x.mean()
+    y = y - y.mean()
     size = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / size if size > 0 else 0.0
 

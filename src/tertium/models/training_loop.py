@@ -39,7 +39,9 @@ class Run:
     """
 
     def __init__(self, stage: str, network: nn.Module, options: TrainingOptions) -> None:
-        self.stage, self.network, self.options = stage, network, options
+        self.stage = stage
+        self.network = network
+        self.options = options
         self.optimizer = torch.optim.AdamW(
             network.parameters(), lr=options.rate, weight_decay=options.weight_decay
         )
@@ -167,7 +169,9 @@ def _train_epoch(
     run: Run, batches: Iterable[Batch], compute_loss: Callable[[Batch], Tensor]
 ) -> float:
     """Train for an epoch and return the mean loss."""
-    network, optimizer, options = run.network, run.optimizer, run.options
+    network = run.network
+    optimizer = run.optimizer
+    options = run.options
     network.train()
     losses: list[Tensor] = []
     number = len(run.epochs) + 1

@@ -71,7 +71,8 @@ def describe_options(options: Any) -> list[TrainingOption]:
     []
     """
     cls = options if isinstance(options, type) else type(options)
-    kinds, hints = type_hints(cls, with_ranges=False), type_hints(cls)
+    kinds = type_hints(cls, with_ranges=False)
+    hints = type_hints(cls)
     return [
         TrainingOption(f.name, kinds[f.name], texts[0], format_value(getattr(options, f.name)))
         for f in dataclasses.fields(options)

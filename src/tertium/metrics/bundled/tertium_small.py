@@ -139,7 +139,7 @@ class LateScorer(RowNetwork):
 
         encoder, texts = self._encoder, distinct_texts(rows)
         texts.sort(key=lambda text: len(ids[text]))  # texts of one length share a pass
-        states, _ = encoder.hidden_states([ids[text] for text in texts], encoder.layer)
+        states = encoder.hidden_states([ids[text] for text in texts])
         places = {}
         for number, text in enumerate(texts):
             start = number * states.shape[2] + len(encoder.tokenizer.prefix_ids)
