@@ -42,7 +42,7 @@ _tertium_words() {
     " gate calibrate --precision") echo "auto fp32 bf16 fp16 int8" ;;
     " gate calibrate -f") echo "text json tsv csv md latex" ;;
     " gate calibrate --format") echo "text json tsv csv md latex" ;;
-    " worst") echo "-h --help --source-language --target-language -t --translations -i --input -s --sources --names --fields -r --references --documents -m --metrics --model --precision --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy --dry-run --human -n --count --per -o --output -f --format -w --width -q --quiet" ;;
+    " worst") echo "-h --help --source-language --target-language -t --translations -i --input -s --sources --names --fields -r --references --documents -m --metrics --model --precision --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy --dry-run -n --count --per -o --output -f --format -w --width -q --quiet" ;;
     " worst --precision") echo "auto fp32 bf16 fp16 int8" ;;
     " worst -f") echo "text json tsv csv md latex" ;;
     " worst --format") echo "text json tsv csv md latex" ;;

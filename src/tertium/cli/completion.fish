@@ -83,7 +83,7 @@ function _tertium_words
     case ' gate calibrate --format'
       echo 'text json tsv csv md latex'
     case ' worst'
-      echo '-h --help --source-language --target-language -t --translations -i --input -s --sources --names --fields -r --references --documents -m --metrics --model --precision --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy --dry-run --human -n --count --per -o --output -f --format -w --width -q --quiet'
+      echo '-h --help --source-language --target-language -t --translations -i --input -s --sources --names --fields -r --references --documents -m --metrics --model --precision --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy --dry-run -n --count --per -o --output -f --format -w --width -q --quiet'
     case ' worst --precision'
       echo 'auto fp32 bf16 fp16 int8'
     case ' worst -f'

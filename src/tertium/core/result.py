@@ -427,6 +427,11 @@ class Result:
         return [suffix for suffix, writer in WRITERS.items() if writer.is_for(cls)]
 
     @classmethod
+    def file_kind(cls, suffix: str) -> str:
+        """Return what a file with this suffix holds: "results", or a part or view of them."""
+        return WRITERS[suffix].kind
+
+    @classmethod
     def _find_writer(cls, path: PathLike) -> Writer:
         suffixes = cls.suffixes()
         suffix = Path(path).suffix
@@ -508,12 +513,14 @@ class View(Result):
 class Writer:
     """A function `write(result, path)`, as `module:function`, and what it needs.
 
-    `method` is a method of results that returns what is written, if only some have it.
+    `method` is a method of results that returns what is written, if only some have it. `kind` says
+    what files hold.
     """
 
     target: str
     method: str = ""
     modules: tuple[str, ...] = ()
+    kind: str = "results"
 
     def is_for(self, cls: type[Result]) -> bool:
         """Whether results of a class have what is written."""
@@ -532,8 +539,8 @@ WRITERS: Mapping[str, Writer] = {
     ".md": Writer("tertium.output.text:write_markdown"),
     ".tex": Writer("tertium.output.text:write_latex"),
     ".html": Writer("tertium.output.html:write"),
-    ".sarif": Writer("tertium.output.files:write_sarif", "findings"),
-    ".xml": Writer("tertium.output.files:write_junit", "suites"),
+    ".sarif": Writer("tertium.output.files:write_sarif", "findings", kind="findings"),
+    ".xml": Writer("tertium.output.files:write_junit", "suites", kind="junit"),
     ".svg": Writer("tertium.output.charts.draw:write", "charts"),
 }
 
