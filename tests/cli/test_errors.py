@@ -142,8 +142,7 @@ score -t a.txt -s src.txt -m sss:encoder=toy --source-language de
 score -t a.txt -s src.txt -m sss:encoder=toy --source-language de --target-language klingon
     => 'klingon' is not an ISO 639-1 language code
 score -t wmt.xml -s app.xliff -m chrf => give it alone, without other files, -s, -r
-compare -t a.txt b.txt -r r1.txt -m chrf --seed -1
-    => seed=-1: expected a whole number of at least 0
+compare -t a.txt b.txt -r r1.txt -m chrf --seed -1 => --seed: -1: expected 0 or more
 compare -t a.txt b.txt -r r1.txt -m chrf --alpha 7
     => must be a number between 0 and 1, got 7.0
 compare -t a.txt b.txt -r r1.txt -m chrf -w -1 => number of decimals

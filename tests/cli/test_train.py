@@ -117,8 +117,6 @@ def test_interrupted_training_is_explained_and_continued(
     with monkeypatch.context() as patch:
         interrupt_in_epoch(2, patch)
         assert run(command, code=130).err == "tertium: interrupted\n"
-    message = "model holds the finished epochs: run the same command again to continue"
-    assert caplog.messages[-1] == message
     folder = str(Path("model").absolute())
     load_checkpoint(folder)
     assert "its training was interrupted or is still running" in caplog.text
@@ -139,14 +137,13 @@ def test_interrupted_training_is_explained_and_continued(
 
 
 def test_interrupted_training_without_epochs_saves_nothing(
-    run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", interrupt)
     run("train bleu-r --train train.tsv -o model", code=130)
-    assert "nothing was saved to model" in caplog.messages
     assert not Path("model").exists()
 
 

@@ -100,19 +100,14 @@ def test_invalid_annotations_raise_with_location(record, message):
 
 
 def test_overlapping_spans_are_kept_with_one_warning(tmp_path, caplog):
-    spans = [
-        {"start": 0, "end": 7, "severity": "major"},
-        {"start": 4, "end": 9, "severity": "minor"},
-    ]
+    spans = [{"start": s, "end": s + 7, "severity": "minor"} for s in (0, 4)]
     rows = [{"mt": TEXT, "system": s, "segment": 1, "score": 1, "spans": spans} for s in "AB"]
     with caplog.at_level(logging.WARNING):
         judgment_set = read_judgments(write_file(tmp_path / "mine.jsonl", rows))
     assert [record.getMessage() for record in caplog.records] == [
         "mine: 2 spans overlap another span of the same rater"
     ]
-    assert [
-        len(j.error_annotations.spans) for j in judgment_set.judgments if j.error_annotations
-    ] == [2, 2]
+    assert [len(j.error_annotations.spans) for j in judgment_set.judgments] == [2, 2]
     read_judgments(write_file(tmp_path / "one.jsonl", rows[:1]))
     assert caplog.messages[-1] == "one: 1 span overlaps another span of the same rater"
 

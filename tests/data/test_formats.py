@@ -227,7 +227,6 @@ def test_records_of_parquet_files(tmp_path):
     parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
     records = [record for _, record in read_records(tmp_path / "x.parquet")]
     assert records == [{"mt": "a", "score": 1.0}]
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "x.parquet"
     parquet.write_table(arrow.table({"mt": ["a"], "score": [1.0]}), file)
     data = file.read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,23 +11,10 @@ from tertium.core.errors import DataError
 from tertium.data.human_data_files import read_human_data, read_rater_judgments
 from tertium.data.records import read_integer
 
-ESA = {
-    "langs": "eng-deu",
-    "line_id": 1,
-    "system": "A",
-    "annotator": "r",
-    "src": "a",
-    "tgt": "The cat",
-}
-WMT25 = {
-    "doc_id": "en-cs_#_news_#_d_#_0",
-    "src_text": "s",
-    "tgt_text": {"A": "the cat", "refA": "r"},
-}
-
-
-def write_records(path: Path, *records: dict[str, Any]) -> Path:
-    return write_file(path, records)
+ESA = {"langs": "eng-deu", "line_id": 1, "system": "A", "annotator": "r"}
+ESA |= {"src": "a", "tgt": "The cat"}
+TEXTS = {"A": "the cat", "refA": "r"}
+WMT25 = {"doc_id": "en-cs_#_news_#_d_#_0", "src_text": "s", "tgt_text": TEXTS}
 
 
 def esa_span(**values: Any) -> dict[str, Any]:
@@ -63,14 +49,14 @@ INVALID = [
 
 @pytest.mark.parametrize(("record", "message"), INVALID)
 def test_invalid_rows_raise_and_a_few_are_left_out_and_counted(record, message, tmp_path, caplog):
-    file = write_records(tmp_path / "campaign.jsonl", record)
+    file = write_file(tmp_path / "campaign.jsonl", [record])
     with pytest.raises(DataError, match=rf"campaign.jsonl, line 1.*{message}"):
         read_human_data(file)
     good = [esa_span() | {"line_id": n} for n in (1, 2)]
     if "doc_id" in record:
         rating = {"human1": 70.0, "errors1": [], "annotator1": "x"}
         good = [{**WMT25, "scores": {"A": rating}, "doc_id": f"d_#_{n}"} for n in (1, 2)]
-    (ratings,) = read_rater_judgments(write_records(file, *good, record))
+    (ratings,) = read_rater_judgments(write_file(file, [*good, record]))
     assert len(ratings) == 2
     assert ratings.excluded_counts == {"unreadable row": 1}
     assert "unreadable rows left out: 1 of 3; first:" in caplog.text
@@ -91,9 +77,8 @@ def test_ratings_of_wmt25_are_read(tmp_path):
         "A": {"human1": 71.0, "errors1": errors, "annotator1": "x", "human2": 60.0, "errors2": []},
         "refA": {"human2": 90.0, "errors2": [], "annotator2": "y"},
     }
-    (ratings,) = read_rater_judgments(
-        write_records(tmp_path / "wmt25.jsonl", {**WMT25, "scores": scores})
-    )
+    file = write_file(tmp_path / "wmt25.jsonl", [{**WMT25, "scores": scores}])
+    (ratings,) = read_rater_judgments(file)
     assert [(j.system, j.score, j.annotator) for j in ratings.judgments] == [
         ("A", 71.0, "x"), ("A", 60.0, ""), ("refA", 90.0, "y"),
     ]  # fmt: skip
@@ -106,7 +91,7 @@ def test_ratings_of_wmt25_are_read(tmp_path):
 
 
 def test_three_letter_codes_match_two_letter_codes(tmp_path):
-    file = write_records(tmp_path / "esa.jsonl", esa_span())
+    file = write_file(tmp_path / "esa.jsonl", [esa_span()])
     for lp in ("en-de", "eng-deu", "ende"):
         (entry,) = read_human_data(file, lps=[lp])
         assert entry.lp == "en-de"

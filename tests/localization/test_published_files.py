@@ -100,12 +100,9 @@ PAIRS = [
     ("rails-yaml/rails-i18n/en.yml", "rails-yaml/rails-i18n/pl.yml", 150),
     ("properties/omegat/Bundle.properties", "properties/omegat/Bundle_de.properties", 1600),
     ("weblate-test/srt/en.srt", "weblate-test/srt/cs.srt", 4),
-    (
-        "ios/mastodon/Intents/input/en.lproj/Intents.strings",
-        "ios/mastodon/Intents/input/de.lproj/Intents.strings",
-        25,
-    ),
-]
+    ("ios/mastodon/Intents/input/en.lproj/Intents.strings",
+     "ios/mastodon/Intents/input/de.lproj/Intents.strings", 25),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "target", "least"), PAIRS)

@@ -17,7 +17,7 @@ from tests.localization.examples import write
 from tertium.core.errors import DataError, UsageError
 from tertium.core.spans import Span
 from tertium.data.testset import TestSet
-from tertium.files.annotations import Annotation
+from tertium.files.annotations import Annotation, FileEdits
 from tertium.files.catalogs import read_catalog
 from tertium.files.projects import Project, read_project
 from tertium.files.units import Catalog, Languages, Unit
@@ -27,7 +27,7 @@ from tertium.files.write_back import add_columns, annotate_catalog, annotate_fil
 def annotate(unit: Unit) -> Annotation:
     """Return scores and a finding with characters that XML escapes and Latin-1 lacks."""
     spans = [Span(0, 1, severity="major", category="tags", message='"<b>" & Ω')]
-    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if unit.target else ())
+    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if unit.target else (), 0.75)
 
 
 def annotate_file(
@@ -61,6 +61,10 @@ def check_round_trip(path: str, folder: Path, languages: Languages | None = None
 FILES = {
     "xliff 1": ("a.xlf", examples.XLIFF1),
     "xliff 2": ("a.xlf", examples.XLIFF2),
+    "xliff 2 with metadata": ("a.xlf",
+     examples.XLIFF2.replace("   <notes>",
+     '   <m:metadata xmlns:m="urn:oasis:names:tc:xliff:metadata:2.0"><m:metaGroup>'
+     '<m:meta type="x">y</m:meta></m:metaGroup></m:metadata>\n   <notes>')),
     "xliff in one line": ("a.xlf", "".join(map(str.strip, examples.XLIFF1.split("\n")))),
     "xliff with a prefix": ("a.xlf",
      '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body>'
@@ -92,26 +96,61 @@ def test_the_encoding_is_kept(tmp_path, encoding):
     assert finding in annotated.decode(encoding)
 
 
-def test_xliff_1_gets_notes(tmp_path):
+def test_xliff_1_gets_notes_and_confidence(tmp_path):
     path = write(tmp_path, "a.xlf", examples.XLIFF1)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        '        <note from="tertium" priority="5" annotates="target">'
+        '        <target xmlns:its="http://www.w3.org/2005/11/its" '
+        'its:annotatorsRef="mt-confidence|tertium" its:mtConfidence="0.75" state="translated">'
+    ) in text
+    assert (
+        '        <note from="tertium" priority="5" annotates="general">'
         "chrf: 54.321; qe: 0.75</note>\n"
         '        <note from="tertium" priority="2" annotates="target">tags (major): '
         '"&lt;b&gt;" &amp; Ω [translation: Ö]</note>\n'
         "        <note>A button</note>\n"
     ) in text
-    assert '<note from="tertium" priority="5" annotates="target">[1] chrf' in text  # a segment
+    assert '<note from="tertium" priority="5" annotates="general">1: chrf' in text  # a segment
 
 
-def test_xliff_2_gets_notes(tmp_path):
+@pytest.mark.parametrize("attribute", ['its:mtConfidence="0.5"', 'its:locQualityRatingScore="90"'])
+def test_its_attributes_of_other_tools_are_kept(tmp_path, attribute):
+    other = f'xmlns:its="http://www.w3.org/2005/11/its" {attribute} state="translated"'
+    path = write(tmp_path, "a.xlf", examples.XLIFF1.replace('state="translated"', other))
+    text = check_round_trip(path, tmp_path).decode()
+    assert f"<target {other}>" in text
+    ElementTree.fromstring(text.encode())
+
+
+def test_xliff_2_gets_metadata_and_notes(tmp_path):
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     text = check_round_trip(path, tmp_path).decode()
     assert (
-        '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="5">'
+        '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="2">'
     ) in text
-    assert ">[s2] chrf: 54.321; qe: 0.75</note>" in text
+    assert (
+        '   <mda:metadata xmlns:mda="urn:oasis:names:tc:xliff:metadata:2.0">\n'
+        '    <mda:metaGroup category="tertium"><mda:meta type="chrf">54.321</mda:meta>'
+    ) in text
+    assert '<mda:metaGroup category="segment s2">' in text
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16", "iso-8859-1"])
+def test_findings_quote_the_markup_of_the_file(tmp_path, encoding):
+    path = write(tmp_path, "a.xlf", examples.XLIFF1.replace("UTF-8", encoding), encoding)
+    catalog = read_catalog(path)
+    target = catalog.units[0].target or ""
+    edits = FileEdits(Path(path).read_bytes(), catalog.encoding)
+    expected = {
+        "nen &": "nen &amp;",
+        "<g1>sich": '<g id="1">sich',
+        "{2}": '<x id="2"/>',
+        target[1:]: 'ffnen &amp; <g id="1">sichern</g> <x id="2"/>',
+    }
+    for part, quoted in expected.items():
+        start = target.index(part)
+        description = edits.describe(Span(start, start + len(part)), target)
+        assert description == f"error (bad) [translation: {quoted}]"
 
 
 def test_tmx_gets_properties_and_po_comments(tmp_path):
@@ -136,9 +175,10 @@ def test_a_project_is_written_to_a_folder(tmp_path):
     written = annotate_files(project, str(folder), notes)
     assert [Path(path).name for path in written] == ["a.xlf", "b.xlf"]
     texts = [Path(path).read_text() for path in written]
-    assert [n for n in range(3) if f"x: {n}</note>" in texts[0]] == [0, 1, 2]
+    assert [text.count('<mda:meta type="x">') for text in texts] == [3, 0]
+    assert '<mda:meta type="x">2</mda:meta>' in texts[0]
     assert [n for n in range(10) if f">x: {n}</note>" in texts[1]] == [3, 4]
-    assert "[1] x: 6</note>" in texts[1]
+    assert "1: x: 6</note>" in texts[1]
 
 
 def test_each_system_is_written_to_its_file(tmp_path):
@@ -148,7 +188,7 @@ def test_each_system_is_written_to_its_file(tmp_path):
     (tmp_path / "out").mkdir()
     notes = rows(testset, lambda system, _: Annotation({system: 1.0}))
     written = annotate_files(project, str(tmp_path / "out"), notes)
-    assert ["b.xlf: 1" in Path(path).read_text() for path in written] == [False, True]
+    assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
 
 
 def test_findings_in_the_text_of_a_source_file_are_quoted(tmp_path):

@@ -48,6 +48,7 @@ BOOLEANS = {
     **dict.fromkeys(("false", "no", "0", "off"), False),
 }
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_NONE = re.compile(r"\\*none", re.IGNORECASE)  # none is None, \none is the text "none"
 _UNQUOTED = re.compile(r'[^\s,"=]+')
 _LIST_ITEM = re.compile(r"(?:\[((?:[^\]]|\]\])*)\]|([^+\[][^+]*))(\+|\Z)")
 _FIELD = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
@@ -146,7 +147,14 @@ def format_spec(name: str, value: Any) -> str:
     field_types = _field_types(type(value))
     parts = []
     for key, current in non_default_fields(value):
-        text = format_value(normalize_number(current, field_types[key]))
+        kind = field_types[key]
+        text = format_value(normalize_number(current, kind))
+        if (
+            isinstance(current, str)
+            and type(None) in typing.get_args(kind)
+            and _NONE.fullmatch(text)
+        ):
+            text = f"\\{text}"
         parts.append(f"{key}={_quote(text)}")
     return f"{name}:{','.join(parts)}" if parts else name
 
@@ -193,6 +201,8 @@ def parse_value(text: str, kind: Any, key: str) -> Any:
     if origin in (Union, types.UnionType):
         if type(None) in args and text.lower() == "none":
             return None
+        if type(None) in args and _NONE.fullmatch(text):
+            text = text[1:]
         *first, last = [a for a in args if a is not type(None)]
         for other in first:
             with suppress(UsageError):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -134,6 +135,14 @@ def resolve_device(device: str) -> str:
     if not is_available[family]:
         raise UsageError(f"device {device} is not available here: choose cpu (gpus=0) or auto")
     return device
+
+
+def active_gpu() -> str | None:
+    """Return the GPU that networks of this process run on, if any; does not import torch."""
+    if "torch" not in sys.modules:
+        return None
+    device = resolve_device(current_runtime().device)
+    return None if device == "cpu" else device
 
 
 def progress_task(description: str, total: int | None = None) -> AbstractContextManager[Advance]:

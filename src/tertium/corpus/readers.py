@@ -236,7 +236,7 @@ def _unit_rows(part: CorpusPart) -> Iterator[Row]:
         raise UsageError(f"{part.file}: localization files have to be local: download it first")
     units = filter(is_wanted, read_units(part.file.location.path))
     for number, unit in enumerate(units, 1):
-        source, target = unit.source or "", unit.target or ""
+        source, target = str(unit.source or ""), str(unit.target or "")
         values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
         row = dict(zip(UNIT_COLUMNS, values, strict=True))
         yield number, row if has_translation(unit) else f"no translation ({shorten(unit.name)})"

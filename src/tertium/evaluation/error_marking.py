@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, product
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tertium.core.errors import UsageError, short_repr
 from tertium.core.result import (
@@ -241,6 +244,7 @@ def _annotate_scores(
     evaluation: Evaluation, marked: Sequence[MarkedTranslations]
 ) -> dict[str, list[Annotation]]:
     rows: dict[str, list[Annotation]] = {}
+    confidence_metric = _find_confidence(evaluation)
     count = len(evaluation.testset)
     for place, system in enumerate(evaluation.systems):
         scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
@@ -250,6 +254,18 @@ def _annotate_scores(
             annotation = Annotation(
                 {name: float(values[n]) for name, values in scores.items()},
                 tuple(chain(*spans)),
+                float(scores[confidence_metric][n]) if confidence_metric else math.nan,
             )
             rows[system].append(annotation)
     return rows
+
+
+def _find_confidence(evaluation: Evaluation) -> str:
+    """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
+    for name in evaluation.metrics:
+        scores = evaluation.metric_scores(name)
+        values = np.concatenate([own.segments for own in scores])
+        low, high = np.nanmin(values, initial=inf), np.nanmax(values, initial=-inf)
+        if 0.0 <= low <= high <= 1.0 and scores[0].higher_is_better:
+            return name
+    return ""

@@ -6,13 +6,14 @@ earlier run inserted, with the blanks before it. Writing twice therefore changes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 from xml.sax.saxutils import escape
 
 from tertium.core.spans import Span
-from tertium.files.units import Range, Unit
+from tertium.files.units import InlineText, Range, Unit
 from tertium.files.xml_elements import Element
 from tertium.text.printable import FORBIDDEN_IN_XML
 
@@ -23,19 +24,20 @@ DEFAULT_PRIORITY = 5
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What to write about one unit: scores by metric, and findings."""
+    """What to write about one unit: scores by metric, findings, and a confidence from 0 to 1."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Span] = ()
+    confidence: float = math.nan
 
-    def format_scores(self) -> str:
+    def format_scores(self) -> dict[str, str]:
         """Return the scores with six digits; missing ones are omitted.
 
         >>> Annotation({"chrf": 54.0, "comet": 0.123456789}).format_scores()
-        'chrf: 54; comet: 0.123457'
+        {'chrf': '54', 'comet': '0.123457'}
         """
         scores = self.scores.items()
-        return "; ".join(f"{name}: {value:.6g}" for name, value in scores if value == value)
+        return {name: f"{value:.6g}" for name, value in scores if value == value}
 
 
 Annotated = Sequence[tuple[Unit, Annotation]]
@@ -47,7 +49,9 @@ class Place:
 
     An annotation is a `template` with the fields text, kind, priority and side, after the same
     `blanks`. With `tags`, all are put into a new element, which has `outer_blanks` before its tags.
-    If several units share the place, the name of the unit comes first.
+    If several units share the place, the name of the unit comes first, as a `label`. `scores` is
+    where tools for translators look for scores; the notes have them too unless `has_scores` is
+    False.
     """
 
     position: int
@@ -56,23 +60,32 @@ class Place:
     blanks: Range = NO_BLANKS
     tags: tuple[str, str] = ("", "")
     outer_blanks: Range = NO_BLANKS
+    label: str = "[{}] "
+    has_scores: bool = True
+    scores: Place | None = None
 
     def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
         """Yield a text with all scores, and one for each finding."""
         for unit, annotation in annotated:
-            label = ""
-            if len(annotated) > 1:  # the segment or plural form of the unit
-                label = f"[{unit.plural or unit.id.rpartition(':')[2]}] "
-            texts = [("scores", annotation.format_scores(), DEFAULT_PRIORITY, "target")]
+            label = self.label.format(short_name(unit)) if len(annotated) > 1 else ""
+            texts = []
+            scores = annotation.format_scores()
+            if scores and self.has_scores:
+                text = "; ".join(f"{name}: {score}" for name, score in scores.items())
+                texts.append(("scores", text, DEFAULT_PRIORITY, "general"))
             for span in annotation.findings:
                 side = "source" if span.side == "source" else "target"
-                description = describe_finding(span, getattr(unit, side) or "")
+                description = edits.describe(span, getattr(unit, side) or "")
                 priority = PRIORITIES.get(span.severity, DEFAULT_PRIORITY)
                 texts.append(("finding", description, priority, side))
             for kind, text, priority, side in texts:
-                if text:
-                    text = edits.escape(label + text)
-                    yield self.template.format(kind=kind, text=text, priority=priority, side=side)
+                text = edits.escape(label + text)
+                yield self.template.format(kind=kind, text=text, priority=priority, side=side)
+
+
+def short_name(unit: Unit) -> str:
+    """Return the name of a segment or plural form without that of its unit."""
+    return unit.plural or unit.id.rpartition(":")[2]
 
 
 class FileEdits:
@@ -86,6 +99,8 @@ class FileEdits:
 
     def annotate(self, place: Place, annotated: Annotated) -> None:
         """Replace the annotations of an earlier run."""
+        if place.scores:
+            self.annotate(place.scores, annotated)
         for start, end in place.removed:
             self.replace(start, end)
         blanks = self.text(*place.blanks)
@@ -107,6 +122,26 @@ class FileEdits:
         """Return a text as the file writes it."""
         return escape_xml(text) if self.is_xml else FORBIDDEN_IN_XML.sub("\ufffd", text)
 
+    def describe(self, span: Span, text: str) -> str:
+        """Describe a finding; the marked text is as the file writes it, with its markup."""
+        if not isinstance(text, InlineText):
+            return describe_finding(span, text)
+        ranges: list[Range] = []
+        offset = 0
+        for length, low, high in text.pieces:
+            after = offset + length
+            if offset < span.end and span.start < after:
+                if self._size(text[offset:after]) == high - low:  # as it is written
+                    low += self._size(text[offset : span.start])
+                    high -= self._size(text[span.end : after])
+                ranges.append((low, high))
+            offset = after
+        marked = self.text(ranges[0][0], ranges[-1][1]) if ranges else ""
+        return describe_finding(span, text, marked)
+
+    def _size(self, text: str) -> int:
+        return len(text.encode(self.encoding, "replace"))
+
     def write(self, stream: IO[bytes]) -> None:
         """Write the file with its edits."""
         position = 0
@@ -127,14 +162,14 @@ def escape_xml(text: str) -> str:
     return escape(FORBIDDEN_IN_XML.sub("\ufffd", text))
 
 
-def describe_finding(span: Span, text: str) -> str:
+def describe_finding(span: Span, text: str, marked: str = "") -> str:
     """Return category, severity, message and marked text of a finding in one line."""
     description = f"{span.category or 'error'} ({span.severity})"
     if span.message:
         description += f": {span.message}"
     if text and (span.start, span.end) != (0, len(text)):
         side = "source" if span.side == "source" else "translation"
-        description += f" [{side}: {span.of(text)}]"
+        description += f" [{side}: {marked or span.of(text)}]"
     return " ".join(description.split())
 
 

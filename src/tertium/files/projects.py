@@ -161,7 +161,7 @@ def _align_key(units: Sequence[Unit], sources: Sequence[Unit]) -> Units:
         source = by_form.get(unit.plural, default)
         yield replace(
             unit,
-            source=source.target or "",
+            source=str(source.target or ""),  # its positions are those of another file
             notes=unit.notes or source.notes,
             max_length=unit.max_length or source.max_length,
             is_translatable=unit.is_translatable and source.is_translatable,
@@ -269,10 +269,10 @@ def _make_testset(
     }
     translations = {}
     for system, units in zip(systems, zip(*rows, strict=True), strict=True):
-        translations[system] = [unit.target or "" for unit in units]
+        translations[system] = [str(unit.target or "") for unit in units]
     return TestSet(
         systems=translations,
-        sources=[] if firsts[0].source is None else [unit.source or "" for unit in firsts],
+        sources=[] if firsts[0].source is None else [str(unit.source or "") for unit in firsts],
         references=[*zip(*(_read_references(firsts, file) for file in references), strict=True)],
         documents=[unit.document for unit in firsts],
         columns={name: values for name, values in columns.items() if any(values)},
@@ -286,4 +286,4 @@ def _read_references(units: Iterable[Unit], catalog: Catalog) -> Iterator[str]:
         target = by_key.get((unit.id, unit.plural))
         if target is None:
             raise DataError(f"{catalog.path}: no reference for the string {unit_name(unit)!r}")
-        yield target
+        yield str(target)

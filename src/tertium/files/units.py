@@ -18,11 +18,21 @@ OWN = "tertium"  # marks the notes that we write
 Range = tuple[int, int]  # first byte in a file, byte after the last
 
 
+class InlineText(str):
+    """A text whose inline markup is replaced by placeholders, `{1}` and `<g2>`.
+
+    `pieces` are the lengths of its parts and their positions in the file, in bytes.
+    """
+
+    __slots__ = ("pieces",)
+    pieces: tuple[tuple[int, int, int], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """One string of a localization file; `target` is None if it is not translated.
 
-    Inline markup is replaced by placeholders, `{1}` and `<g2>`. `plural` is a plural category
+    Texts of formats with inline markup are an `InlineText`. `plural` is a plural category
     (`one`, `other`, ...) or its number, and `max_length` is a limit in characters (0: none).
     `place` is where `write_back` adds notes, if the format has them; several units may share it.
     """

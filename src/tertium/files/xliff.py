@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tertium.core.errors import DataError
-from tertium.files.annotations import Place, blanks_and_element
+from tertium.files.annotations import (
+    Annotated,
+    FileEdits,
+    Place,
+    blanks_and_element,
+    escape_xml,
+    short_name,
+)
 from tertium.files.units import OWN, Catalog, Unit, Units
 from tertium.files.xml_elements import XML_LANGUAGE, Element, InlineReader, XmlFile
 
+ITS = "http://www.w3.org/2005/11/its"
+METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
 _NOTE_1 = (
     f'<{{0}}note from="{OWN}" priority="{{{{priority}}}}" annotates="{{{{side}}}}">{{{{text}}}}'
     "</{0}note>"
@@ -17,8 +29,58 @@ _NOTE_2 = (
     f'<{{0}}note category="{OWN}" appliesTo="{{{{side}}}}" priority="{{{{priority}}}}">'
     "{{text}}</{0}note>"
 )
+_DECLARATION = f' xmlns:mda="{METADATA}"'
+_METADATA_TAGS = f"<mda:metadata{_DECLARATION}>", "</mda:metadata>"
+_CONFIDENCE = f' xmlns:its="{ITS}" its:annotatorsRef="mt-confidence|{OWN}" its:mtConfidence="{{}}"'
+_OWN_CONFIDENCE = re.compile(re.escape(_CONFIDENCE).replace(r"\{\}", '[^"]*'))
+_OTHER_ITS = re.compile(r"\s(xmlns:its|its:(annotatorsRef|mtConfidence))\s*=")
 # name, source, target, state and line
 _Segment = tuple[str, Element | None, Element | None, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfidencePlace(Place):
+    """The attributes of a target, for the mean confidence in its segments."""
+
+    tag_end: int = 0
+
+    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
+        """Yield the attributes, and remove those of an earlier run; other tools keep theirs."""
+        tag = edits.text(self.position, self.tag_end)
+        if match := _OWN_CONFIDENCE.match(tag):
+            edits.replace(self.position, self.position + len(match[0].encode(edits.encoding)))
+        elif _OTHER_ITS.search(tag):
+            return
+        values = [annotation.confidence for _, annotation in annotated]
+        numbers = [value for value in values if not math.isnan(value)]
+        if numbers:
+            yield self.template.format(f"{sum(numbers) / len(numbers):.6g}")
+
+
+class _MetadataPlace(Place):
+    """The `mda:metadata` of a unit of XLIFF 2."""
+
+    __slots__ = ()
+
+    def format(self, annotated: Annotated, edits: FileEdits) -> Iterator[str]:
+        """Yield one group with all scores."""
+        content = ""
+        for unit, annotation in annotated:
+            metas = ""
+            for name, score in annotation.format_scores().items():
+                metas += f'<mda:meta type="{_quote(name)}">{score}</mda:meta>'
+            if metas and len(annotated) > 1:
+                name = _quote(short_name(unit))
+                metas = f'<mda:metaGroup category="segment {name}">{metas}</mda:metaGroup>'
+            content += metas
+        if content:
+            declaration = "" if any(self.tags) else _DECLARATION
+            yield f'<mda:metaGroup{declaration} category="{OWN}">{content}</mda:metaGroup>'
+
+
+def _quote(text: str) -> str:
+    """Return a text as an XML attribute writes it."""
+    return escape_xml(text).replace('"', "&quot;")
 
 
 def read_xliff(catalog: Catalog) -> Units:
@@ -60,7 +122,7 @@ def _read_unit(element: Element, scope: dict[str, str], file: XmlFile) -> Units:
     is_one = len(segments) == 1
     name = element.get("id") or element.get("resname")
     files = [parent.get("id") for parent in element.parents if parent.local == "file"]
-    place = _find_place(element)
+    place = _find_place(element, file.encoding)
     for suffix, source, target, state, line in segments:
         yield Unit(
             id=name if is_one else f"{name}:{suffix}",
@@ -123,8 +185,8 @@ def _read_marks(element: Element | None) -> dict[str, Element]:
     return marks
 
 
-def _find_place(element: Element) -> Place | None:
-    """Return the place of the notes of a unit."""
+def _find_place(element: Element, encoding: str) -> Place | None:
+    """Return the place of the notes of a unit, with that of scores for translation tools."""
     prefix = element.name.removesuffix(element.local)
     if element.local == "trans-unit":
         target = element.first("target")
@@ -133,20 +195,38 @@ def _find_place(element: Element) -> Place | None:
             return None
         removed = blanks_and_element(filter(_is_own, element.elements("note")))
         template = _NOTE_1.format(prefix)
-        return Place(anchor.end, template, removed, anchor.blanks)
+        notes = Place(anchor.end, template, removed, anchor.blanks, label="{}: ")
+        if not target:
+            return notes
+        position = target.start + len(f"<{target.name}".encode(encoding))
+        confidence = _ConfidencePlace(position, _CONFIDENCE, tag_end=target.inner_start)
+        return replace(notes, scores=confidence)
     content = element.elements("originalData", "segment", "ignorable")
     if not content:
         return None
     containers = element.elements("notes")
-    template = _NOTE_2.format(prefix)
-    members = [note for container in containers for note in container.elements()]
-    removed = blanks_and_element(filter(_is_own, members))
-    if len(removed) < len(members):  # after the notes of other tools
-        last = members[-1]
-        return Place(last.end, template, removed, last.blanks)
-    first = content[0]
-    inner = (*first.elements(), first)[0].blanks
-    outer = first.blanks
+    metadata = element.elements("metadata")
+    after_metadata = (*containers, *content)[0]
+    scores = _find_end(_MetadataPlace, metadata, after_metadata, "", _METADATA_TAGS)
     tags = f"<{prefix}notes>", f"</{prefix}notes>"
+    notes = _find_end(Place, containers, content[0], _NOTE_2.format(prefix), tags)
+    return replace(notes, has_scores=False, scores=scores)
+
+
+def _find_end(
+    create: Callable[..., Place],
+    containers: Sequence[Element],
+    before: Element,
+    template: str,
+    tags: tuple[str, str],
+) -> Place:
+    """Return the place after the members of other tools, or a new container before an element."""
+    members = [member for container in containers for member in container.elements()]
+    removed = blanks_and_element(filter(_is_own, members))
+    if len(removed) < len(members):
+        last = members[-1]
+        return create(last.end, template, removed, last.blanks, label="{}: ")
     removed = blanks_and_element(containers)
-    return Place(outer[0], template, removed, inner, tags, outer)
+    inner = (*before.elements(), before)[0].blanks
+    outer = before.blanks
+    return create(outer[0], template, removed, inner, tags, outer, label="{}: ")

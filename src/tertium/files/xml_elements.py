@@ -1,4 +1,4 @@
-"""Read XML files of any size element by element, with the byte position of every tag.
+"""Read XML files of any size element by element, with the byte position of every tag and text.
 
 The parser is Expat, without namespaces: names keep their prefix, so that files with prefixes that
 nobody declared can be read. Declarations of entities are refused, because a few of them can expand
@@ -23,7 +23,7 @@ from typing import IO
 from xml.parsers import expat
 
 from tertium.core.errors import DataError
-from tertium.files.units import Range, join_surrogates
+from tertium.files.units import InlineText, Range, join_surrogates
 
 CHUNK = 1 << 16
 MAX_DEPTH = 200
@@ -34,6 +34,14 @@ _UTF16_STARTS = {
     b"<\0": "utf-16-le",  # without a mark
     b"\0<": "utf-16-be",
 }
+
+
+class Text(str):
+    """Characters with their place in the file; an entity or a line end is a text of its own."""
+
+    __slots__ = ("end", "start")
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
@@ -54,7 +62,7 @@ class Element:
     inner_end: int = -1
     end: int = -1
     parents: tuple[Element, ...] = ()
-    children: list[Element | str] = field(default_factory=list)
+    children: list[Element | Text] = field(default_factory=list)
 
     def elements(self, *names: str) -> list[Element]:
         """Return the direct children with one of some local names, or all."""
@@ -104,7 +112,8 @@ class XmlFile:
         self._ready: list[Element] = []
         self._stack: list[Element] = []
         self._wanted_depth = 0
-        self._open_tag: Element | None = None  # its end is known when something follows
+        # the last tag or text, whose end is known when something follows
+        self._open: Element | Text | None = None
         self._end_name = ""
         self._blank_start = -1
 
@@ -173,14 +182,14 @@ class XmlFile:
             self.encoding = encoding.lower()
 
     def _begin(self, *_: object) -> Range:
-        """Set the end of the last tag, since another tag or text begins.
+        """Set the end of the last tag or text, since the next one begins.
 
         Returns where the blanks before it begin, and where they end.
         """
         index = self._parser.CurrentByteIndex
-        if self._open_tag:
-            setattr(self._open_tag, self._end_name, index)
-        self._open_tag = None
+        if self._open:
+            setattr(self._open, self._end_name, index)
+        self._open = None
         blanks = (index if self._blank_start < 0 else self._blank_start), index
         self._blank_start = -1
         return blanks
@@ -201,14 +210,14 @@ class XmlFile:
             element.parents = (*self._stack,)
         self._wanted_depth += bool(self._wanted_depth) or local in self.wanted
         self._stack.append(element)
-        self._open_tag = element
+        self._open = element
         self._end_name = "inner_start"
 
     def _end(self, _name: str) -> None:
         _, index = self._begin()
         element = self._stack.pop()
         element.inner_end = index
-        self._open_tag = element
+        self._open = element
         self._end_name = "end"
         if self._wanted_depth:
             self._wanted_depth -= 1
@@ -216,11 +225,15 @@ class XmlFile:
                 self._ready.append(element)
 
     def _text(self, text: str) -> None:
-        blank_start, _ = self._begin()
+        blank_start, index = self._begin()
         if text.isspace():
             self._blank_start = blank_start
         if self._wanted_depth:
-            self._stack[-1].children.append(text)
+            child = Text(text)
+            child.start = index
+            self._stack[-1].children.append(child)
+            self._open = child
+            self._end_name = "end"
 
 
 def root_element(path: str) -> Element:
@@ -254,23 +267,30 @@ class InlineReader:
         self.file = file
         self._numbers: dict[str, str] = {}
 
-    def read(self, element: Element | None) -> str | None:
+    def read(self, element: Element | None) -> InlineText | None:
         """Return the text of an element, if there is one."""
-        return None if element is None else "".join(self._walk(element))
+        if element is None:
+            return None
+        pieces = [*self._walk(element)]
+        text = InlineText("".join(piece for piece, _, _ in pieces))
+        text.pieces = tuple((len(piece), start, end) for piece, start, end in pieces)
+        return text
 
-    def _walk(self, element: Element) -> Iterator[str]:
+    def _walk(self, element: Element) -> Iterator[tuple[str, int, int]]:
+        """Yield texts and placeholders with their first byte and the byte after the last."""
         for child in element.children:
-            if isinstance(child, str):
-                yield child
+            if isinstance(child, Text):
+                yield child, child.start, child.end
             elif child.local == "cp":
-                yield self._character(child)
+                yield self._character(child), child.start, child.end
             elif child.local in _CODES:
-                yield _CODES[child.local].format(self._name(child))
+                placeholder = _CODES[child.local].format(self._name(child))
+                yield placeholder, child.start, child.end
             elif child.local in _PAIRS:
                 name = self._name(child)
-                yield _OPEN.format(name)
+                yield _OPEN.format(name), child.start, child.inner_start
                 yield from self._walk(child)
-                yield _CLOSE.format(name)
+                yield _CLOSE.format(name), child.inner_end, child.end
             else:  # an annotation: its text is part of the sentence
                 yield from self._walk(child)
 

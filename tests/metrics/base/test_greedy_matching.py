@@ -1,12 +1,24 @@
-"""Greedy matching compared with hand-computed values and a plain loop."""
+"""Greedy matching compared with hand-computed values and a plain loop, on CPU and GPU paths."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from tertium.core.runtime import resolve_device
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, make_embeddings
-from tertium.metrics.base.greedy_matching import match_greedily
+from tertium.metrics.base import gpu_matching, greedy_matching
+from tertium.metrics.base.greedy_matching import (
+    match_greedily,
+)
+
+
+@pytest.fixture(autouse=True, params=["exact", "padded"])
+def matching_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU path, and the GPU path (on a CPU if there is no GPU)."""
+    device = resolve_device("auto") if request.param == "padded" else None
+    monkeypatch.setattr(greedy_matching, "active_gpu", lambda: device)
 
 
 def make_chunk(
@@ -57,7 +69,11 @@ def slow(texts: Embeddings, i: int, j: int) -> tuple[float, float]:
     return float(precision), float(recall)
 
 
-def test_one_product_for_many_hypotheses_equals_a_loop() -> None:
+@pytest.mark.parametrize("rows", [1, 12, 1 << 17])
+def test_one_product_for_many_hypotheses_equals_a_loop(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_matching, "BATCH_ROWS", rows)
     rng = np.random.default_rng(3)
     matrices = [rng.normal(size=(n, 2)) for n in (3, 1, 5, 2, 4)]
     pieces = [tuple("abcdefgh"[: len(m)]) for m in matrices]

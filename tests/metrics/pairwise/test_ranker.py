@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.builders import change_json, make_preferences
 
-from tertium.cli import main
 from tertium.core.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.core.segment import Preference, Segment
 from tertium.metrics.base.loading import load_metric
@@ -205,15 +204,9 @@ def test_a_trained_metric_ranks_from_its_folder(
     assert load_ranker(ranker.spec) == ranker
 
 
-def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_told_from_one_of_the_other_kind(tmp_path: Path) -> None:
     folder = str(tmp_path / "mine")
     Pairwise().save(folder)
-    assert main(["list", folder]) == 0
-    assert "(pairwise)" in capsys.readouterr().out
-    assert main(["list", "citations", folder]) == 0
-    assert "guzman-etal-2015" in capsys.readouterr().out
     with pytest.raises(UsageError, match="is a ranker, not a metric: use it with `tertium rank -m"):
         load_metric(folder)
 

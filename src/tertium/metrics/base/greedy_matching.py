@@ -4,8 +4,8 @@
     recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over pieces y of the right text
 
 One matrix product compares a right text (a reference) with all its left texts (the hypotheses of
-all systems). The product is exact (`arrays`), so results do not depend on the batch. It runs on the
-CPU, also if networks run on a GPU.
+all systems). The product is exact (`arrays`), so results do not depend on the batch. If networks
+run on a GPU, matching runs there as well (`gpu_matching`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tertium.core.arrays import (
     exact_squared_norms,
     round_to_grid,
 )
+from tertium.core.runtime import active_gpu
 from tertium.encoders.cached_encoding import Chunk
 from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
 from tertium.metrics.base.explanation import Direction, Link
@@ -81,6 +82,8 @@ def match_greedily(
     """
     starts, stops = piece_ranges(chunk.embeddings, special=special)
     mass = _mass(chunk.embeddings, weights)
+    if device := active_gpu():
+        return _match_on_gpu(device, chunk, starts, stops, mass)
     vectors = round_to_grid(normalize_rows(chunk.embeddings.vectors))
     result = np.full((len(chunk), 2), np.nan)
     for right, pairs in chunk.groups():
@@ -97,6 +100,19 @@ def match_greedily(
         weighted = cosines.max(axis=1) * mass[rows]
         result[nonempty + pairs.start, 0] = np.add.reduceat(weighted, bounds)
         result[nonempty + pairs.start, 1] = (best * mass[right_rows]).sum(axis=1)
+    return result
+
+
+def _match_on_gpu(
+    device: str, chunk: Chunk, starts: IntArray, stops: IntArray, mass: Float32Array
+) -> FloatArray:
+    from tertium.metrics.base.gpu_matching import match_padded
+
+    bounds = np.stack([starts, stops], axis=1)
+    left, right = bounds[chunk.left], bounds[chunk.right]
+    full = (np.diff(left) > 0).ravel() & (np.diff(right) > 0).ravel()
+    result = np.full((len(chunk), 2), np.nan)
+    result[full] = match_padded(chunk.embeddings.vectors, mass, left[full], right[full], device)
     return result
 
 
