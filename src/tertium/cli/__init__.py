@@ -8,12 +8,12 @@ other user error. Other exceptions are bugs and keep their traceback.
 from __future__ import annotations
 
 import errno
-import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError
@@ -195,7 +195,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
 
     with explain_missing(f"`tertium {name}`"):
         arguments = words[len(name.split()) :]
-        return run_command(name, load_command(name), arguments, related_commands(name))
+        return run_command(name, load_command(name), arguments)
 
 
 def find_command(words: Sequence[str]) -> str:
@@ -231,8 +231,7 @@ def read_removed(kind: str) -> dict[str, str]:
 
 def load_command(name: str) -> Callable[..., Any]:
     """Import the function of a command."""
-    module, _, function = COMMANDS[name][0].partition(":")
-    command: Callable[..., Any] = getattr(importlib.import_module(f"tertium.{module}"), function)
+    command: Callable[..., Any] = resolve_name(f"tertium.{COMMANDS[name][0]}")
     return command
 
 

@@ -32,12 +32,10 @@ from tertium.text.printable import replace_control_characters
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed to stderr
 
 
-def run_command(
-    name: str, function: Command, words: Sequence[str], forms: Sequence[str] = ()
-) -> int:
+def run_command(name: str, function: Command, words: Sequence[str]) -> int:
     """Run a command with the words of the command line, and return its exit code."""
     types = parameter_types(function, words)
-    parser = make_parser(name, function, types, forms)
+    parser = make_parser(name, function, types)
     parsed = parser.parse_args(words)
     values = build_values(types, parsed)
     display: Display = values["display"]

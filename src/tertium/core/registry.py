@@ -13,7 +13,6 @@ affects users who request that name.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import re
 import sys
@@ -21,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 from tertium.core.errors import PluginError, TertiumError, UnknownNameError
@@ -188,9 +188,8 @@ def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
         raise UnknownNameError(kind, name, table)
     if isinstance(table, NameTable) and name not in table.builtin:
         return load_plugin(table.plugins[name], kind)
-    module, _, attribute = table[name].partition(":")
     with explain_missing(f"{kind} {name}"):
-        return getattr(importlib.import_module(module), attribute)
+        return resolve_name(table[name])
 
 
 def resolve_scorer(name: str) -> Any:

@@ -15,9 +15,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 from tertium.core.atomic import PathLike
@@ -419,7 +419,7 @@ class Result:
         """Write the result to files, each in the format of its suffix."""
         self.check_paths(*paths)
         for path in paths:
-            _resolve(self._find_writer(path).target)(self, path)
+            resolve_name(self._find_writer(path).target)(self, path)
 
     @classmethod
     def suffixes(cls) -> list[str]:
@@ -440,11 +440,11 @@ class Result:
         return WRITERS[suffix]
 
     def __str__(self) -> str:
-        text: str = _resolve("tertium.output.text:render_result")(self)
+        text: str = resolve_name("tertium.output.text:render_result")(self)
         return text
 
     def _repr_html_(self) -> str:  # called by Jupyter
-        html: str = _resolve("tertium.output.html:render_result")(self)
+        html: str = resolve_name("tertium.output.html:render_result")(self)
         return html
 
 
@@ -554,14 +554,8 @@ PAGES: Mapping[str, str] = {
 
 def make_page(name: str, *results: Any, **more: Any) -> Result:
     """Return a page of `PAGES` about results."""
-    page: Result = _resolve(PAGES[name])(*results, **more)
+    page: Result = resolve_name(PAGES[name])(*results, **more)
     return page
-
-
-def _resolve(target: str) -> Callable[..., Any]:
-    module, _, name = target.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
 
 
 def make_frame(columns: Mapping[str, Any], **attributes: Any) -> DataFrame:
