@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -239,29 +239,6 @@ class Table:
         """Return a table of full values, for files."""
         columns = [Column(name, itemgetter(n)) for n, name in enumerate(values)]
         return cls(columns, [*zip(*values.values(), strict=True)], **more)
-
-    @classmethod
-    def from_cells(
-        cls,
-        header: Sequence[str],
-        rows: Iterable[Sequence[Cell | str]],
-        *,
-        text_columns: Collection[int] = (0,),
-        **more: Any,
-    ) -> Table:
-        """Return a table of cells and texts; `text_columns` are aligned left."""
-
-        def column(n: int) -> Column:
-            return Column(
-                header[n],
-                lambda row: row[n].value,
-                None if n in text_columns else 0,
-                mark=lambda row: row[n].emphasis,
-                text=lambda row, _: row[n].text,
-            )
-
-        cells = [[Cell(c, c) if isinstance(c, str) else c for c in row] for row in rows]
-        return cls([column(n) for n in range(len(header))], cells, **more)
 
     @property
     def visible(self) -> list[Column]:
