@@ -20,12 +20,7 @@ from tertium.core.arrays import BoolArray, FloatArray, IntArray
 from tertium.core.spans import error_weight
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.record_files import read_records
-from tertium.people.power import (
-    COMPONENTS,
-    VarianceComponents,
-    fit_components,
-    pair_products,
-)
+from tertium.people.power import COMPONENTS, VarianceComponents
 
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
 SETS = {
@@ -198,8 +193,42 @@ def fit_rater_scores(table: HumanTable) -> VarianceComponents:
     numbers = np.array(labels).T
     means = np.bincount(numbers[0], values) / np.bincount(numbers[0])
     close = select_close_pairs(means)[numbers[0]]
-    components, _ = fit_components((np.array(values) - means[numbers[0]])[close], numbers[:, close])
-    return components
+    return fit_components((np.array(values) - means[numbers[0]])[close], numbers[:, close])
+
+
+def fit_components(values: FloatArray, labels: IntArray) -> VarianceComponents:
+    """Fit the components of centered differences by the method of moments.
+
+    Two raters on a segment share document + segment, one rater on two segments of a document shares
+    document + rater, and two raters on two such segments share the document. The rows of the labels
+    (4, differences) are numbers of the pair of systems, document, segment and rater.
+    """
+    pair, document, segment, rater = labels
+    total = float(np.mean(values**2))
+    same_segment = pair_products(values, pair, segment)
+    same_rater = pair_products(values, pair, document, rater)
+    other_rater = pair_products(values, pair, document) - same_rater - same_segment
+    both, one_rater, two_raters = map(_mean_product, (same_segment, same_rater, other_rater))
+    shared = min(one_rater or 0.0, both or np.inf) if two_raters is None else two_raters
+    document_variance = max(0.0, shared)
+    rater_variance = max(0.0, (one_rater or 0.0) - document_variance)
+    segment_variance = max(0.0, (total if both is None else both) - document_variance)
+    parts = np.array([document_variance, rater_variance, segment_variance, 0.0])
+    parts[3] = max(0.0, total - parts.sum())
+    scaled = parts * total / parts.sum() if parts.any() else parts
+    return VarianceComponents(**dict(zip(COMPONENTS, scaled.tolist(), strict=True)))
+
+
+def pair_products(values: FloatArray, *groups: IntArray) -> FloatArray:
+    """Return the sum of products of different members of a group, and their number, (2,)."""
+    label = np.unique(np.stack(groups), axis=1, return_inverse=True)[1].reshape(-1)
+    counts = np.bincount(label).astype(np.float64)
+    sums, squares = np.bincount(label, values), np.bincount(label, values**2)
+    return np.array([np.sum(sums**2 - squares), np.sum(counts * (counts - 1))])
+
+
+def _mean_product(products: FloatArray) -> float | None:
+    return float(products[0] / products[1]) if products[1] > 0.5 else None
 
 
 def estimate_ranking() -> dict[str, Any]:
@@ -217,7 +246,7 @@ def estimate_ranking() -> dict[str, Any]:
         means = np.bincount(pair, values) / np.bincount(pair)
         close = select_close_pairs(means)[pair]
         numbers = np.stack([pair, segment, segment, judge])[:, close]
-        components, _ = fit_components((np.array(values) - means[pair])[close], numbers)
+        components = fit_components((np.array(values) - means[pair])[close], numbers)
         name = f"rankings/wmt16/{path.name.split('.')[0]}"
         totals[name] = components.total
         shared = components.document + components.segment  # one segment is a document here

@@ -14,7 +14,6 @@ from tertium.data.judgments import JudgmentSet
 from tertium.people.rater_answers import (
     RaterAnswer,
     ScoredAnswers,
-    latest_answers,
     read_answers,
 )
 
@@ -30,8 +29,8 @@ def test_a_score_outside_the_scale_is_refused(tmp_path: Path) -> None:
 def test_judgments_of_a_campaign_are_read_as_human_data(tmp_path: Path) -> None:
     campaign = make_campaign()
     answers = [
-        RaterAnswer(rater="anna", item="1", system="a", score=10.0),
         RaterAnswer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, revision=2),
+        RaterAnswer(rater="anna", item="1", system="a", score=10.0),
         RaterAnswer(rater="anna", item="1", system="b", score=90.0),
         RaterAnswer(rater="ben", item="2", system="a", skipped="broken"),
     ]
@@ -70,8 +69,3 @@ def test_scores_depend_on_the_protocol() -> None:
 def test_answers_of_another_campaign_are_refused() -> None:
     with pytest.raises(DataError, match="belong to another campaign"):
         ScoredAnswers(make_campaign(), [RaterAnswer(rater="anna", item="9", system="a")])
-
-
-def test_the_highest_revision_counts_in_any_order() -> None:
-    new, old = (RaterAnswer(rater="x", item="1", system="a", score=1.0, revision=n) for n in (2, 1))
-    assert latest_answers([new, old]) == latest_answers([old, new]) == [new]

@@ -13,8 +13,10 @@ from tests.campaigns.test_planning import plan
 
 from tertium.cli import main
 from tertium.core.errors import DataError, UsageError
+from tertium.core.spans import Span
 from tertium.people.campaign import Campaign, Category, read_campaign, write_campaign
 from tertium.people.pearmut import read_any_campaign, write_any_campaign
+from tertium.people.rater_answers import RaterAnswer, ScoredAnswers
 
 SAMPLES = Path(
     os.environ.get("TERTIUM_SAMPLES") or Path(__file__).parents[2].parent / "shared" / "samples"
@@ -82,7 +84,7 @@ def test_our_campaigns_show_the_same_texts_in_pearmut(tmp_path: Path) -> None:
 
 def test_unknown_files_and_protocols_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"a": 1}')
-    with pytest.raises(DataError, match="not a campaign of tertium or Pearmut"):
+    with pytest.raises(DataError, match="not a campaign of tertium"):
         read_any_campaign(tmp_path / "x.json")
     with pytest.raises(UsageError, match="Pearmut has no protocol 'post-edit'"):
         write_any_campaign(plan(protocol="post-edit"), tmp_path / "y.json", "pearmut")
@@ -113,14 +115,39 @@ def test_pearmut_campaigns_keep_their_error_categories(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
 
 
-def test_error_categories_are_written_to_pearmut(tmp_path: Path) -> None:
+def test_checks_and_tutorials_of_pearmut_keep_their_expected_scores(tmp_path: Path) -> None:
+    rule = {"score": [0, 20]}
+    check = ITEM | {"validation": {"B": rule}}
+    tutorial = {"item_id": "t", "src": "Ein Hund.", "tgt": {"A": "A dog."}, "instructions": "Try."}
+    tutorial |= {"validation": {"A": [rule | {"allow_skip": True}]}}
+    path = write_pearmut(tmp_path / "theirs.json", {"protocol": "DA"}, data=[[[check], [tutorial]]])
+    campaign = read_any_campaign(path)
+    kinds = {item.id: (item.kind, item.notes, item.expected) for item in campaign.items}
+    assert kinds["d1_1"] == ("check", "", {"B": (0.0, 20.0)})
+    assert kinds["t"] == ("tutorial", "Try.", {"A": (0.0, 20.0)})
+    rater = campaign.raters[0]
+    cells = [("d1_1", "B", 21.0), ("d1_1", "A", 60.0), ("t", "A", 99.0)]
+    answers = [RaterAnswer(rater=rater, item=i, system=s, score=score) for i, s, score in cells]
+    scored = ScoredAnswers(campaign, answers)
+    assert scored.count_checks() == {rater: (1, 2)}
+    assert not scored.answers
+
+
+def test_categories_severities_and_marks_are_written_to_pearmut(tmp_path: Path) -> None:
     typology = (Category(name="Tone", subcategories=("Rude", "Stiff")), Category(name="Other"))
-    campaign = replace(plan(protocol="mqm"), id="", typology=typology)
+    campaign = plan(protocol="mqm")
+    first = campaign.items[0]
+    system = next(iter(first.outputs))
+    spans = (Span(0, 2, severity="major"), Span(0, 1, side="source"))
+    items = (replace(first, suspected={system: spans}), *campaign.items[1:])
+    campaign = replace(campaign, id="", typology=typology, items=items)
     write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
     info = json.loads((tmp_path / "theirs.json").read_text())["info"]
     assert info["mqm_categories"] == {"Tone": ["Rude", "Stiff"], "Other": []}
     assert info["mqm_severities"] == ["Neutral", "Minor", "Major", "Critical"]
-    assert read_any_campaign(tmp_path / "theirs.json").typology == typology
+    again = read_any_campaign(tmp_path / "theirs.json")
+    assert again.typology == typology
+    assert [item.suspected for item in again.items if item.suspected] == [{system: spans[:1]}]
 
 
 def test_campaigns_without_settings_are_shared_by_all_raters(tmp_path: Path) -> None:

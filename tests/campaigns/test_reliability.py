@@ -16,7 +16,6 @@ from tertium.people.reliability import (
     alpha_from_sums,
     error_statistics,
     icc_from_sums,
-    kendall_statistic,
     krippendorff_alpha,
     measure_kappa,
     measure_pearson,
@@ -59,17 +58,6 @@ def test_icc_of_shrout_and_fleiss() -> None:
     one = float(icc_from_sums(rating_sums(SHROUT_FLEISS).sum(axis=0)))
     assert one == pytest.approx(0.17, abs=0.005)
     assert spearman_brown(one, 4) == pytest.approx(0.44, abs=0.005)
-
-
-def test_kappa_of_two_raters_by_hand() -> None:
-    # 50 translations: 20 without an error for both, 15 with, 5 and 10 differ. Observed agreement
-    # is .7, expected (25 * 30 + 25 * 20) / 50^2 = .5, kappa .4. Scott's pi would be .394.
-    first = [0] * 25 + [2] * 25
-    second = [0] * 20 + [2] * 5 + [0] * 10 + [2] * 15
-    result = kappa_statistic(np.array([first, second], dtype=float))
-    assert result.value == pytest.approx(0.4)
-    assert result.low < 0.4 < result.high
-    assert result.count == 50
 
 
 def test_kappa_is_that_of_pairs_of_raters_with_their_own_marginals() -> None:
@@ -140,8 +128,6 @@ def test_correlations_are_averaged_over_pairs_of_raters() -> None:
     result = resampler(80).average_pairs("Pearson", ratings, measure_pearson)
     assert result.value == pytest.approx(expected)
     assert result.low < result.value < result.high
-    kendall = kendall_statistic(ratings, resampler(80, 50))
-    assert 0.4 < kendall.low < kendall.value < kendall.high < result.value + 0.1
 
 
 def test_spans_of_two_raters() -> None:

@@ -118,7 +118,7 @@ score -t systems.jsonl --fields hypothesis=mt hypothesis=ref => --fields hypothe
 score -t systems.jsonl --fields hypothesis= => --fields hypothesis=: expected NAME=COLUMN
 score -t systems.jsonl --fields =mt => --fields =mt: expected NAME=COLUMN
 corpus systems.jsonl -m chrf -o x --fields src,mt => --fields is only for .tsv or .csv
-corpus systems.jsonl -m chrf -o x --shards tsv => invalid choice: 'tsv' (choose from
+corpus systems.jsonl -m chrf -o x --shards jsonl => output files are Parquet
 corpus systems.jsonl -m chrf -o x --worker-gpus 1 => add --ray HOST:PORT
 score -t a.txt -r r1.txt --device cpu --gpus 1 => given twice, 'cpu' and 'cuda'
 score -t a.txt -r r1.txt --device tpu => unknown device 'tpu'
@@ -235,7 +235,7 @@ meta --human a --thresholds => removed: use `tertium meta thresholds`
 meta --human a --threshold 9 => was removed: use threshold= in Python
 report -t a --ranker chrf => --ranker was removed: use `tertium rank`
 report -t a --curves x.json => --curves was removed: reports show no learning curves
-corpus a -m chrf -o x --worker-cpus 2 => was removed: use WorkerPool(cpus=...) in Python
+corpus a -m chrf -o x --worker-cpus 2 => was removed: leave it out: an actor has one CPU
 setup install glove --agree => --agree was removed: leave it out
 models => `tertium models` was removed: use `tertium
 data => `tertium data` was removed: use `tertium

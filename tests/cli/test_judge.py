@@ -24,6 +24,7 @@ from tests.metrics.judge.fake_server import (
     translation_of,
 )
 
+from tertium.data.record_files import read_records
 from tertium.metrics.base.judge_run import format_cost
 from tertium.metrics.judge import client
 
@@ -148,7 +149,7 @@ def test_segments_without_a_score_are_counted_and_listed(
 GATE = "--baseline theirs.txt --candidate ours.txt -s src.txt -m judge:model=tiny"
 MARGIN = "--margin judge:model=tiny=5"
 HUMAN = "--human human.jsonl -m judge:model=tiny --test none"
-CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored --shards jsonl --workers"
+CORPUS = "corpus rows.jsonl -m judge:model=tiny -o scored --workers"
 COMMANDS_WITH_A_JUDGE = [
     *(f"score {SYSTEMS}{options}" for options in ("", " -q", " -b", " --confidence -f json")),
     f"score {SYSTEMS} -o spans:spans.jsonl",
@@ -322,13 +323,15 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
 
 
 def read_shards() -> list[float]:
-    shards = sorted(Path("scored").glob("*.jsonl"))
-    lines = [line for shard in shards for line in shard.read_text().splitlines()]
-    return [json.loads(line)["judge:model=tiny,max_tokens=100"] for line in lines]
+    scores: list[float] = []
+    for shard in sorted(Path("scored").glob("*.parquet")):
+        records = read_records(shard)
+        scores += [record["judge:model=tiny,max_tokens=100"] for _, record in records]
+    return scores
 
 
 PRICED = (
-    "corpus rows.jsonl -m judge:model=tiny,max_tokens=100 --shards jsonl -o scored "
+    "corpus rows.jsonl -m judge:model=tiny,max_tokens=100 -o scored "
     "--price 2,8 --part-rows 2 -f json --workers"
 )
 
@@ -355,26 +358,25 @@ def test_corpus_uses_the_same_answers_and_counts_them(
     assert len(server.requests) == 3
 
 
-def test_a_corpus_keeps_its_budget_and_workers_report_what_they_used(
+def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
     server: FakeServer, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("pyarrow")
     texts = [f"sentence number {n:02}" for n in range(16)]
     write_rows(texts)
     server.latency = 0.02  # so that both workers get parts
-    assert "a budget is spent by one process" in run(f"{PRICED} 2 --budget 1", code=2).err
     budget = f"--budget {7.5 * COST_OF_ONE + 0.006}"  # a request may cost up to 0.006
-    error = run(f"{PRICED} 1 {budget} --concurrency 4", code=3).err
+    error = run(f"{PRICED} 2 {budget} --concurrency 4", code=3).err
     done = len(server.requests)
-    assert 5 <= done <= 13, "the budget holds, and it is used"
+    assert server.most_active <= 4, "both workers together"
+    assert 5 <= done <= 13, "the budget holds for both workers together, and it is used"
     assert server.completions.total() == done
     assert f"judge: {done} requests, {done} answers" in caplog.text
     assert f"cost {format_cost(done * COST_OF_ONE)}" in caplog.text
     assert "answers so far are cached" in error
     assert "(with --resume)" in error
     forget_answers()
-    (record,) = run(f"{PRICED} 2 --concurrency 4 --resume").json["metrics"].values()
-    assert server.most_active <= 4, "both workers together"
+    (record,) = run(f"{PRICED} 1 --budget 1 --resume").json["metrics"].values()
     assert read_shards() == [float(len(text)) for text in texts]
     assert server.completions == dict.fromkeys(texts, 1), "nothing lost, nothing paid twice"
     assert record["usage"]["answers"] == len(texts)

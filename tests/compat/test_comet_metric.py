@@ -120,6 +120,8 @@ def test_truncated_texts_are_counted(kind: str, tmp_path: Path) -> None:
     assert metric.score([longer]).warnings[cut] == 1
     short = Segment("cat " * (room // 2), "cat " * (room // 2), ("a",))
     assert metric.score([short]).warnings.get(cut, 0) == together
+    both = Segment("the " * 21, "the " * 22, ("a",))  # two texts of one row
+    assert f"|trunc:{2 - together}|" in metric.score([both]).signature
 
 
 def test_required_inputs_depend_on_the_model(tmp_path: Path) -> None:
@@ -169,19 +171,6 @@ def test_signature_names_reference_reduction(folder: Path, tmp_path: Path) -> No
     assert "|refs:" not in format_signature(COMET(model=str(kiwi), references="mean"), several)
 
 
-@pytest.mark.parametrize(("kind", "cut"), [("regression_metric", 1), ("unified_metric", 2)])
-def test_truncation_counts_texts_or_rows(kind: str, cut: int, tmp_path: Path) -> None:
-    """Single texts are truncated to 20 tokens, concatenated texts to 24 with special tokens."""
-    metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
-    segments = [Segment("the " * 20, "cat", ("a",)), Segment("a", "cat", ("the",))]
-    assert metric.score(segments[1:]).warnings == {}
-    assert "|trunc:0|" in metric.score(segments[1:]).signature
-    together = [Segment("the " * 9, "cat " * 6, ("dog " * 6,)), Segment("the " * 21, "a", ("a",))]
-    results = metric.score([*together, *together])
-    assert results.warnings == {"truncated text": 2 * cut}  # each translation occurs twice
-    assert f"|trunc:{cut}|" in results.signature
-
-
 def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
     save_checkpoint(copy)
     with pytest.raises(ModelError, match=r"only as checkpoints/model.ckpt, a pickle file.*convert"):
@@ -190,7 +179,7 @@ def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
 
 HPARAMS = {
     "pool: [1": "hparams.yaml cannot be read",
-    "pool: avg\npool: cls": "the key 'pool' appears twice",
+    "pool: avg\npool: cls": "a key appears twice",
     "- 1": "contains no settings",
     "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
     "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",

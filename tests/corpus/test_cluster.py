@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shlex
 import shutil
 import signal
@@ -23,7 +24,12 @@ from tests.docs.pages import DOCS, steps
 import tertium
 
 pytestmark = pytest.mark.slow
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+    "RAY_AUTH_MODE": "token",  # of these nodes alone
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
 
 
 def commands(beginning: str = "ray ", naming: str = "") -> list[list[str]]:
@@ -35,7 +41,7 @@ def commands(beginning: str = "ray ", naming: str = "") -> list[list[str]]:
 
 def run_tertium(words: list[str], folder: Path, **more: str) -> str:
     """Run a tertium command in a folder; return its error output if it fails."""
-    environment = {**os.environ, **QUIET, **more}
+    environment = {**os.environ, **SETTINGS, **more}
     done = subprocess.run(
         [sys.executable, "-m", "tertium", *words],
         env=environment,
@@ -61,7 +67,7 @@ def processes_of(folder: Path) -> dict[int, bytes]:
 
 def start(command: list[str]) -> str:
     """Start a node and return the output of Ray."""
-    environment = {**os.environ, **QUIET}
+    environment = {**os.environ, **SETTINGS}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"Ray does not start here: {done.stderr[-300:]}")

@@ -7,7 +7,6 @@ import signal
 import time
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 from tests.corpus.ray_cluster import ray_cluster  # noqa: F401 (a fixture)
@@ -77,46 +76,6 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert here
     for command in here:
         run_command(command)
-
-
-@pytest.mark.slow
-def test_the_command_of_the_guide_with_parts_of_gpus_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Run the command of the guide unchanged; without GPUs the model runs on a CPU."""
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
-    guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
-    [command] = [step.code for step in steps(guide) if "--worker-gpus" in step.code]
-    run_command(command)
-    assert len(read_shards(tmp_path / "out")) == 6
-
-
-@pytest.mark.slow
-def test_no_part_waits_behind_another_while_a_worker_is_idle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise Ray gives two parts to the first ready actor and none to the second."""
-    from ray.data import Dataset
-
-    requested: list[Any] = []
-    usual = Dataset.map_batches
-
-    def listen(*given: Any, **options: Any) -> Dataset:
-        requested.append(options["compute"])
-        return usual(*given, **options)
-
-    monkeypatch.setattr(Dataset, "map_batches", listen)
-    write_jsonl(tmp_path / "a.jsonl", example_rows(6))
-    found = tertium.score_corpus(
-        tmp_path / "a.jsonl",
-        "chrf",
-        tmp_path / "out",
-        part_rows=3,
-        workers=WorkerPool(engine="ray", workers=1),
-    )
-    assert found.rows == 6
-    assert [one.max_tasks_in_flight_per_actor for one in requested] == [1]
 
 
 @pytest.mark.slow

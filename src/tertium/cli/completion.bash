@@ -28,9 +28,8 @@ _tertium_words() {
     " report --precision") echo "auto fp32 bf16 fp16 int8" ;;
     " report -f") echo "text json tsv csv md latex" ;;
     " report --format") echo "text json tsv csv md latex" ;;
-    " corpus") echo "-h --help --fields --strict --max-length -m --metrics --model --precision --source-language --target-language -o --output --keep --resume --spans --shards --part-rows --ray --workers --worker-gpus --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy -f --format -w --width -q --quiet" ;;
+    " corpus") echo "-h --help --fields --strict --max-length -m --metrics --model --precision --source-language --target-language -o --output --keep --resume --spans --part-rows --ray --workers --worker-gpus --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy -f --format -w --width -q --quiet" ;;
     " corpus --precision") echo "auto fp32 bf16 fp16 int8" ;;
-    " corpus --shards") echo "parquet jsonl" ;;
     " corpus -f") echo "text json tsv csv md latex" ;;
     " corpus --format") echo "text json tsv csv md latex" ;;
     " gate") echo "-h --help --source-language --target-language -t --translations -i --input -s --sources --names --fields -r --references --documents --baseline --candidate --config --alpha -m --metrics --model --precision --margin --max --min --by --undecided --device --gpus --threads --batch-size --no-cache --judge-url --concurrency --request-timeout --price --budget --allow-http --use-proxy --dry-run -o --output -f --format -w --width -q --quiet calibrate" ;;

@@ -57,14 +57,6 @@ class Hyperparameters:
         return self.class_identifier == "unified_metric"
 
 
-def _check_unique_keys(root: Any) -> None:
-    """Raise an error for a repeated key: the YAML reader would silently use the last one."""
-    keys = [key.value for key, _ in root.value] if root and root.id == "mapping" else []
-    repeated = next((str(key) for key in keys if keys.count(key) > 1), "")
-    if repeated:
-        raise ValueError(f"the key {repeated[:40]!r} appears twice")
-
-
 def read_hyperparameters(folder: Path) -> Hyperparameters:
     """Read the settings of a folder; settings that affect a score must be supported."""
     with explain_missing("comet"):
@@ -72,8 +64,9 @@ def read_hyperparameters(folder: Path) -> Hyperparameters:
     file = folder / "hparams.yaml"
     try:
         text = file.read_text(encoding="utf-8")
-        _check_unique_keys(yaml.compose(text, yaml.SafeLoader))
         settings: Any = yaml.safe_load(text)
+        if isinstance(settings, dict) and len(yaml.compose(text).value) > len(settings):
+            raise ValueError("a key appears twice")  # the last one would count
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"{file} cannot be read ({reason}): not a COMET checkpoint") from None

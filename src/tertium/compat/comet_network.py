@@ -75,28 +75,25 @@ class Estimator:
 
     def predict(self, rows: Sequence[tuple[str, ...]]) -> FloatArray:
         """Score rows of texts, given in the order of `inputs`."""
-        ids = self._tokenize([text for row in rows for text in row])
-        names = self.hparams.inputs
-        inputs = [dict(zip(names, (ids[text] for text in row), strict=True)) for row in rows]
+        encoded = self._encode(rows)
+        vectors = self._embed(sorted({ids for row in encoded for ids in row}))
         if not self.hparams.is_unified:
-            vectors = self._embed(sorted(set(ids.values())))
-            return self._apply_head(
-                [self._make_features({k: vectors[v] for k, v in row.items()}) for row in inputs]
-            )
-        joined_rows = [
-            [self._join([row[name] for name in group]) for group in self._input_groups()]
-            for row in inputs
-        ]
-        vectors = self._embed(sorted({joined for row in joined_rows for joined in row}))
-        scores = dict(zip(vectors, self._apply_head(list(vectors.values())), strict=True))
-        return np.array([np.mean([scores[joined] for joined in row]) for row in joined_rows])
+            features = [self._make_features(*(vectors[ids] for ids in row)) for row in encoded]
+            return self._apply_head(features)
+        scores = dict(zip(vectors, self._apply_head([*vectors.values()]), strict=True))
+        return np.array([np.mean([scores[ids] for ids in row]) for row in encoded])
 
     def find_truncated(self, rows: Sequence[tuple[str, ...]]) -> set[tuple[str, ...]]:
         """Return the truncated inputs: rows of texts for a unified metric, else single texts."""
-        texts = list(dict.fromkeys(text for row in rows for text in row))
-        sizes = dict(zip(texts, map(len, self.tokenizer(texts)), strict=True))
-        inputs = {*rows} if self.hparams.is_unified else {(text,) for text in texts}
-        return {row for row in inputs if self._is_truncated([sizes[text] for text in row])}
+        ids = self._tokenize(rows)
+        separator = 2 * len(self.tokenizer.suffix_ids)
+        truncated = set()
+        for row in {*rows} if self.hparams.is_unified else {(text,) for text in ids}:
+            lengths = [len(ids[text]) for text in row]
+            joined = sum(lengths) + separator * (len(row) - 1) + self.tokenizer.special_count
+            if max(lengths) > self._max_tokens or joined > self.positions:
+                truncated.add(row)
+        return truncated
 
     def flag_inputs(self, rows: Sequence[tuple[str, ...]]) -> dict[str, list[bool]]:
         """Flag rows with a truncated input, and with a text of unknown tokens only, (rows,)."""
@@ -108,33 +105,38 @@ class Estimator:
             OUT_OF_VOCABULARY_TEXT: [not unknown.isdisjoint(row) for row in rows],
         }
 
-    def _is_truncated(self, sizes: Sequence[int]) -> bool:
-        separators = 2 * len(self.tokenizer.suffix_ids) * (len(sizes) - 1)
-        joined = sum(sizes) + separators + self.tokenizer.special_count
-        return max(sizes) > self._max_tokens or joined > self.positions
-
     @property
     def _max_tokens(self) -> int:
         return self.positions - 2 - self.tokenizer.special_count
 
-    def _input_groups(self) -> tuple[tuple[str, ...], ...]:
-        """Return the combinations of texts that a unified metric scores and averages."""
-        inputs = self.hparams.inputs
-        return (("mt", "src"), ("mt", "ref"), inputs) if len(inputs) == 3 else (inputs,)
+    @property
+    def _input_groups(self) -> list[tuple[int, ...]]:
+        """The texts of a row that are encoded together; a unified metric averages their scores."""
+        count = len(self.hparams.inputs)
+        if not self.hparams.is_unified:
+            return [(n,) for n in range(count)]
+        return [(0, 1), (0, 2), (0, 1, 2)] if count == 3 else [(0, 1)]
 
-    def _tokenize(self, texts: Sequence[str]) -> dict[str, TokenIds]:
-        """Return the token ids of each text with special tokens, truncated as COMET does."""
-        before, after = self.tokenizer.prefix_ids, self.tokenizer.suffix_ids
-        distinct = list(dict.fromkeys(texts))
-        truncated = [pieces.ids[: self._max_tokens] for pieces in self.tokenizer(distinct)]
-        return {t: (*before, *ids, *after) for t, ids in zip(distinct, truncated, strict=True)}
+    def _tokenize(self, rows: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
+        texts = [*dict.fromkeys(text for row in rows for text in row)]
+        return dict(zip(texts, self.tokenizer.encode_ids(texts), strict=True))
 
-    def _join(self, rows: Sequence[TokenIds]) -> TokenIds:
-        """Concatenate texts, separated by two end tokens."""
-        before, after = self.tokenizer.prefix_ids, self.tokenizer.suffix_ids
-        bare = [row[len(before) : len(row) - len(after)] for row in rows]
-        joined = (*before, *bare[0], *(n for row in bare[1:] for n in (*after, *after, *row)))
-        return (*joined, *after)[: self.positions]
+    def _encode(self, rows: Sequence[tuple[str, ...]]) -> list[list[TokenIds]]:
+        """Return the token ids of the inputs of each row, truncated as COMET does."""
+        ids = {text: ids[: self._max_tokens] for text, ids in self._tokenize(rows).items()}
+        encoded = []
+        for row in rows:
+            groups = [[ids[row[n]] for n in group] for group in self._input_groups]
+            encoded.append([self._join(group) for group in groups])
+        return encoded
+
+    def _join(self, texts: Sequence[list[int]]) -> TokenIds:
+        """Concatenate texts with special tokens, separated by two end tokens."""
+        end = self.tokenizer.suffix_ids
+        joined = [*self.tokenizer.prefix_ids, *texts[0]]
+        for ids in texts[1:]:
+            joined += [*end, *end, *ids]
+        return (*joined, *end)[: self.positions]
 
     def _embed(self, rows: Sequence[TokenIds]) -> dict[TokenIds, Tensor]:
         batches = self.network.plan_batches([len(row) for row in rows])
@@ -172,11 +174,9 @@ class Estimator:
             return mixed[0]
         return mixed.mean(dim=0) if self.hparams.pool == "avg" else mixed.max(dim=0).values
 
-    def _make_features(self, texts: Mapping[str, Tensor]) -> Tensor:
-        mt, src = texts["mt"], texts["src"]
-        if "ref" not in texts:
+    def _make_features(self, mt: Tensor, src: Tensor, ref: Tensor | None = None) -> Tensor:
+        if ref is None:
             return torch.cat([mt, src, mt * src, (mt - src).abs()])
-        ref = texts["ref"]
         return torch.cat([mt, ref, mt * ref, (mt - ref).abs(), mt * src, (mt - src).abs()])
 
     def _apply_head(self, features: Sequence[Tensor]) -> FloatArray:

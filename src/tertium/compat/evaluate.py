@@ -9,7 +9,7 @@ Any other name is a metric of tertium. `compute` takes all texts at once: there 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tertium.compat import bert_score, comet, sacrebleu
@@ -21,6 +21,20 @@ from tertium.metrics.base.loading import load_metric
 Compute = Callable[..., dict[str, Any]]
 INPUT_NAMES = ("predictions", "references", "sources")
 MODULE_NAMES = {"chrf": "chr_f", "bertscore": "bert_score"}  # evaluate derives them from classes
+# of a module of sacrebleu: the class, evaluate's names of its arguments, and the keys of the result
+SACREBLEU_MODULES: Mapping[str, tuple[Any, Mapping[str, str], Sequence[str]]] = {
+    "sacrebleu": (
+        sacrebleu.BLEU,
+        {"effective_order": "use_effective_order"},
+        ("score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len"),
+    ),
+    "chrf": (sacrebleu.CHRF, {}, ("score", "char_order", "word_order", "beta")),
+    "ter": (
+        sacrebleu.TER,
+        {"no_punct": "ignore_punct", "asian_support": "support_zh_ja_chars"},
+        ("score", "num_edits", "ref_length"),
+    ),
+}
 UNSUPPORTED: Mapping[str, str] = {
     "bleu": "evaluate's bleu tokenizes differently: use 'sacrebleu' (scale 0 to 100)",
     "google_bleu": "GLEU is a different metric: use 'sacrebleu'",
@@ -31,33 +45,42 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 class EvaluationModule:
-    """The result of `load`: call `compute` with all predictions."""
+    """The result of `load`: call `compute` with all predictions.
 
-    def __init__(self, path: str, compute: Compute) -> None:
+    `options` are the arguments that `compute` takes besides those of its signature.
+    """
+
+    def __init__(self, path: str, compute: Compute, options: Iterable[str] = ()) -> None:
         self.path = path
         self.name = MODULE_NAMES.get(path, path)
         self._compute = compute
-        self._parameters = inspect.signature(compute).parameters
+        parameters = inspect.signature(compute).parameters.values()
+        explicit = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+        self._required = [p.name for p in explicit if p.default is p.empty]
+        self._names = [*(p.name for p in explicit), *options]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs of this module: predictions, references, sources."""
-        return tuple(key for key in INPUT_NAMES if key in self._parameters)
+        return tuple(key for key in INPUT_NAMES if key in self._names)
 
     def compute(self, **arguments: Any) -> dict[str, Any]:
         """Score predictions: `compute(predictions=[...], references=[...])`."""
-        unknown = next((key for key in arguments if key not in self._parameters), None)
-        if unknown is not None:
-            raise UnknownNameError(f"argument of {self.path}", unknown, self._parameters)
-        inputs = {key: arguments[key] for key in self.inputs if arguments.get(key) is not None}
-        for key, parameter in self._parameters.items():
-            if parameter.default is parameter.empty and arguments.get(key) is None:
+        for key in arguments:
+            if key not in self._names:
+                raise UnknownNameError(f"argument of {self.path}", key, self._names)
+        for key in self._required:
+            if arguments.get(key) is None:
                 raise UsageError(f"{self.path}: no {key}; give {key}=[...]")
-        rows = {key: as_text_list(texts, key) for key, texts in inputs.items()}
-        if not rows["predictions"]:
+        inputs = [key for key in self.inputs if arguments.get(key) is not None]
+        rows = {key: as_text_list(arguments[key], key) for key in inputs}
+        count = len(rows["predictions"])
+        if not count:
             raise DataError(f"{self.path}: nothing to score (no predictions)")
         check_texts(rows["predictions"], "predictions", "prediction")
-        _check_lengths(rows)
+        for key, texts in rows.items():
+            if len(texts) != count:
+                raise LengthError(f"{len(texts)} {key} for {count} predictions")
         return self._compute(**{**arguments, **rows})
 
 
@@ -93,98 +116,42 @@ def load(
         raise UsageError(f"module_type={module_type!r}: expected 'metric'")
     if path in UNSUPPORTED:
         raise UsageError(f"evaluate's {path!r} is not supported: {UNSUPPORTED[path]}")
-    adapters: dict[str, Compute] = {
-        "sacrebleu": _sacrebleu,
-        "chrf": _chrf,
-        "ter": _ter,
-        "bertscore": _bertscore,
-    }
     if path == "comet":
         return EvaluationModule(path, _comet(config_name))
     if config_name is not None:
         raise UsageError(f"{path} has no configurations, got {config_name!r}")
-    return EvaluationModule(path, adapters[path] if path in adapters else load_metric(path).compute)
+    if path in SACREBLEU_MODULES:
+        return _load_sacrebleu(path)
+    if path == "bertscore":
+        names = inspect.signature(bert_score.BERTScorer).parameters
+        return EvaluationModule(path, _bertscore, names)
+    return EvaluationModule(path, load_metric(path).compute)
 
 
-def _sacrebleu(
-    predictions: Sequence[str],
-    references: Sequence[Any],
-    smooth_method: str = "exp",
-    smooth_value: float | None = None,
-    force: bool = False,
-    lowercase: bool = False,
-    tokenize: str | None = None,
-    use_effective_order: bool = False,
-) -> dict[str, Any]:
-    result = sacrebleu.corpus_bleu(
-        predictions,
-        _streams(references),
-        smooth_method,
-        smooth_value,
-        force,
-        lowercase,
-        tokenize or sacrebleu.BLEU.TOKENIZER_DEFAULT,
-        use_effective_order,
-    )
-    keys = ("score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len")
-    return {key: getattr(result, key) for key in keys}
+def _load_sacrebleu(path: str) -> EvaluationModule:
+    scorer, their_names, keys = SACREBLEU_MODULES[path]
+    names = [name for name in inspect.signature(scorer).parameters if name != "references"]
+    our_names = {their_names.get(name, name): name for name in names}
 
+    def compute(
+        predictions: Sequence[str], references: Sequence[Any], **options: Any
+    ) -> dict[str, Any]:
+        settings = {our_names[key]: value for key, value in options.items() if value is not None}
+        result = scorer(**settings).corpus_score(predictions, _streams(references))
+        return {key: getattr(result, key) for key in keys}
 
-def _chrf(
-    predictions: Sequence[str],
-    references: Sequence[Any],
-    char_order: int = 6,
-    word_order: int = 0,
-    beta: int = 2,
-    lowercase: bool = False,
-    whitespace: bool = False,
-    eps_smoothing: bool = False,
-) -> dict[str, Any]:
-    scorer = sacrebleu.CHRF(char_order, word_order, beta, lowercase, whitespace, eps_smoothing)
-    result = scorer.corpus_score(predictions, _streams(references))
-    return {key: getattr(result, key) for key in ("score", "char_order", "word_order", "beta")}
-
-
-def _ter(
-    predictions: Sequence[str],
-    references: Sequence[Any],
-    normalized: bool = False,
-    ignore_punct: bool = False,
-    support_zh_ja_chars: bool = False,
-    case_sensitive: bool = False,
-) -> dict[str, Any]:
-    scorer = sacrebleu.TER(normalized, ignore_punct, support_zh_ja_chars, case_sensitive)
-    result = scorer.corpus_score(predictions, _streams(references))
-    return {key: getattr(result, key) for key in ("score", "num_edits", "ref_length")}
+    return EvaluationModule(path, compute, our_names)
 
 
 def _bertscore(
     predictions: Sequence[str],
     references: Sequence[Any],
-    lang: str | None = None,
-    model_type: str | None = None,
-    num_layers: int | None = None,
-    verbose: bool = False,
-    idf: bool = False,
-    device: str | None = None,
     batch_size: int | None = None,
-    nthreads: int = 4,
-    all_layers: bool = False,
-    rescale_with_baseline: bool = False,
-    baseline_path: str | None = None,
-    use_fast_tokenizer: bool = True,
+    verbose: bool = False,
+    **options: Any,
 ) -> dict[str, Any]:
     """Compute BERTScore; `model_type` and `lang` choose the encoder as in `bert_score`."""
-    scorer = bert_score.BERTScorer(
-        model_type,
-        num_layers,
-        all_layers=all_layers,
-        idf=idf,
-        device=device,
-        lang=lang,
-        rescale_with_baseline=rescale_with_baseline,
-        baseline_path=baseline_path,
-    )
+    scorer = bert_score.BERTScorer(**options)
     values, signature = scorer.score_array(predictions, references, batch_size)
     scores = dict(zip(bert_score.SCORE_NAMES, values.T.tolist(), strict=True))
     return {**scores, "hashcode": signature}
@@ -219,10 +186,3 @@ def _streams(references: Sequence[Any]) -> list[list[str]]:
     if len({len(row) for row in rows}) > 1:
         raise LengthError("every prediction needs the same number of references")
     return [list(stream) for stream in zip(*rows, strict=True)]
-
-
-def _check_lengths(rows: Mapping[str, Sequence[Any]]) -> None:
-    count = len(rows["predictions"])
-    for key, texts in rows.items():
-        if len(texts) != count:
-            raise LengthError(f"{len(texts)} {key} for {count} predictions")

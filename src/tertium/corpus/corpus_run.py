@@ -7,12 +7,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from tertium.core.arrays import is_integer_at_least
 from tertium.core.errors import (
     DataError,
-    UnknownNameError,
     UsageError,
     short_repr,
 )
@@ -24,14 +23,10 @@ from tertium.core.segment import Segment
 from tertium.corpus.corpus_paths import find_files, open_path
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
 from tertium.corpus.readers import (
-    WRITERS,
     CorpusPart,
-    ShardFormat,
     find_example,
     plan_parts,
-    sample_columns,
-    sample_segments,
-    select_files,
+    sample_rows,
 )
 from tertium.corpus.summary import BAD, CorpusSummary, RunState, Tally
 from tertium.corpus.worker import CorpusJob, PartWorker, parse_condition
@@ -84,7 +79,6 @@ def score_corpus(
     keep: str | Sequence[str] = (),
     resume: bool = False,
     spans: bool = False,
-    shards: ShardFormat = "parquet",
     part_rows: int = PART_ROWS,
     workers: int | WorkerPool | None = None,
 ) -> CorpusSummary:
@@ -110,25 +104,16 @@ def score_corpus(
         Continue an earlier call; finished parts are not scored again.
     spans
         Also write the errors that metrics mark, as JSON in a column `METRIC.spans`.
-    shards, part_rows
-        Output format, and rows per shard.
+    part_rows
+        Rows per shard.
     workers
         Number of processes, or a `WorkerPool` of actors on a Ray cluster.
     """
     start_time = time.perf_counter()
     pool = workers if isinstance(workers, WorkerPool) else WorkerPool(workers=workers)
-    if current_run().server.budget is not None:
-        if pool.engine == "ray" or (pool.workers or 1) > 1:
-            raise UsageError(
-                "a budget is spent by one process: give --workers 1 (workers=1) without --ray; "
-                "--concurrency sends requests at the same time"
-            )
-        pool = replace(pool, workers=1)
     rows = rows or RowOptions()
     fields = tuple(rows.fields.split(",")) if rows.fields else ()
     keep = [keep] if isinstance(keep, str) else keep
-    if shards not in WRITERS:
-        raise UnknownNameError("shard format", shards, WRITERS)
     for name, value in (("max_length", rows.max_length), ("part_rows", part_rows)):
         if not is_integer_at_least(value, 1):
             raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
@@ -144,9 +129,7 @@ def score_corpus(
     state = RunState(folder)
     state.check_free(resume=resume)
     with progress_task("inspecting the corpus"):
-        sampled_files = select_files(files)
-        columns = sample_columns(sampled_files)
-        segments = sample_segments(sampled_files, fields, columns, rows.max_length)
+        columns, segments = sample_rows(files, fields, rows.max_length)
         references = [text for segment in segments for text in segment.references[:1]]
         loaded = load_metrics_for(references, metrics)
         settings = current_runtime()
@@ -164,7 +147,6 @@ def score_corpus(
             keep=tuple(conditions),
             fields=fields,
             columns=columns,
-            shards=shards,
             longest=rows.max_length,
             strict=rows.strict,
             spans=spans,
@@ -173,7 +155,7 @@ def score_corpus(
     manifest = _describe(job, loaded, parts, part_rows)
     with state.lock():
         state.begin(manifest)
-        done = state.find_done(f".{shards}")
+        done = state.find_done()
         if rows.strict and any(tally.bad for tally in done.values()):
             raise DataError(
                 f"{folder / BAD}: the earlier run rejected rows, which --strict does not "
@@ -298,7 +280,6 @@ def _describe(
         "metrics": list(job.metrics),
         "keep": [condition.text for condition in job.keep],
         "fields": list(job.fields),
-        "shards": job.shards,
         "longest": job.longest,
         "part_rows": part_rows,
         "spans": job.spans,
@@ -335,8 +316,6 @@ class Shards:
         Continue the run in FOLDER, or start one.
     spans
         Also write the errors that metrics mark, as JSON in columns METRIC.spans.
-    shards
-        Format of the output files.
     part_rows
         Rows per output file.
     """
@@ -346,7 +325,6 @@ class Shards:
     keep: Annotated[tuple[str, ...], Option(metavar="CONDITION")] = ()
     resume: bool = False
     spans: bool = False
-    shards: Literal["parquet", "jsonl"] = "parquet"
     part_rows: int = 100_000
 
 

@@ -28,6 +28,7 @@ from tertium.core.extras import require_modules
 from tertium.core.runtime import Advance, usable_cores
 from tertium.corpus.readers import CorpusPart
 from tertium.corpus.worker import CorpusJob, Outcome, PartWorker
+from tertium.metrics.base.judge_run import current_run, share_budget
 
 AT_LEAST_ONE = "expected a whole number of at least 1"
 
@@ -36,22 +37,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class WorkerPool:
-    """Local processes, or Ray actors at an address: their number, and CPUs and GPUs of each."""
+    """Local processes, or Ray actors of one CPU at an address: their number, and GPUs of each."""
 
     engine: str = "local"
     workers: int | None = None
     address: str | None = None
-    cpus: float = 1
     gpus: float = 0
     size: int = 0  # number of workers started; set by `run`
 
     def __post_init__(self) -> None:
         if self.workers is not None and not is_integer_at_least(self.workers, 1):
             raise UsageError(f"workers={short_repr(self.workers)}: {AT_LEAST_ONE}")
-        if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
+        if self.engine != "ray" and (self.address or self.gpus):
             raise UsageError(
-                "--worker-gpus (address=, cpus=, gpus=) needs Ray: add --ray HOST:PORT, auto or "
-                "local"
+                "--worker-gpus (address=, gpus=) needs Ray: add --ray HOST:PORT, auto or local"
             )
         require_modules("pyarrow", purpose="a corpus")
         if self.engine == "ray":
@@ -78,25 +77,32 @@ class WorkerPool:
         """Return the requested number of actors, else the number that fits on the cluster."""
         import ray
 
-        demand = {key: need for key, need in (("CPU", self.cpus), ("GPU", self.gpus)) if need}
         slots = 0
         for node in ray.nodes():
             if node["Alive"]:
-                shares = [node["Resources"].get(key, 0) / need for key, need in demand.items()]
-                slots += int(min(shares))
+                count = node["Resources"].get("CPU", 0)
+                if self.gpus:
+                    count = min(count, node["Resources"].get("GPU", 0) / self.gpus)
+                slots += int(count)
         if not slots:
-            shortage = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
+            shortage = f"no node of the cluster has a CPU and {self.gpus:g} GPUs for a worker"
             if self.workers is None:
-                raise UsageError(f"{shortage} for a worker")
+                raise UsageError(shortage)
             # an autoscaling cluster may add such a node
-            _log.warning("%s for a worker: waiting until such a node joins", shortage)
+            _log.warning("%s: waiting until such a node joins", shortage)
         return self.workers or slots
 
 
-def divide_requests(job: CorpusJob, workers: int) -> CorpusJob:
-    """Divide the concurrent requests of a judge among workers."""
+@contextmanager
+def shared_requests(job: CorpusJob, workers: int, host: str) -> Iterator[CorpusJob]:
+    """Divide the concurrent requests of a judge among workers, and lend them its budget."""
     concurrency = max(1, job.judge.concurrency // workers)
-    return replace(job, judge=replace(job.judge, concurrency=concurrency))
+    job = replace(job, judge=replace(job.judge, concurrency=concurrency))
+    if job.judge.price is None:
+        yield job
+    else:
+        with share_budget(current_run().budget, host) as address:
+            yield replace(job, budget=address)
 
 
 def run_processes(
@@ -104,12 +110,15 @@ def run_processes(
 ) -> Iterator[Outcome]:
     """Score parts in several processes; yield outcomes as they complete."""
     threads = job.runtime.threads or max(1, usable_cores() // workers)
-    job = replace(divide_requests(job, workers), runtime=replace(job.runtime, threads=threads))
+    job = replace(job, runtime=replace(job.runtime, threads=threads))
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     earlier = {*multiprocessing.active_children()}
-    with ProcessPoolExecutor(
-        workers, mp_context=spawn, initializer=_start, initargs=(job,)
-    ) as pool:
+    with (
+        shared_requests(job, workers, "127.0.0.1") as shared,
+        ProcessPoolExecutor(
+            workers, mp_context=spawn, initializer=_start, initargs=(shared,)
+        ) as pool,
+    ):
         try:
             for future in as_completed([pool.submit(_attempt, part) for part in parts]):
                 outcome = future.result()
@@ -174,19 +183,20 @@ def run_ray(
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     rows = [{"part": pickle.dumps(part)} for part in parts]
     dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
-    outcomes = dataset.map_batches(
-        PartActor,
-        fn_constructor_args=(divide_requests(job, pool.size), str(Path.cwd())),
-        batch_size=1,
-        # Parts take long: with a queue per actor, one could wait while another actor is idle.
-        compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
-        num_cpus=pool.cpus,
-        num_gpus=pool.gpus or None,
-    )
-    for row in outcomes.iter_rows():
-        outcome: Outcome = pickle.loads(row["outcome"])
-        advance(outcome.tally.rows if outcome.tally else 0)
-        yield outcome
+    with shared_requests(job, pool.size, ray.util.get_node_ip_address()) as shared:
+        outcomes = dataset.map_batches(
+            PartActor,
+            fn_constructor_args=(shared, str(Path.cwd())),
+            batch_size=1,
+            # Parts take long: with a queue per actor, one could wait while another actor is idle.
+            compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
+            num_cpus=1,
+            num_gpus=pool.gpus or None,
+        )
+        for row in outcomes.iter_rows():
+            outcome: Outcome = pickle.loads(row["outcome"])
+            advance(outcome.tally.rows if outcome.tally else 0)
+            yield outcome
 
 
 @contextmanager

@@ -4,8 +4,8 @@ A part is the unit of work that is done exactly once: some row groups of a Parqu
 lines of a text file. The split depends only on the file content and the number of rows, so every
 run splits a file in the same way. CSV may have line breaks in quotes and is not split.
 
-Tables have one type per column, and become shards in Parquet or JSONL. The types of JSONL columns
-are those of the first rows. A column holds texts, lists of texts, numbers or booleans, and null.
+Tables have one type per column, and become shards in Parquet. The types of JSONL columns are those
+of the first rows. A column holds texts, lists of texts, numbers or booleans, and null.
 Columns of objects or of mixed types hold JSON text. References may be texts or lists of texts.
 """
 
@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from tertium.core.errors import (
     DataError,
@@ -42,13 +42,14 @@ from tertium.data.records import (
     lowercase_known_columns,
     segment_from_record,
 )
-from tertium.data.tables import missing_to_null
 from tertium.files.catalogs import read_units
 from tertium.files.projects import has_translation, is_wanted
+from tertium.files.units import Unit
 from tertium.metrics.base.metric import Metric
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
 MAX_PARTS_COMPRESSED = 16  # each part of a compressed file decompresses everything before it
+DELIMITERS = {"tsv": "\t", "csv": ","}
 UNIT_COLUMNS = ("id", "src", "mt", "doc", "state", "note")  # of localization files
 SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 SAMPLED_FILES, SAMPLED_ROWS = 16, 1000
@@ -188,6 +189,7 @@ def _parquet_batches(part: CorpusPart, size: int) -> Iterator[Batch]:
         schema = reader.schema_arrow.remove_metadata()
         for batch in reader.iter_batches(size, row_groups=part.groups):
             table = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+            table.validate(full=True)  # texts are UTF-8
             yield Batch(table, range(start, start + len(table)), {})
             start += len(table)
     if start == part.first:
@@ -213,33 +215,64 @@ def _lines(part: CorpusPart) -> Iterator[tuple[int, bytes]]:
 
 def json_rows(part: CorpusPart) -> Iterator[Row]:
     """Yield the objects of a JSONL file."""
-    for number, line in _lines(part):
-        if line.strip():
-            try:
-                _check_length(len(line))
-                text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
-                text_files.check_text(text, THIS_ROW)
-                yield number, parse_json_object(text, THIS_ROW)
-            except DataError as error:
-                yield number, row_error_text(error)
+
+    def parse(line: bytes) -> dict[str, Any]:
+        text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+        _check_text(text, len(line))
+        return parse_json_object(text, THIS_ROW)
+
+    return _parse_rows(((number, line) for number, line in _lines(part) if line.strip()), parse)
 
 
-def _check_length(count: int) -> None:
-    if count > text_files.MAX_LINE_BYTES:
-        limit = text_files.MAX_LINE_BYTES >> 20
-        raise DataError(f"{THIS_ROW}: too long (more than {limit} MB)")
+def _table_rows(part: CorpusPart, header: Sequence[str], fields: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of a TSV or CSV file."""
+
+    def parse(row: list[str] | str) -> dict[str, Any]:
+        if isinstance(row, str):
+            raise DataError(row)
+        if len(row) != len(header):
+            raise DataError(f"wrong number of fields ({len(row)} for {len(header)} columns)")
+        text = "\t".join(row)
+        _check_text(text, len(text))
+        return dict(zip(header, row, strict=True))
+
+    rows = _cells(part)
+    if not fields and part.first == 1:
+        next(rows)
+    return _parse_rows(rows, parse)
 
 
 def _unit_rows(part: CorpusPart) -> Iterator[Row]:
     """Yield the units of a localization file; one without a translation is a bad row."""
+
+    def parse(unit: Unit) -> dict[str, Any]:
+        if not has_translation(unit):
+            raise DataError(f"no translation ({unit.name})")
+        source, target = str(unit.source or ""), str(unit.target or "")
+        values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
+        return dict(zip(UNIT_COLUMNS, values, strict=True))
+
     if not part.file.location.is_local:
         raise UsageError(f"{part.file}: localization files have to be local: download it first")
     units = filter(is_wanted, read_units(part.file.location.path))
-    for number, unit in enumerate(units, 1):
-        source, target = str(unit.source or ""), str(unit.target or "")
-        values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
-        row = dict(zip(UNIT_COLUMNS, values, strict=True))
-        yield number, row if has_translation(unit) else f"no translation ({shorten(unit.name)})"
+    return _parse_rows(enumerate(units, 1), parse)
+
+
+def _parse_rows(
+    rows: Iterable[tuple[int, Any]], parse: Callable[[Any], dict[str, Any]]
+) -> Iterator[Row]:
+    """Yield the values of rows, or why a row is bad."""
+    for number, row in rows:
+        try:
+            yield number, parse(row)
+        except DataError as error:
+            yield number, row_error_text(error)
+
+
+def _check_text(text: str, size: int) -> None:
+    if size > text_files.MAX_LINE_BYTES:
+        raise DataError(f"too long (more than {text_files.MAX_LINE_BYTES >> 20} MB)")
+    text_files.check_text(text, THIS_ROW)
 
 
 def _read_header(file: SourceFile, fields: Sequence[str]) -> list[str]:
@@ -250,13 +283,9 @@ def _read_header(file: SourceFile, fields: Sequence[str]) -> list[str]:
     header = [name.strip() for name in header]
     if fields and isinstance(first, list):
         tables.reject_header_row(first, header, str(file))
-    tables.check_delimiter(header, _delimiter(file), str(file))
+    tables.check_delimiter(header, DELIMITERS[file.kind], str(file))
     tables.check_unique_columns(header, str(file))
     return header
-
-
-def _delimiter(file: SourceFile) -> str:
-    return "," if file.kind == "csv" else "\t"
 
 
 def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
@@ -268,7 +297,7 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         for number, line in _lines(part):  # noqa: B007 (rows below are numbered by it)
             yield line.decode("utf-8", "surrogateescape")
 
-    reader = tables.csv_rows(texts(), _delimiter(part.file))
+    reader = tables.csv_rows(texts(), DELIMITERS[part.file.kind])
     while True:
         first_line = number + 1
         try:
@@ -276,70 +305,32 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         except StopIteration:
             return
         except csv.Error as error:
-            reason = tables.describe_csv_error(error, first_line, number)
-            yield number, f"not a row ({reason})"
-            continue
+            row = f"not a row ({tables.describe_csv_error(error, first_line, number)})"
         if row:
             yield number, row
 
 
-def _table_rows(part: CorpusPart, header: Sequence[str], fields: Sequence[str]) -> Iterator[Row]:
-    rows = _cells(part)
-    if not fields and part.first == 1:
-        next(rows)
-    for number, row in rows:
-        if isinstance(row, str):
-            yield number, row
-        elif len(row) != len(header):
-            yield number, f"wrong number of fields ({len(row)} for {len(header)} columns)"
-        else:
-            try:
-                _check_length(sum(map(len, row)))
-                for cell in row:
-                    text_files.check_text(cell, THIS_ROW)
-                yield number, dict(zip(header, row, strict=True))
-            except DataError as error:
-                yield number, row_error_text(error)
-
-
 def row_error_text(error: TertiumError) -> str:
-    """Return the message of an error without its location, shortened."""
-    return shorten(_PLACE.sub("", str(error)))
-
-
-def shorten(reason: str) -> str:
-    """Cut the middle out of a long reason."""
+    """Return the message of an error without its location; the middle of a long one is cut."""
+    reason = _PLACE.sub("", str(error))
     if len(reason) <= MAX_REASON_CHARS:
         return reason
     return f"{reason[: MAX_REASON_CHARS - 40]} ... {reason[-35:]}"
 
 
-def select_files(files: Sequence[SourceFile]) -> Sequence[SourceFile]:
-    """Return some files, evenly spread; the choice does not depend on how files are split."""
-    return files[:: -(-len(files) // SAMPLED_FILES)]
+def sample_rows(
+    files: Sequence[SourceFile], fields: Sequence[str], longest: int
+) -> tuple[Columns, list[Segment]]:
+    """Return the columns of JSONL files, and the first rows of files as segments.
 
-
-def sample_columns(files: Sequence[SourceFile]) -> Columns:
-    """Return the columns of the first rows of JSONL files."""
-    return infer_columns(row for file in files for row in _first_objects(file))
-
-
-def _first_objects(file: SourceFile) -> Iterator[Mapping[str, Any]]:
-    rows = json_rows(CorpusPart(file)) if file.kind == "jsonl" else ()
-    for index, (number, row) in enumerate(itertools.islice(rows, SAMPLED_ROWS)):
-        if not isinstance(row, str):
-            yield row
-        elif index == 0 and "jq -c" in row:  # a JSON list
-            raise DataError(f"{file}, row {number}: {row}")
-
-
-def sample_segments(
-    files: Sequence[SourceFile], fields: Sequence[str], columns: Columns, longest: int
-) -> list[Segment]:
-    """Return the first rows of files that can be read; raise an error if there are none."""
+    Some files are read, evenly spread; the choice does not depend on how files are split. It is an
+    error if no row can be read.
+    """
+    sampled = files[:: -(-len(files) // SAMPLED_FILES)]
+    columns = infer_columns(row for file in sampled for row in _first_objects(file))
     segments: list[Segment] = []
     reason = "there are no rows"
-    for file in files:
+    for file in sampled:
         batch = next(read_batches(CorpusPart(file), fields, columns, SAMPLED_ROWS))
         if file.kind == "tsv":
             cells = itertools.chain(*batch.table.to_pydict().values())
@@ -350,7 +341,16 @@ def sample_segments(
             reason = f"row {number}: {batch.bad[number]}"
     if not segments:
         raise DataError(f"{files[0]}: none of the first rows can be scored; {reason}")
-    return segments
+    return columns, segments
+
+
+def _first_objects(file: SourceFile) -> Iterator[Mapping[str, Any]]:
+    rows = json_rows(CorpusPart(file)) if file.kind == "jsonl" else ()
+    for index, (number, row) in enumerate(itertools.islice(rows, SAMPLED_ROWS)):
+        if not isinstance(row, str):
+            yield row
+        elif index == 0 and "jq -c" in row:  # a JSON list
+            raise DataError(f"{file}, row {number}: {row}")
 
 
 def find_example(segments: Sequence[Segment], metrics: Sequence[Metric]) -> Segment:
@@ -374,14 +374,10 @@ def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
     names = sorted(filter(is_text_name, table.column_names), key=_side_number)
     if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
         names = table.column_names  # which are part of the reason
-    try:
-        columns, is_utf8 = [table[name].to_pylist() for name in names], True
-    except UnicodeDecodeError:
-        columns, is_utf8 = [_decode_leniently(table[name]) for name in names], False
-    has_one_text_per_side = (
-        is_utf8
-        and [_side_number(name) for name in names] in ([0, 2], [0, 1, 2])
-        and all({*map(type, column)} == {str} for column in columns)
+    columns = [table[name].to_pylist() for name in names]
+    sides = [_side_number(name) for name in names]
+    has_one_text_per_side = sides in ([0, 2], [0, 1, 2]) and all(
+        {*map(type, column)} == {str} for column in columns
     )
     segments: dict[int, Segment] = {}
     for number, values in zip(batch.numbers, zip(*columns, strict=True), strict=True):
@@ -391,7 +387,7 @@ def read_segments(batch: Batch, longest: int) -> dict[int, Segment]:
                 segment = checked_segment(values[0], source, values[-1:])
             else:
                 record = lowercase_known_columns(dict(zip(names, values, strict=True)))
-                segment = segment_from_record(record, THIS_ROW, is_checked=is_utf8)
+                segment = segment_from_record(record, THIS_ROW, is_checked=True)
             texts = (segment.hypothesis, segment.source or "", *segment.references)
             length = max(map(len, texts))
             if length > longest:
@@ -406,17 +402,6 @@ def _side_number(name: str) -> int:
     """Return the position of a column's side in `SIDES`; numbered references come last."""
     lowered = name.lower()
     return next((n for n, side in enumerate(SIDES) if lowered in side), len(SIDES))
-
-
-def _decode_leniently(column: Any) -> list[Any]:
-    """Return column values; bytes that are not UTF-8 become surrogates, which no text may have."""
-    import pyarrow as pa
-
-    if column.type not in (pa.string(), pa.large_string()):
-        values: list[Any] = column.to_pylist()
-        return values
-    raw = column.cast(pa.large_binary()).to_pylist()
-    return [None if value is None else value.decode("utf-8", "surrogateescape") for value in raw]
 
 
 def missing_input(metrics: Sequence[Metric], segments: Sequence[Segment]) -> str:
@@ -441,7 +426,6 @@ def reject_incomplete(
                 bad[number] = f"missing field: {reason.replace('segment 2', THIS_ROW)}"
 
 
-ShardFormat = Literal["parquet", "jsonl"]
 ROW_GROUP_ROWS = 65_536
 
 Columns = Mapping[str, str]  # the kind of value of each column, besides null
@@ -450,7 +434,6 @@ KINDS = {str: TEXT, list: TEXTS, bool: "boolean", int: "integer", float: NUMBER}
 REFERENCES = "text or list of texts"
 ACCEPTED = {NUMBER: ("integer", NUMBER), REFERENCES: (TEXT, TEXTS)}  # others accept themselves
 ARROW_TYPES = {"integer": "int64", NUMBER: "double", "boolean": "bool"}
-JSON_METADATA = {b"tertium": b"json"}  # of columns with JSON text
 
 
 def is_text_name(name: str) -> bool:
@@ -491,7 +474,7 @@ def make_table(columns: Columns, rows: Collection[Mapping[str, Any]]) -> Any:
     """Make a table of rows; a value that is missing is null."""
     import pyarrow as pa
 
-    fields, arrays = [], []
+    arrays = []
     for name, kind in columns.items():
         values = [row.get(name) for row in rows]
         if kind == JSON:
@@ -501,10 +484,8 @@ def make_table(columns: Columns, rows: Collection[Mapping[str, Any]]) -> Any:
         arrow_type = pa.type_for_alias(ARROW_TYPES.get(kind, "string"))
         if kind in (TEXTS, REFERENCES):
             arrow_type = pa.list_(arrow_type)
-        metadata = JSON_METADATA if kind == JSON else None
-        fields.append(pa.field(name, arrow_type, metadata=metadata))
         arrays.append(pa.array(values, arrow_type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return pa.table(arrays, [*columns])
 
 
 def find_misfit(row: Mapping[str, Any], columns: Columns) -> str:
@@ -527,39 +508,11 @@ def write_parquet(stream: IO[bytes], tables: Iterator[Any]) -> None:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    first = next(tables)
-    buffer, rows = [first], len(first)
-    with ParquetWriter(stream, first.schema, compression="zstd") as writer:
+    group = [next(tables)]
+    with ParquetWriter(stream, group[0].schema, compression="zstd") as writer:
         for table in tables:
-            buffer.append(table)
-            rows += len(table)
-            if rows >= ROW_GROUP_ROWS:
-                writer.write_table(pa.concat_tables(buffer), row_group_size=ROW_GROUP_ROWS)
-                buffer, rows = [], 0
-        if rows:
-            writer.write_table(pa.concat_tables(buffer), row_group_size=ROW_GROUP_ROWS)
-
-
-def write_jsonl(stream: IO[bytes], tables: Iterator[Any]) -> None:
-    """Write tables as JSON lines; JSON text becomes objects again."""
-    for table in tables:
-        json_names = [field.name for field in table.schema if field.metadata == JSON_METADATA]
-        for row in table.to_pylist():
-            for name in json_names:
-                row[name] = row[name] and json.loads(row[name])
-            text = json.dumps(missing_to_null(row), ensure_ascii=False, default=_format_time)
-            stream.write(text.encode("utf-8") + b"\n")
-
-
-def _format_time(value: Any) -> str:
-    """Return a time in ISO 8601; refuse other values that JSON cannot store."""
-    if hasattr(value, "isoformat"):
-        text: str = value.isoformat()
-        return text
-    raise DataError(f"JSON cannot store {type(value).__name__} values: use --shards parquet")
-
-
-WRITERS: Mapping[str, Callable[[IO[bytes], Iterator[Any]], None]] = {
-    "parquet": write_parquet,
-    "jsonl": write_jsonl,
-}
+            if sum(map(len, group)) >= ROW_GROUP_ROWS:
+                writer.write_table(pa.concat_tables(group), row_group_size=ROW_GROUP_ROWS)
+                group = []
+            group.append(table)
+        writer.write_table(pa.concat_tables(group), row_group_size=ROW_GROUP_ROWS)

@@ -39,6 +39,7 @@ from tertium.version import __version__
 
 ALL_DONE = "all done before"  # in place of the speed
 BAD = "_bad"  # the folder of bad rows
+SHARD_SUFFIX = ".parquet"
 
 
 @dataclass(kw_only=True)
@@ -71,17 +72,6 @@ class MetricTally:
         """Count the rows with each kind of marked error."""
         kinds = [{span.category or span.severity for span in spans} for spans in marked]
         self.errors = dict(Counter(kind for row in kinds for kind in row))
-
-    def add(self, other: MetricTally) -> None:
-        """Add the statistics of other rows."""
-        self.count += other.count
-        self.total = math.fsum([self.total, other.total])
-        extremes = self.extremes + other.extremes
-        self.extremes = (min(extremes), max(extremes)) if extremes else ()
-        self.signature = merge_signatures(self.signature, other.signature)
-        add_counts(self.warnings, other.warnings)
-        add_counts(self.usage, other.usage)
-        add_counts(self.errors, other.errors)
 
     @property
     def mean(self) -> float:
@@ -130,17 +120,24 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add the counts of other rows."""
-        self.rows += other.rows
-        self.kept += other.kept
-        add_counts(self.bad, other.bad)
-        for spec, tally in other.metrics.items():
-            self.metrics.setdefault(spec, MetricTally()).add(tally)
+        vars(self).update(vars(merge(self, other)))
 
 
-def add_counts(counts: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add counts by name to others."""
-    for name, count in more.items():
-        counts[name] = counts.get(name, 0) + count
+def merge(first: Any, second: Any) -> Any:
+    """Merge values of two parts: counts and totals are added, extremes and signatures joined."""
+    if isinstance(first, Tally | MetricTally):
+        return type(first)(**merge(vars(first), vars(second)))
+    if isinstance(first, dict):
+        merged = {**first, **second}
+        for name in first.keys() & second.keys():
+            merged[name] = merge(first[name], second[name])
+        return merged
+    if isinstance(first, str):
+        return merge_signatures(first, second)
+    if isinstance(first, tuple):
+        extremes = first + second
+        return (min(extremes), max(extremes)) if extremes else ()
+    return first + second
 
 
 def reason_kind(reason: str) -> str:
@@ -320,18 +317,18 @@ class RunState:
                 "use the same settings, or give another folder"
             )
 
-    def find_done(self, suffix: str) -> dict[str, Tally]:
+    def find_done(self) -> dict[str, Tally]:
         """Return the counts of finished parts; one whose shard or record has changed is not."""
         names, finished = set(self._list_outputs()), {}
         for name in sorted(names):
             part = name.removeprefix(f"{DONE_FOLDER}/").removesuffix(".json")
-            if part == name or part + suffix not in names:
+            if part == name or part + SHARD_SUFFIX not in names:
                 continue
             try:
                 record = read_dataclass(DonePart, self._read(name), name)
             except ModelError:
                 continue
-            if (self.folder / (part + suffix)).fingerprint() == record.shard:
+            if (self.folder / (part + SHARD_SUFFIX)).fingerprint() == record.shard:
                 finished[part] = record.tally
         return finished
 

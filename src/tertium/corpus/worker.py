@@ -33,22 +33,23 @@ from tertium.core.spans import Span
 from tertium.corpus.corpus_paths import CorpusPath
 from tertium.corpus.readers import (
     BATCH_ROWS,
-    WRITERS,
     Batch,
     Columns,
     CorpusPart,
-    ShardFormat,
     read_batches,
     read_segments,
     reject_incomplete,
+    write_parquet,
 )
-from tertium.corpus.summary import BAD, MetricTally, RunState, Tally, reason_kind
+from tertium.corpus.summary import BAD, SHARD_SUFFIX, MetricTally, RunState, Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.metrics.base.capabilities import can_mark_errors
 from tertium.metrics.base.judge_run import (
+    BudgetAddress,
     BudgetError,
     JudgeConnection,
+    RemoteBudget,
     Usage,
     judge_server,
 )
@@ -105,7 +106,7 @@ class CorpusJob:
 
     `metrics` has the models of each metric by its spec, as loaded by the parent process. `example`
     is a row that every metric can score: other rows need the same inputs. `columns` are those of
-    JSONL files. `judge` is the server of LLM judges.
+    JSONL files. `judge` is the server of LLM judges, and `budget` the address of the shared budget.
     """
 
     output: CorpusPath
@@ -113,10 +114,10 @@ class CorpusJob:
     example: Segment
     runtime: Runtime
     judge: JudgeConnection
+    budget: BudgetAddress | None = None
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] = ()
     columns: Columns = field(default_factory=dict)
-    shards: ShardFormat = "parquet"
     longest: int = 100_000
     strict: bool = False
     spans: bool = False
@@ -171,18 +172,22 @@ class PartWorker:
 
     def attempt_remotely(self, part: CorpusPart) -> Outcome:
         """Process a part in a process of its own, which reports the requests it sent."""
-        with judge_server(self.job.judge) as run:
+        with judge_server(self.job.judge, self.budget) as run:
             outcome = self.attempt(part, lambda rows: None)
         return replace(outcome, usage=run.usage)
+
+    @cached_property
+    def budget(self) -> RemoteBudget | None:
+        """The budget of the run, if it has one."""
+        return RemoteBudget(self.job.budget) if self.job.budget else None
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
         job, tally = self.job, Tally()
-        shard = job.output / f"{part.name}.{job.shards}"
+        shard = job.output / (part.name + SHARD_SUFFIX)
         with ExitStack() as stack:
             stream = stack.enter_context(shard.write())
-            tables = self._score_part(part, tally, stack, advance)
-            WRITERS[job.shards](stream, tables)
+            write_parquet(stream, self._score_part(part, tally, stack, advance))
             part.file.check_unchanged()
         RunState(job.output).finish(part.name, tally, shard)
         return tally

@@ -88,12 +88,6 @@ class EventStore:
         for name, person, body, received in self._database.execute(query):
             yield Event(name, person, json.loads(body), received)
 
-    def has(self, event_id: str) -> bool:
-        """Tell whether an event is stored."""
-        query = "SELECT 1 FROM events WHERE id = ?"
-        with self._lock:
-            return self._database.execute(query, (event_id,)).fetchone() is not None
-
     def links(self) -> dict[str, str]:
         """Return the person of each hashed token."""
         return dict(self._database.execute("SELECT hash, person FROM links WHERE is_current"))

@@ -26,14 +26,13 @@ from tertium.data.record_files import parse_json
 from tertium.data.records import read_object, read_object_list
 from tertium.data.text_files import read_text
 from tertium.people.campaign import (
-    FORMAT,
     MQM_SEVERITIES,
     Assignment,
     Campaign,
     CampaignItem,
     Category,
     Protocol,
-    parse_campaign,
+    read_campaign,
     write_campaign,
 )
 
@@ -58,14 +57,12 @@ MERGED_FIELDS = ("outputs", "suspected", "expected")
 def read_any_campaign(path: PathLike, protocol: Protocol | None = None) -> Campaign:
     """Read a campaign of tertium or Pearmut; `protocol` replaces that of Pearmut."""
     content = parse_json(read_text(path), str(path))
+    if not isinstance(content, Mapping) or "campaign_id" not in content:
+        return read_campaign(path)
     try:
-        if isinstance(content, Mapping) and content.get("format") == FORMAT:
-            return parse_campaign(content, str(path))
-        if isinstance(content, Mapping) and {"campaign_id", "data"} <= {*content}:
-            return _read_content(content, protocol)
+        return _read_content(content, protocol)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: the campaign is incomplete ({error!r})") from None
-    raise DataError(f"{path}: not a campaign of tertium or Pearmut")
 
 
 def write_any_campaign(campaign: Campaign, path: PathLike, tool: str = "tertium") -> None:
@@ -73,10 +70,8 @@ def write_any_campaign(campaign: Campaign, path: PathLike, tool: str = "tertium"
     if tool == "tertium":
         write_campaign(campaign, path)
         return
-    content = json.loads(campaign.extras.get(TOOL, "{}"))
-    if "data" not in content:
-        content = _make_content(campaign)
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    text = campaign.extras.get(TOOL) or json.dumps(_make_content(campaign), ensure_ascii=False)
+    write_text(path, json.dumps(json.loads(text), ensure_ascii=False, indent=2) + "\n")
 
 
 def _read_content(content: Mapping[str, Any], protocol: Protocol | None) -> Campaign:
@@ -225,8 +220,7 @@ def _read_mapping(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _read_spans(entries: Any, text: str, where: str) -> tuple[Span, ...]:
     errors = locate_errors(entries, text)
-    annotations = read_error_annotations({"spans": errors}, Segment(text), where)
-    return annotations.spans if annotations else ()
+    return read_error_annotations({"spans": errors}, Segment(text), where).spans
 
 
 def _add_item(

@@ -22,7 +22,7 @@ from a random start. The sample has the requested size, and means of its segment
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -34,8 +34,8 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.fields import choices
 from tertium.core.resampling import make_rng
 from tertium.core.spans import Span
-from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES
+from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet, check_testset
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -55,7 +55,6 @@ from tertium.people.campaign import (
 from tertium.text.language_codes import LANGUAGE_NAMES
 from tertium.text.perturbations import PerturbationInput, perturb
 
-DOCUMENT, LENGTH = "document", "length"  # strata that need no column
 # damage that an attentive rater cannot overlook, the most specific first
 CHECK_KINDS = ("untranslated part", "truncation", "addition", "word order", "unrelated")
 ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
@@ -106,7 +105,7 @@ def plan_campaign(
     choose
         "random", "stratified" or "documents" (whole documents).
     strata
-        Columns of the test set, "document" or "length", for stratified choice.
+        Columns of the test set, "document", "length" or "language", for stratified choice.
     suspicions
         A metric that marks errors, which raters see marked in advance.
     **settings
@@ -171,15 +170,9 @@ def plan_campaign(
 
 def _read_strata(testset: TestSet, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the labels of each segment in the named columns."""
-    columns: dict[str, Sequence[str]] = {**testset.columns}
-    if testset.documents:
-        columns[DOCUMENT] = testset.documents
-    columns[LENGTH] = length_labels(testset.sources or next(iter(testset.systems.values())))
-    chosen = names or [DOCUMENT if testset.documents else LENGTH]
-    for name in chosen:
-        if name not in columns:
-            raise UnknownNameError("column to stratify by", name, columns)
-    return [*zip(*(columns[name] for name in chosen), strict=True)]
+    names = names or ["document" if testset.documents else "length"]
+    labels = [slice_testset(testset, name).labels for name in names]
+    return [*zip(*labels, strict=True)]
 
 
 def default_instructions(settings: CampaignSettings) -> str:
@@ -196,50 +189,38 @@ def _make_item(
     document = testset.documents[row] if testset.documents else ""
     rows = [n for n, name in enumerate(testset.documents) if document and name == document]
     position = rows.index(row) if rows else row
-    neighbors = [
-        Neighbor(source=testset.sources[n] if testset.sources else "", outputs=_outputs(testset, n))
-        for n in rows[max(0, position - context_size) : position + 1 + context_size]
-    ]
-    place = min(position, context_size)
-    columns = testset.columns.items()
+    references = testset.references[row] if testset.references else ()
     return CampaignItem(
         id=testset.items[row],
         document=document,
         position=position,
         source=testset.sources[row] if testset.sources else None,
-        reference=_reference(testset, row),
+        reference=references[0] if references else None,
         outputs=_outputs(testset, row),
-        before=tuple(neighbors[:place]),
-        after=tuple(neighbors[place + 1 :]),
+        before=_neighbors(testset, rows[max(0, position - context_size) : position]),
+        after=_neighbors(testset, rows[position + 1 : position + 1 + context_size]),
         suspected={name: tuple(spans[row]) for name, spans in marks.items() if spans[row]},
-        labels={name: labels[row] for name, labels in columns if name not in ITEM_NAMES},
+        labels={k: labels[row] for k, labels in testset.columns.items() if k not in ITEM_NAMES},
     )
+
+
+def _neighbors(testset: TestSet, rows: Sequence[int]) -> tuple[Neighbor, ...]:
+    sources = testset.sources or [""] * len(testset)
+    return tuple(Neighbor(source=sources[n], outputs=_outputs(testset, n)) for n in rows)
 
 
 def _outputs(testset: TestSet, row: int) -> dict[str, str]:
     return {system: texts[row] for system, texts in testset.systems.items()}
 
 
-def _reference(testset: TestSet, row: int) -> str | None:
-    return next(iter(testset.references[row]), None) if testset.references else None
-
-
 def _make_checks(
     items: Sequence[CampaignItem], settings: CampaignSettings, rng: np.random.Generator
 ) -> list[CampaignItem]:
     """Return copies of random items with one damaged output each."""
-    copies = islice(_damage_items(items, settings.target_language, rng), settings.checks)
+    damaged = _damage_items(items, settings.target_language, rng)
     checks = [
-        CampaignItem(
-            id=f"check-{number}",
-            source=item.source,
-            reference=item.reference,
-            outputs={system: text},
-            kind="check",
-            damage={system: kind},
-            original=item.id,
-        )
-        for number, (item, system, kind, text) in enumerate(copies, 1)
+        replace(check, id=f"check-{number}")
+        for number, check in enumerate(islice(damaged, settings.checks), 1)
     ]
     if len(checks) < settings.checks:
         raise DataError(
@@ -251,22 +232,21 @@ def _make_checks(
 
 def _damage_items(
     items: Sequence[CampaignItem], language: str, rng: np.random.Generator
-) -> Iterator[tuple[CampaignItem, str, str, str]]:
-    """Yield random items with a system, a kind of damage, and the system's damaged output.
+) -> Iterator[CampaignItem]:
+    """Yield copies of random items with one damaged output.
 
     Kinds take turns, and one that does not apply is passed over.
     """
     turn = 0
     for number in rng.permutation(len(items)):
         item, other = items[number], items[(number + 1) % len(items)]
-        systems = [*item.outputs]
-        system = systems[int(rng.integers(len(systems)))]
+        system = [*item.outputs][int(rng.integers(len(item.outputs)))]
         original = PerturbationInput(
             text=item.outputs[system],
             language=language,
             source=item.source or "",
             other=next(iter(other.outputs.values())) if other is not item else "",
-            foreign=wrong_language_sentence(turn, (language,)),
+            foreign="",  # for no kind of CHECK_KINDS
         )
         for n in range(len(CHECK_KINDS)):
             kind = CHECK_KINDS[(turn + n) % len(CHECK_KINDS)]
@@ -274,7 +254,15 @@ def _damage_items(
                 continue
             text = perturb(original, kind, rng)
             if text and text.strip():
-                yield item, system, kind, text
+                yield CampaignItem(
+                    id=item.id,
+                    source=item.source,
+                    reference=item.reference,
+                    outputs={system: text},
+                    kind="check",
+                    damage={system: kind},
+                    original=item.id,
+                )
                 turn += 1
                 break
 
@@ -295,10 +283,10 @@ def assign_items(
     by_document: dict[str, list[CampaignItem]] = {}
     checks: dict[str, list[CampaignItem]] = {}  # by original
     for item in items:
-        if item.kind == "item":
-            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
-        elif item.kind == "check":
+        if item.kind == "check":
             checks.setdefault(item.original, []).append(item)
+        else:
+            by_document.setdefault(item.document or f"\0{item.id}", []).append(item)
     documents = [sorted(group, key=lambda item: item.position) for group in by_document.values()]
     documents_of: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
     loads = dict.fromkeys(raters, 0)
@@ -335,18 +323,16 @@ def _show(
             Assignment(item=item.id, systems=tuple(map(str, rng.permutation([*item.outputs]))))
             for item in document
         ]
-    systems = [*dict.fromkeys(system for item in document for system in item.outputs)]
-    return [
-        Assignment(item=item.id, systems=(str(system),))
-        for system in rng.permutation(systems)
-        for item in document
-        if system in item.outputs
-    ]
+    systems = dict.fromkeys(system for item in document for system in item.outputs)
+    turns = []
+    for system in map(str, rng.permutation([*systems])):
+        translated = [item for item in document if system in item.outputs]
+        turns += [Assignment(item=item.id, systems=(system,)) for item in translated]
+    return turns
 
 
 Method = Literal["random", "stratified", "documents"]
 METHODS: tuple[Method, ...] = choices(Method)
-LENGTH_BINS = 4
 
 
 def choose_segments(
@@ -385,10 +371,3 @@ def draw_systematic(population: int, count: int, rng: np.random.Generator) -> In
     """Return `count` positions at equal distances, from a random start."""
     positions = (rng.random() + np.arange(count)) * (population / count)
     return positions.astype(np.int64)
-
-
-def length_labels(texts: Sequence[str]) -> list[str]:
-    """Return the quartile of each text's length, as labels of strata."""
-    lengths = np.array([len(text) for text in texts], dtype=np.float64)
-    edges = np.quantile(lengths, np.linspace(0, 1, LENGTH_BINS + 1)[1:-1])
-    return [str(number) for number in np.searchsorted(edges, lengths)]

@@ -16,9 +16,7 @@ On one segment, judged by one rater for both systems, the difference is
 
 with independent effects. `document` and `segment` are true: a system is better on some texts than
 on others. `rater` is how one rater leans in one document, and `noise` is everything that another
-judgment of the same segment would not repeat. The components follow from products of differences
-(method of moments): two raters on a segment share document + segment, one rater on two segments
-of a document shares document + rater, and two raters on two such segments share the document.
+judgment of the same segment would not repeat.
 
 `variance.json` contains the components of public judgments by protocol, and how they were
 estimated (`python -m benchmarks annotation variance`).
@@ -34,17 +32,17 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import FloatArray, IntArray, in_open_unit_interval, is_integer_at_least
+from tertium.core.arrays import FloatArray, in_open_unit_interval
 from tertium.core.atomic import PathLike
 from tertium.core.charts import Axis, LineChart
 from tertium.core.errors import DataError, UnknownNameError, UsageError
+from tertium.core.fields import POSITIVE, Range, check_ranges
 from tertium.core.result import Column, Result, Table, count_column, percent_column
-from tertium.core.segment import Judgment
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.people.campaign import PROTOCOL_TEXTS, PROTOCOLS, Protocol
@@ -65,27 +63,22 @@ class Design:
     """
 
     protocol: Protocol = "esa"
-    systems: int = 2
-    raters: int = 1
+    systems: Annotated[int, Range(2)] = 2
+    raters: Annotated[int, Range(1)] = 1
     segments_per_document: float = 1.0
     effective_document_size: float = 1.0
     alpha: float = 0.05
     power: float = 0.8
-    seconds: float | None = None
+    seconds: Annotated[float | None, POSITIVE] = None
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise UnknownNameError("protocol", self.protocol, PROTOCOLS)
-        if not is_integer_at_least(self.systems, 2):
-            raise UsageError(f"{self.systems} system: a difference needs two systems or more")
-        if not is_integer_at_least(self.raters, 1):
-            raise UsageError(f"{self.raters} raters per segment: expected 1 or more")
+        check_ranges(Design, vars(self))
         for name in ("alpha", "power"):
             value = getattr(self, name)
             if not in_open_unit_interval(value):
                 raise UsageError(f"{name}={value!r}: expected a number between 0 and 1")
-        if self.seconds is not None and not self.seconds > 0:
-            raise UsageError(f"{self.seconds} seconds per judgment: expected more than 0")
 
     @property
     def seconds_per_judgment(self) -> float:
@@ -401,12 +394,6 @@ class VarianceComponents:
     def total(self) -> float:
         return self.document + self.rater + self.segment + self.noise
 
-    def scale_to(self, total: float, origin: str) -> VarianceComponents:
-        """Return the same shares of another total."""
-        factor = total / self.total
-        scaled = {name: factor * getattr(self, name) for name in COMPONENTS}
-        return replace(self, **scaled, origin=origin)
-
     def mean_variance(
         self, segments: ArrayLike, raters: int, segments_per_document: float
     ) -> FloatArray:
@@ -435,82 +422,35 @@ def stored_variance(protocol: str) -> VarianceComponents:
     return VarianceComponents(**{name: entry[name] for name in entry.keys() & names})
 
 
-def estimate_variance(pilot: JudgmentSet, protocol: str = "") -> VarianceComponents:
-    """Estimate the components from the judgments of a pilot with two or more systems.
+def estimate_variance(pilot: JudgmentSet, protocol: str) -> VarianceComponents:
+    """Estimate the variance from the judgments of a pilot with two or more systems.
 
-    Without segments judged by two raters, segment and noise cannot be separated: then the total is
-    that of the pilot, and the shares are those of public judgments under `protocol`.
+    The total is that of the pilot. Its shares are those of public judgments under the protocol, or
+    of ESA if there are none: a pilot is too small to separate them.
     """
-    values, labels = paired_differences(pilot)
+    values = paired_differences(pilot)
     if len(values) < MIN_DIFFERENCES:
         raise DataError(
             f"{pilot.title}: {len(values)} segments judged for two systems by the same rater; a "
             f"variance needs {MIN_DIFFERENCES} or more"
         )
-    components, has_overlap = fit_components(values, labels)
-    origin = f"{pilot.title} ({len(values):,} differences)"
-    if has_overlap:
-        return replace(components, origin=origin)
-    try:
-        shares = stored_variance(protocol)
-    except DataError:
-        return replace(components, origin=f"{origin}, noise not separated from segments")
-    return replace(
-        shares.scale_to(components.total, f"{origin}, shares of public judgments"), unit=""
-    )
+    public = stored_variance("esa" if protocol == "post-edit" else protocol)
+    factor = float(np.mean(values**2)) / public.total
+    scaled = {name: factor * getattr(public, name) for name in COMPONENTS}
+    origin = f"{pilot.title} ({len(values):,} differences), shares of public judgments"
+    return VarianceComponents(**scaled, origin=origin)
 
 
-def paired_differences(pilot: JudgmentSet) -> tuple[FloatArray, IntArray]:
-    """Return differences of system pairs by the same rater, centered by pair, and their labels.
-
-    The rows of the labels (4, differences) are numbers of the pair, document, segment and rater.
-    """
-    cells: dict[tuple[str, str, str], dict[str, Judgment]] = {}
+def paired_differences(pilot: JudgmentSet) -> FloatArray:
+    """Return differences of system pairs by the same rater, centered by pair."""
+    cells: dict[tuple[str, str, str], dict[str, float]] = {}
     for judgment in pilot.judgments:
         cell = cells.setdefault((judgment.lp, judgment.item, judgment.annotator), {})
-        cell[judgment.system] = judgment
-    rows = []
-    for (lp, item, rater), cell in cells.items():
+        cell[judgment.system] = judgment.score
+    differences: dict[tuple[str, str, str], list[float]] = {}
+    for (lp, _, _), cell in cells.items():
         for a, b in combinations(sorted(cell), 2):
-            document = f"{lp}\t{cell[a].document or item}"
-            difference = cell[a].score - cell[b].score
-            rows.append((f"{lp}\t{a}\t{b}", document, f"{lp}\t{item}", rater, difference))
-    if not rows:
+            differences.setdefault((lp, a, b), []).append(cell[a] - cell[b])
+    if not differences:
         raise DataError(f"{pilot.title}: a difference needs judgments of two systems by one rater")
-    *names, scores = zip(*rows, strict=True)
-    labels: IntArray = np.stack([np.unique(column, return_inverse=True)[1] for column in names])
-    values, pair = np.array(scores), labels[0]
-    return values - (np.bincount(pair, values) / np.bincount(pair))[pair], labels
-
-
-def fit_components(values: FloatArray, labels: IntArray) -> tuple[VarianceComponents, bool]:
-    """Fit the components; return also whether segments with two raters separate the noise."""
-    pair, document, segment, rater = labels
-    total = float(np.mean(values**2))
-    same_segment = pair_products(values, pair, segment)
-    same_rater = pair_products(values, pair, document, rater)
-    other_rater = pair_products(values, pair, document) - same_rater - same_segment
-    both, one_rater, two_raters = map(_mean_product, (same_segment, same_rater, other_rater))
-    shared = min(one_rater or 0.0, both or np.inf) if two_raters is None else two_raters
-    document_variance = max(0.0, shared)
-    rater_variance = max(0.0, (one_rater or 0.0) - document_variance)
-    segment_variance = max(0.0, (total if both is None else both) - document_variance)
-    components = VarianceComponents(
-        document=document_variance,
-        rater=rater_variance,
-        segment=segment_variance,
-        noise=max(0.0, total - document_variance - rater_variance - segment_variance),
-    )
-    return components.scale_to(total, "") if components.total else components, both is not None
-
-
-def pair_products(values: FloatArray, *groups: IntArray) -> FloatArray:
-    """Return the sum of products of different members of a group, and their number, (2,)."""
-    label = np.unique(np.stack(groups), axis=1, return_inverse=True)[1].reshape(-1)
-    counts = np.bincount(label).astype(np.float64)
-    sums, squares = np.bincount(label, values), np.bincount(label, values**2)
-    return np.array([np.sum(sums**2 - squares), np.sum(counts * (counts - 1))])
-
-
-def _mean_product(products: FloatArray) -> float | None:
-    return float(products[0] / products[1]) if products[1] > 0.5 else None
+    return np.concatenate([np.array(group) - np.mean(group) for group in differences.values()])

@@ -35,7 +35,6 @@ from tertium.people.reliability import (
     Ratings,
     Statistic,
     describe_raters,
-    krippendorff_alpha,
     measure_agreement,
 )
 from tertium.people.state import AnnotationSession, default_database
@@ -43,7 +42,6 @@ from tertium.people.system_ratings import (
     Scorecard,
     SystemScore,
     make_scorecards,
-    rank_agreement,
     score_systems,
 )
 
@@ -69,8 +67,6 @@ class RaterStudy(Result):
         Systems from best to worst with intervals and clusters, and p-values of all pairs.
     scorecards
         MQM points per 1,000 words, if errors were marked.
-    without
-        Alpha and system order without the raters to leave out, if there are any.
     """
 
     name: str
@@ -80,7 +76,6 @@ class RaterStudy(Result):
     systems: tuple[SystemScore, ...] = field(repr=False)
     p_values: FloatArray = field(repr=False)
     scorecards: tuple[Scorecard, ...] = field(repr=False)
-    without: Mapping[str, float] = field(default_factory=dict)
     excluded_counts: Mapping[str, int] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Statistic:
@@ -96,7 +91,6 @@ class RaterStudy(Result):
             "systems": [vars(score) for score in self.systems],
             "p_values": self.p_values.tolist(),
             "scorecards": [vars(card) for card in self.scorecards],
-            "without": dict(self.without),
             "left_out": dict(self.excluded_counts),
         }
 
@@ -118,8 +112,7 @@ class RaterStudy(Result):
             count_column("judged", "count"),
         ]
         notes = [
-            "judged: translations of two or more raters; pairs of ratings for Pearson, Kendall, "
-            "kappa"
+            "judged: translations of two or more raters; pairs of ratings for Pearson and kappa"
         ]
         if not self.statistics:
             notes = ["no translation was judged by two raters: agreement cannot be measured"]
@@ -151,16 +144,10 @@ class RaterStudy(Result):
             "bias: mean difference to other raters on the same translations; drift / 100: its "
             "change over 100 judgments, * if larger than two standard errors"
         ]
-        leave_out = [rater for rater in self.raters if rater.reasons]
-        for rater in leave_out:
-            reasons = "; ".join(rater.reasons)
-            notes.append(f"consider leaving out {rater.rater}: {reasons} (--exclude)")
-        if self.without:
-            names = ", ".join(rater.rater for rater in leave_out)
-            tau = self.without["order"]
-            order = "unchanged" if tau == 1 else f"tau {tau:.2f}"
-            alpha = f"{self.without['alpha']:.3f}"
-            notes.append(f"without {names}: alpha {alpha}, order of systems {order}")
+        for rater in self.raters:
+            if rater.reasons:
+                reasons = "; ".join(rater.reasons)
+                notes.append(f"consider leaving out {rater.rater}: {reasons} (--exclude)")
         return Table(columns, self.raters, "Raters", notes)
 
     def system_table(self) -> Table:
@@ -318,16 +305,6 @@ def agree(
         raters = describe_raters(ratings, checks)
         systems, p_values = score_systems(ratings, resamples=resamples, rng=rng, alpha=alpha)
         scorecards = make_scorecards(ratings, resamples=resamples, rng=rng, pass_mark=pass_mark)
-        leave_out = [rater.rater for rater in raters if rater.reasons]
-        without = {}
-        if leave_out and len(leave_out) < len(raters):
-            rest = Ratings.from_judgments(entry, exclude=[*exclude, *leave_out])
-            order, _ = score_systems(rest, resamples=resamples, rng=make_rng(seed, 2))
-            without = {
-                "alpha": krippendorff_alpha(rest.matrix),
-                "order": rank_agreement(systems, order),
-                "judgments": float(len(rest)),
-            }
         study = RaterStudy(
             name=ratings.name,
             ratings=ratings,
@@ -336,7 +313,6 @@ def agree(
             systems=tuple(systems),
             p_values=p_values,
             scorecards=tuple(scorecards),
-            without=without,
             excluded_counts=dict(entry.excluded_counts),
         )
         studies.append(study)

@@ -20,6 +20,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any
 
 from tertium.core.atomic import PathLike, write_text
@@ -50,6 +51,8 @@ IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
 SHORT_TEXT = Rule(lambda value: len(value) <= MAX_TEXT, f"at most {MAX_TEXT} characters")
 CHECK_RANGE = (-math.inf, 60.0)  # of the score of a check without an original answer
 Key = tuple[str, str, str]  # rater, item and system
+# columns of judgments that are left out if they are blank
+OPTIONAL_COLUMNS = frozenset("lp document source reference seconds time edited comment".split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,16 +120,6 @@ def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
     return item
 
 
-def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
-    """Keep the highest revision of each (rater, item, system), in order of first appearance."""
-    latest: dict[Key, RaterAnswer] = {}
-    for answer in answers:
-        earlier = latest.get(answer.key)
-        if earlier is None or answer.revision >= earlier.revision:
-            latest[answer.key] = answer
-    return list(latest.values())
-
-
 class ScoredAnswers:
     """The newest complete answers to a campaign, with their scores.
 
@@ -134,9 +127,9 @@ class ScoredAnswers:
     """
 
     def __init__(self, campaign: Campaign, answers: Iterable[RaterAnswer]) -> None:
-        latest = latest_answers(answers)
-        kinds = {answer.key: check_answer(answer, campaign).kind for answer in latest}
-        complete = [answer for answer in latest if answer.is_complete(campaign.protocol)]
+        latest = {answer.key: answer for answer in sorted(answers, key=attrgetter("revision"))}
+        kinds = {key: check_answer(answer, campaign).kind for key, answer in latest.items()}
+        complete = [a for a in latest.values() if a.is_complete(campaign.protocol)]
         self.campaign = campaign
         self.answers = [answer for answer in complete if kinds[answer.key] == "item"]
         self.scores = _score_answers(complete, campaign)
@@ -169,10 +162,12 @@ class ScoredAnswers:
         for answer in self.answers:
             item = campaign.items_by_id[answer.item]
             row: dict[str, Any] = {
-                **_without_blanks(lp=campaign.lp, document=item.document),
+                "lp": campaign.lp,
+                "document": item.document,
                 "segment": item.id,
                 "system": answer.system,
-                **_without_blanks(source=item.source, reference=item.reference),
+                "source": item.source,
+                "reference": item.reference,
                 "hypothesis": item.outputs[answer.system],
                 "score": self.scores[answer.key],
             }
@@ -180,20 +175,31 @@ class ScoredAnswers:
                 row["spans"] = _mark_rater(answer.spans, answer.rater)
                 row["missing"] = _mark_rater(answer.missing, answer.rater)
             row["rater"] = answer.rater
-            row |= {name: label for name, label in item.labels.items() if name not in row}
-            row |= _without_blanks(seconds=answer.seconds, time=answer.time)
-            yield row | _without_blanks(edited=answer.edited, comment=answer.comment)
+            row |= {name: label for name, label in item.labels.items() if not row.get(name)}
+            row |= {
+                name: getattr(answer, name) for name in ("seconds", "time", "edited", "comment")
+            }
+            yield {
+                name: value
+                for name, value in row.items()
+                if name not in OPTIONAL_COLUMNS or value not in (None, "")
+            }
 
     def write(self, path: PathLike, exclude: Sequence[str] = ()) -> None:
         """Write the rows as JSONL, without those of some raters.
 
         A new file can only be read by its owner.
         """
-        rows = [row for row in self.rows() if row["rater"] not in exclude]
-        if not rows:
+        lines = [*self.lines(exclude)]
+        if not lines:
             raise DataError(f"the campaign {self.campaign.name!r} has no complete answers yet")
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_text(path, lines, private=True)
+
+    def lines(self, exclude: Sequence[str] = ()) -> Iterator[str]:
+        """Yield the rows as lines of JSONL."""
+        for row in self.rows():
+            if row["rater"] not in exclude:
+                yield json.dumps(row, ensure_ascii=False) + "\n"
 
     def count_checks(self) -> dict[str, tuple[int, int]]:
         """Return passed and answered attention checks by rater.
@@ -239,9 +245,8 @@ def _score_ranks(answers: Sequence[RaterAnswer]) -> dict[Key, float]:
     scores = {}
     for answer in answers:
         together, rank = ranks[answer.rater, answer.item], answer.rank or 0
-        lower = sum(other > rank for other in together)
-        points = lower + 0.5 * (together.count(rank) - 1)
-        scores[answer.key] = points / (len(together) - 1) if len(together) > 1 else 0.5
+        points = sum((other > rank) + (other >= rank) for other in together) - 1  # without itself
+        scores[answer.key] = points / 2 / (len(together) - 1) if len(together) > 1 else 0.5
     return scores
 
 
@@ -260,7 +265,3 @@ def edit_rate(translation: str, edited: str) -> float:
 def _mark_rater(errors: Sequence[Any], rater: str) -> list[dict[str, Any]]:
     """Convert spans or unlocated errors to JSON with the name of the rater."""
     return [{**to_json(error), "severity": error.severity, "rater": rater} for error in errors]
-
-
-def _without_blanks(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, "")}

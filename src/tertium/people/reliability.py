@@ -1,4 +1,4 @@
-"""Reliability of raters: Krippendorff's alpha, ICC, correlations, kappa and span agreement.
+"""Reliability of raters: Krippendorff's alpha, ICC, correlation, kappa and span agreement.
 
 Each statistic is a function of weights: how often each translation counts, (samples, units). With
 weights of 1 it gives the value, with those of bootstrap samples the interval. Ratings are
@@ -7,10 +7,10 @@ weights of 1 it gives the value, with those of bootstrap samples the interval. R
     alpha     1 - observed / expected disagreement; squared differences (interval) or squared
               differences of mid-ranks (ordinal)
     ICC       (MSB - MSW) / (MSB + (k0 - 1) MSW): one rater, one-way random effects, ICC(1)
-    pairs     Pearson's r and Kendall's tau-b of two raters, averaged over pairs of raters with the
-              number of shared translations as weights
+    Pearson   Pearson's r of two raters, averaged over pairs of raters with the number of shared
+              translations as weights
     kappa     Cohen's kappa of two raters for the worst severity in a translation, averaged over
-              pairs of raters like the correlations
+              pairs of raters like the correlation
     spans     F1 of two raters, by characters and by spans with partial credit, micro-averaged
 
 How each rater judges: bias, spread, drift over time, agreement with the others, checks.
@@ -42,17 +42,20 @@ from tertium.core.segment import Judgment
 from tertium.core.spans import ErrorAnnotations
 from tertium.data.judgments import JudgmentSet
 from tertium.meta.agreement import correlate, ranks
-from tertium.meta.pairwise import kendall_b
-from tertium.meta.replicates import kendall_b_replicate, pearson_replicate
+from tertium.meta.replicates import pearson_replicate
 from tertium.meta.span_scores import Count, count_characters, f1_from_totals, match_spans
 
-Measure = Callable[[FloatArray], FloatArray]  # weights (samples, units) -> (samples,)
+Measure = Callable[
+    [FloatArray], FloatArray
+]  # weights (samples, units) -> (samples,) or (samples, 1)
 PairMeasure = Callable[[FloatArray, FloatArray], Measure]  # of two raters
 MIN_SHARED = 3  # translations for a correlation of two raters
-MAX_KENDALL_UNITS = 1500  # shared translations, whose pairs are resampled
-MAX_KENDALL_PAIRS = 15  # of raters, for an interval
 SEVERITY_LEVELS = {"neutral": 0, "bad": 1, "minor": 1, "major": 2, "critical": 3}
 CEILING = "ceiling of metrics"
+SPAN_STATISTICS: Mapping[str, Count] = {
+    "F1 of characters": count_characters,
+    "F1 of spans, partial credit": match_spans,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,27 +120,32 @@ class Ratings:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @property
+    def unit_count(self) -> int:
+        return int(self.unit.max()) + 1
+
     def arrange(self, values: ArrayLike) -> FloatArray:
         """Return values of judgments as (raters, translations), NaN where a rater did not judge.
 
         The last judgment of a rater about a translation counts.
         """
-        matrix = np.full((len(self.raters), int(self.unit.max()) + 1), np.nan)
+        matrix = np.full((len(self.raters), self.unit_count), np.nan)
         matrix[self.rater, self.unit] = values
         return matrix
 
     @cached_property
     def matrix(self) -> FloatArray:
         """Scores (raters, translations), NaN where a rater did not judge; repeats are averaged."""
-        totals, counts = np.zeros((2, len(self.raters), int(self.unit.max()) + 1))
-        np.add.at(totals, (self.rater, self.unit), self.scores)
-        np.add.at(counts, (self.rater, self.unit), 1.0)
-        return divide(totals, counts)
+        shape = len(self.raters), self.unit_count
+        cells = np.ravel_multi_index((self.rater, self.unit), shape)
+        size = shape[0] * shape[1]
+        means = divide(np.bincount(cells, self.scores, size), np.bincount(cells, minlength=size))
+        return means.reshape(shape)
 
     @cached_property
     def unit_clusters(self) -> IntArray:
         """The cluster of each translation."""
-        clusters = np.zeros(int(self.unit.max()) + 1, dtype=np.int64)
+        clusters = np.zeros(self.unit_count, dtype=np.int64)
         clusters[self.unit] = self.cluster
         return clusters
 
@@ -186,34 +194,34 @@ class Resampler:
     resamples: int
     rng: np.random.Generator
 
-    def summarize(
-        self, name: str, measure: Measure, count: int, *, has_interval: bool = True
-    ) -> Statistic:
+    def summarize(self, name: str, measure: Measure, count: int) -> Statistic:
         """Return the value of a statistic, with its interval if there are several documents."""
         low = high = math.nan
         value = float(measure(np.ones((1, len(self.clusters))))[0])
-        if has_interval and not math.isnan(value) and len(np.unique(self.clusters)) > 1:
+        if not math.isnan(value) and len(np.unique(self.clusters)) > 1:
             weights = draw_group_counts(self.clusters, self.resamples, self.rng)
             low, high = np.squeeze(percentile_interval(measure(weights)[:, None]))
         return Statistic(name=name, value=value, low=float(low), high=float(high), count=count)
 
-    def average_pairs(
-        self, name: str, ratings: FloatArray, measure: PairMeasure, *, has_interval: bool = True
-    ) -> Statistic:
+    def average_pairs(self, name: str, ratings: FloatArray, measure: PairMeasure) -> Statistic:
         """Return the mean of a statistic over pairs of raters, by their shared translations."""
         pairs = [*rater_pairs(ratings)]
         if not pairs:
             return Statistic(name=name, value=math.nan)
-        measures = [(measure(ratings[a, units], ratings[b, units]), units) for a, b, units in pairs]
+        measures = [measure(ratings[a, units], ratings[b, units]) for a, b, units in pairs]
 
         def average(weights: FloatArray) -> FloatArray:
-            values = np.stack([get(weights[:, units]) for get, units in measures])
-            counts = np.stack([weights[:, units].sum(axis=1) for _, units in measures])
-            counts[np.isnan(values)] = 0.0
-            return divide((np.nan_to_num(values) * counts).sum(axis=0), counts.sum(axis=0))
+            totals, counts = np.zeros((2, len(weights)))
+            for (_, _, units), get in zip(pairs, measures, strict=True):
+                drawn = weights[:, units]
+                values = get(drawn).reshape(-1)
+                sizes = np.where(np.isnan(values), 0.0, drawn.sum(axis=1))
+                totals += np.nan_to_num(values) * sizes
+                counts += sizes
+            return divide(totals, counts)
 
         count = sum(len(units) for _, _, units in pairs)
-        return self.summarize(name, average, count, has_interval=has_interval)
+        return self.summarize(name, average, count)
 
 
 def measure_agreement(
@@ -227,18 +235,14 @@ def measure_agreement(
         return []
     resampler = Resampler(clusters=ratings.unit_clusters, resamples=resamples, rng=rng)
     sums, rank_sums = rating_sums(matrix), rating_sums(matrix, ordinal=True)
-    alphas = [
+    statistics = [
         resampler.summarize("alpha, interval", lambda w: alpha_from_sums(w @ sums), shared),
         resampler.summarize("alpha, ordinal", lambda w: alpha_from_sums(w @ rank_sums), shared),
-    ]
-    icc = resampler.summarize("ICC(1)", lambda w: icc_from_sums(w @ sums), shared)
-    statistics = [
-        *alphas,
-        icc,
+        resampler.summarize("ICC(1)", lambda w: icc_from_sums(w @ sums), shared),
         resampler.average_pairs("Pearson", matrix, measure_pearson),
-        kendall_statistic(matrix, resampler),
         *error_statistics(ratings, resampler),
     ]
+    icc = statistics[2]
     raters = float(counts[counts > 0].mean())
     value, low, high = (_ceiling(bound, raters) for bound in (icc.value, icc.low, icc.high))
     return [*statistics, Statistic(name=CEILING, value=value, low=low, high=high, count=shared)]
@@ -320,22 +324,7 @@ def rater_pairs(
 
 
 def measure_pearson(left: FloatArray, right: FloatArray) -> Measure:
-    replicate = pearson_replicate(left[None], right[None, None])
-    return lambda weights: replicate(weights)[:, 0]
-
-
-def _measure_kendall(left: FloatArray, right: FloatArray) -> Measure:
-    if len(left) > MAX_KENDALL_UNITS:
-        return lambda _: np.array([float(kendall_b(left, right))])
-    replicate = kendall_b_replicate(left[None], right[None, None])
-    return lambda weights: replicate(weights)[:, 0]
-
-
-def kendall_statistic(ratings: FloatArray, resampler: Resampler) -> Statistic:
-    """Compute Kendall's tau-b of two raters, averaged over pairs; large data get no interval."""
-    sizes = [len(shared) for _, _, shared in rater_pairs(ratings)]
-    is_small = len(sizes) <= MAX_KENDALL_PAIRS and max(sizes, default=0) <= MAX_KENDALL_UNITS
-    return resampler.average_pairs("Kendall", ratings, _measure_kendall, has_interval=is_small)
+    return pearson_replicate(left[None], right[None, None])
 
 
 def measure_kappa(left: FloatArray, right: FloatArray) -> Measure:
@@ -373,20 +362,18 @@ def error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]:
     pairs = [*rater_pairs(levels, minimum=1)]
     if not pairs:
         return []
+    kappa = resampler.average_pairs("kappa of worst severity", levels, measure_kappa)
     spans = [j.error_annotations.spans if j.error_annotations else () for j in ratings.judgments]
     lengths = np.array([len(j.segment.hypothesis) for j in ratings.judgments])
-    methods: dict[str, Count] = {
-        "F1 of characters": count_characters,
-        "F1 of spans, partial credit": match_spans,
-    }
-    kappa = resampler.average_pairs("kappa of worst severity", levels, measure_kappa)
-    statistics = []
+    if not lengths.any():
+        return [kappa]
     rows = ratings.arrange(np.arange(len(ratings)))
     count = int((~np.isnan(levels)).any(axis=0).sum())
-    for name, count_credit in methods.items() if lengths.any() else ():
+    statistics = []
+    for name, count_credit in SPAN_STATISTICS.items():
         sums = np.zeros((levels.shape[1], 3))
         for a, b, shared in pairs:
-            left, right = rows[a, shared].astype(int), rows[b, shared].astype(int)
+            left, right = rows[[a, b]][:, shared].astype(int)
             sums[shared] += count_credit(
                 [spans[n] for n in left],
                 [spans[n] for n in right],
@@ -477,7 +464,7 @@ def _reasons(agreement: float, gain: float, passed: int, checks: int) -> tuple[s
     reasons = []
     if agreement < MIN_AGREEMENT and gain > MIN_ALPHA_GAIN:
         reasons.append(f"low agreement with others ({agreement:.2f})")
-    if checks and passed / checks < MIN_CHECKS_PASSED:
+    if passed < MIN_CHECKS_PASSED * checks:
         reasons.append(f"{passed} of {checks} attention checks passed")
     return tuple(reasons)
 

@@ -10,8 +10,6 @@ A token in the header `Authorization: Bearer TOKEN` names the person. There are 
 other sites cannot act for a user.
 
 The manager's view: progress, speed, attention checks and agreement of each rater.
-
-Names and scores of systems are left out until the campaign is unblinded.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Any
 
 import uvicorn
@@ -43,7 +40,7 @@ from tertium.core.errors import DataError, TertiumError, UsageError, WriteError
 from tertium.core.extras import require_modules
 from tertium.core.fields import read_dataclass
 from tertium.core.options import InFile, Option
-from tertium.core.result import Column, Result, Table, View
+from tertium.core.result import Column, Result, Table, View, field_values
 from tertium.core.segment import check_surrogates
 from tertium.core.spans import Span
 from tertium.people.annotation_store import MANAGER, Event
@@ -72,7 +69,6 @@ from tertium.people.state import (
     RateLimit,
     RaterState,
     bind_socket,
-    blind_names,
     check_rater_event,
     default_database,
     find_person,
@@ -175,16 +171,15 @@ class AnnotationServer:
                 "campaign": describe_campaign(self.campaign),
                 "rater": rater,
                 "tasks": [describe_task(t, self.campaign) for t in self.state.raters[rater].tasks],
-                "states": describe_states(self.state, rater),
-                "is_stopped": self.state.is_stopped,
+                **describe_states(self.state, rater),
             }
         return JSONResponse(content)
 
     def _states(self, request: Request) -> Response:
         rater = self._person(request)
         with self.state.lock:
-            states, is_stopped = describe_states(self.state, rater), self.state.is_stopped
-        return JSONResponse({"states": states, "count": len(states), "is_stopped": is_stopped})
+            content = describe_states(self.state, rater)
+        return JSONResponse(content)
 
     async def _events(self, request: Request) -> Response:
         """Store events; events that are not valid are reported and do not hold up the others."""
@@ -224,10 +219,8 @@ class AnnotationServer:
         self._person(request, is_manager=True)
         with self.state.lock:
             scored = ScoredAnswers(self.campaign, self.state.answers())
-        names = {} if self.state.is_unblinded else blind_names(self.campaign)
-        rows = [{**row, "system": names.get(row["system"], row["system"])} for row in scored.rows()]
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         headers = {"content-disposition": 'attachment; filename="judgments.jsonl"'}
+        lines = "".join(scored.lines())
         return Response(lines, media_type="application/jsonl", headers=headers)
 
     async def _manage(self, request: Request) -> Response:
@@ -242,8 +235,6 @@ class AnnotationServer:
         action = read_dataclass(ManagerEvent, fields, "event")
         body: dict[str, Any] = {"kind": action.kind}
         with self._manage_lock:
-            if self.store.has(name):  # sent twice
-                return
             if action.kind == "extend":
                 with self.state.lock:
                     tasks = self.state.choose_tasks(action.rater, action.count)
@@ -364,17 +355,14 @@ def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def describe_states(state: CampaignState, rater: str) -> list[dict[str, Any] | None]:
-    """Return the newest answers of a rater, one entry per task."""
+def describe_states(state: CampaignState, rater: str) -> dict[str, Any]:
+    """Return the newest answers of a rater, one entry per task, and whether work is stopped."""
     states: list[dict[str, Any] | None] = [None] * len(state.raters[rater].tasks)
-    for number, task_state in state.raters[rater].states.items():
-        states[number] = {
-            "outputs": [{**NO_ANSWER, **output} for output in task_state.outputs],
-            "comment": task_state.comment,
-            "status": task_state.status,
-            "reason": task_state.reason,
-        }
-    return states
+    for number, task in state.raters[rater].states.items():
+        outputs = [{**NO_ANSWER, **output} for output in task.outputs]
+        values = field_values(task, "answers", "milliseconds", "received")
+        states[number] = {**values, "outputs": outputs}
+    return {"states": states, "is_stopped": state.is_stopped}
 
 
 def _prefilled_mark(span: Span) -> dict[str, Any]:
@@ -408,13 +396,11 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
     campaign = state.campaign
     with state.lock:
         scored = ScoredAnswers(campaign, state.answers())
-        rows = {rater: _describe_rater(rater, own) for rater, own in state.raters.items()}
-    checks = scored.count_checks()
-    for rater, row in rows.items():
-        passed, total = checks.get(rater, (0, 0))
-        row["checks"] = {"passed": passed, "failed": total - passed}
-        if total > passed and total >= 2 * passed:
-            row["suspicions"].append(f"failed {total - passed} of {total} attention checks")
+        checks = scored.count_checks()
+        rows = {
+            rater: _describe_rater(rater, own, *checks.get(rater, (0, 0)))
+            for rater, own in state.raters.items()
+        }
     alpha = None
     if scored.answers:
         ratings = Ratings.from_judgments(scored.judgments(), seconds=scored.seconds())
@@ -429,43 +415,33 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
         "name": campaign.name,
         "protocol": campaign.protocol,
         "is_stopped": state.is_stopped,
-        "is_unblinded": state.is_unblinded,
         "raters": [*rows.values()],
         "alpha": alpha,
-        "systems": _describe_systems(scored) if state.is_unblinded else None,
     }
 
 
-def _describe_rater(rater: str, own: RaterState) -> dict[str, Any]:
+def _describe_rater(rater: str, own: RaterState, passed: int, checks: int) -> dict[str, Any]:
     has_started = not math.isnan(own.last_received)
-    return {
+    failed = checks - passed
+    row: dict[str, Any] = {
         "rater": rater,
         "tasks": len(own.tasks),
-        "done": own.count("done"),
-        "skipped": own.count("skipped"),
-        "open": own.count("open"),
         "is_on_break": own.is_on_break,
         "idle_seconds": max(0, round(time.time() - own.last_received)) if has_started else None,
+        "checks": {"passed": passed, "failed": failed},
         "seconds": None,
         "agreement": None,
         "suspicions": [],
     }
+    for status in ("done", "skipped", "open"):
+        row[status] = own.count(status)
+    if failed and failed >= passed:
+        row["suspicions"].append(f"failed {failed} of {checks} attention checks")
+    return row
 
 
 def _rounded(value: float, decimals: int) -> float | None:
     return round(value, decimals) if math.isfinite(value) else None
-
-
-def _describe_systems(scored: ScoredAnswers) -> list[dict[str, Any]]:
-    """Return the mean score of each system, best first."""
-    scores: dict[str, list[float]] = {system: [] for system in scored.campaign.systems}
-    for answer in scored.answers:
-        scores[answer.system].append(scored.scores[answer.key])
-    means = []
-    for system, values in scores.items():
-        mean = round(fmean(values), 2) if values else None
-        means.append({"system": system, "count": len(values), "mean": mean})
-    return sorted(means, key=lambda row: (row["count"] == 0, -(row["mean"] or 0.0)))
 
 
 def _suspicions(row: dict[str, Any], quality: RaterQuality, usual: float) -> list[str]:

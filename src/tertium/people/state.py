@@ -58,7 +58,6 @@ class TaskState:
     status: str = "new"  # new, open, done or skipped
     reason: str = ""
     milliseconds: int = 0
-    revision: int = 0  # how many complete answers there were
     received: float = 0.0  # of the newest complete answer
 
 
@@ -87,7 +86,6 @@ class CampaignState:
             for rater in campaign.raters
         }
         self.is_stopped = False
-        self.is_unblinded = False
 
     def apply(self, event: Event) -> None:
         """Add one event."""
@@ -100,9 +98,7 @@ class CampaignState:
     def _apply_manager(self, event: ManagerEvent) -> None:
         if event.kind in ("stop", "reopen"):
             self.is_stopped = event.kind == "stop"
-        elif event.kind == "unblind":
-            self.is_unblinded = True
-        else:
+        elif event.kind == "extend":
             self.raters[event.rater].tasks += event.tasks
 
     def _apply_rater(self, name: str, event: RaterEvent, received: float) -> None:
@@ -115,11 +111,6 @@ class CampaignState:
         state.milliseconds += event.ms
         if event.kind == "skip":
             state.status, state.reason = "skipped", event.reason
-            fields: Any = {"rater": name, "item": task.item, "comment": state.comment}
-            state.answers = [
-                RaterAnswer(**fields, system=system, skipped=event.reason)
-                for system in task.systems
-            ]
         elif event.kind in ACTIONS_WITH_ANSWERS:
             should_count = event.kind == "submit" or state.status == "done"
             state.outputs, state.comment, state.reason = event.outputs, event.comment, ""
@@ -128,24 +119,19 @@ class CampaignState:
             protocol = self.campaign.protocol
             if should_count and all(answer.is_complete(protocol) for answer in state.answers):
                 state.status, state.received = "done", received
-                state.revision += 1
         elif state.status == "new":
             state.status = "open"
 
     def answers(self) -> list[RaterAnswer]:
-        """Return the answers of all raters: done or skipped tasks, one answer per system."""
+        """Return the answers of all raters to tasks that are done, one answer per system."""
         answers = []
         for rater in self.raters.values():
             for _, state in sorted(rater.states.items()):
-                if state.status not in ("done", "skipped"):
+                if state.status != "done":
                     continue
-                when = datetime.fromtimestamp(state.received, UTC)
-                fields: Any = {
-                    "seconds": round(state.milliseconds / 1000 / len(state.answers), 3),
-                    "time": when.strftime("%Y-%m-%dT%H:%M:%SZ") if state.received else "",
-                    "revision": max(1, state.revision),
-                }
-                answers += [replace(answer, **fields) for answer in state.answers]
+                seconds = round(state.milliseconds / 1000 / len(state.answers), 3)
+                when = datetime.fromtimestamp(state.received, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                answers += [replace(a, seconds=seconds, time=when) for a in state.answers]
         return answers
 
     def choose_tasks(self, rater: str, count: int) -> tuple[Assignment, ...]:
@@ -173,20 +159,8 @@ class CampaignState:
         return tuple(candidates[key] for key in chosen)
 
 
-def blind_names(campaign: Campaign) -> Mapping[str, str]:
-    """Return a neutral name for each system, in an order that does not depend on the file.
-
-    The order is by a hash of the campaign's id and the name.
-    """
-
-    def key(system: str) -> str:
-        return hashlib.sha256(f"{campaign.id}\0{system}".encode()).hexdigest()
-
-    return {system: f"system-{n}" for n, system in enumerate(sorted(campaign.systems, key=key), 1)}
-
-
 RaterAction = Literal["open", "change", "submit", "skip", "leave", "break", "resume"]
-ManagerAction = Literal["stop", "reopen", "extend", "unblind"]
+ManagerAction = Literal["stop", "reopen", "extend", "unblind"]  # the last in old logs only
 
 ACTIONS_WITH_ANSWERS = frozenset({"change", "submit"})
 ANSWER_FIELDS: Mapping[str, frozenset[str]] = {  # of an output, and their protocols

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,8 @@ from tertium.core.resampling import (
     draw_group_counts,
     percentile_interval,
 )
-from tertium.core.spans import MQM_WEIGHTS, error_weight
-from tertium.meta.pairwise import kendall_b
+from tertium.core.spans import MQM_WEIGHTS, score_spans
+from tertium.meta.replicates import bootstrap_p_values
 from tertium.people.reliability import Ratings
 from tertium.text.perturbations import units
 
@@ -67,7 +67,9 @@ def score_systems(
     samples[:, np.bincount(documents, minlength=len(means)) < 2] = np.nan  # no interval
     order = np.argsort(-means, kind="stable")  # systems without judgments go last
     order = order[~np.isnan(means[order])]
-    p_values = bootstrap_p_values(samples[:, order])
+    one_sided = bootstrap_p_values(samples[:, order])
+    p_values = np.minimum(1.0, 2 * np.minimum(one_sided, one_sided.T))
+    p_values = np.nan_to_num(p_values, nan=1.0)  # without samples
     clusters = assign_clusters(p_values, alpha)
     lows, highs = percentile_interval(samples)
     scores = [
@@ -116,17 +118,6 @@ def _resample_ratios(
     return np.concatenate(blocks)
 
 
-def bootstrap_p_values(samples: FloatArray) -> FloatArray:
-    """Return two-sided p-values of differences between the columns of samples."""
-    p_values = np.ones((samples.shape[1], samples.shape[1]))
-    for number, column in enumerate(samples.T):
-        differences = samples - column[:, None]
-        totals = 1 + (~np.isnan(differences)).sum(axis=0)  # p is 1 without samples
-        tails = 1 + np.minimum((differences <= 0).sum(axis=0), (differences >= 0).sum(axis=0))
-        p_values[number] = np.minimum(1.0, 2 * tails / totals)
-    return p_values
-
-
 def make_scorecards(
     ratings: Ratings,
     *,
@@ -146,7 +137,7 @@ def make_scorecards(
         if entry.error_annotations is None or not text:
             continue
         marked = entry.error_annotations.errors
-        points[n] = sum(error_weight(e.severity, e.category, ERROR_WEIGHTS) for e in marked)
+        points[n] = -score_spans(marked, weights=ERROR_WEIGHTS)
         words[n] = len(units(text))
         errors.setdefault(entry.system, Counter()).update(e.severity for e in marked)
     if not errors:
@@ -169,10 +160,3 @@ def make_scorecards(
         )
         cards.append(card)
     return sorted(cards, key=lambda card: card.points)
-
-
-def rank_agreement(first: Sequence[SystemScore], second: Sequence[SystemScore]) -> float:
-    """Return Kendall's tau of two orders of the same systems, NaN for fewer than two."""
-    places = {score.system: n for n, score in enumerate(second)}
-    order = [places[score.system] for score in first if score.system in places]
-    return float(kendall_b(range(len(order)), order))

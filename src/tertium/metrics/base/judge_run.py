@@ -1,21 +1,30 @@
 """A run of LLM judges: the server, the budget, what was used, and whether enough answers are valid.
 
 Scores do not depend on these settings, so they are a context (`judge_server`), not fields of a
-metric. Commands enter it with `JudgeConnection.applied`. A budget is spent by one process.
+metric. Commands enter it with `JudgeConnection.applied`.
+
+One budget for several processes: the parent keeps it, and its workers borrow over a connection.
+
+A worker borrows for each request and returns the rest afterwards. If it is killed, its loans count
+as spent.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import math
+import secrets
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import itemgetter
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Annotated, Any, ClassVar
 
 from tertium.core.errors import TertiumError, UsageError, short_repr
@@ -263,10 +272,13 @@ class JudgeConnection:
 
 @dataclass(frozen=True)
 class JudgeRun:
-    """The server of the requests inside a block, what they used, and what they may still cost."""
+    """The server of the requests inside a block, what they used, and what they may still cost.
+
+    `budget` is the one of this process, or a stand-in for that of another (`RemoteBudget`).
+    """
 
     server: JudgeConnection
-    budget: Budget
+    budget: Any
     usage: Usage = field(default_factory=Usage)
 
 
@@ -279,9 +291,9 @@ def current_run() -> JudgeRun:
 
 
 @contextmanager
-def judge_server(server: JudgeConnection) -> Iterator[JudgeRun]:
+def judge_server(server: JudgeConnection, budget: Any = None) -> Iterator[JudgeRun]:
     """Send the requests of judges inside the block to a server, and count what they use."""
-    run = JudgeRun(server, Budget(server.budget))
+    run = JudgeRun(server, budget or Budget(server.budget))
     token = _current.set(run)
     try:
         yield run
@@ -393,3 +405,77 @@ def estimate_tokens(text: str) -> int:
     """
     other = sum(not character.isascii() for character in text)
     return math.ceil((len(text) - other) / CHARACTERS_PER_TOKEN) + other
+
+
+BudgetAddress = tuple[str, int, str]  # host, port and a secret
+
+
+class _BudgetServer(ThreadingTCPServer):
+    """Accepts workers that know the secret."""
+
+    daemon_threads = True
+    budget: Budget
+    secret: str
+
+
+class _Lender(StreamRequestHandler):
+    """Lends to one worker until it ends."""
+
+    server: _BudgetServer
+
+    def handle(self) -> None:
+        loans: set[int] = set()
+        with suppress(OSError):  # the worker was killed
+            for line in self.rfile:
+                secret, number, amount = json.loads(line)
+                if secret != self.server.secret:
+                    break
+                reply: int | str | None = None
+                if number is not None:
+                    self.server.budget.settle(number, amount)
+                    loans.remove(number)
+                else:
+                    try:
+                        reply = self.server.budget.borrow(amount)
+                    except BudgetError as error:
+                        reply = str(error)
+                if isinstance(reply, int):
+                    loans.add(reply)
+                self.wfile.write(json.dumps(reply).encode() + b"\n")
+        for number in loans:
+            self.server.budget.settle(number)
+
+
+@contextmanager
+def share_budget(budget: Budget, host: str = "127.0.0.1") -> Iterator[BudgetAddress]:
+    """Lend a budget to other processes inside the block; yield the address for them."""
+    with _BudgetServer((host, 0), _Lender) as server:
+        server.budget, server.secret = budget, secrets.token_hex()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield host, server.server_address[1], server.secret
+        finally:
+            server.shutdown()
+
+
+class RemoteBudget:
+    """The budget of another process."""
+
+    def __init__(self, address: BudgetAddress) -> None:
+        host, port, self._secret = address
+        self._stream = socket.create_connection((host, port)).makefile("rw")
+
+    def borrow(self, amount: float) -> int | None:
+        """Return the number of a loan, or None while requests in progress may free enough."""
+        reply: int | str | None = self._send(None, amount)
+        if isinstance(reply, str):
+            raise BudgetError(reply)
+        return reply
+
+    def settle(self, number: int, cost: float | None = None) -> None:
+        """End a loan; if the cost is unknown, all of the loan is spent."""
+        self._send(number, cost)
+
+    def _send(self, number: int | None, amount: float | None) -> Any:
+        print(json.dumps([self._secret, number, amount]), file=self._stream, flush=True)
+        return json.loads(self._stream.readline())

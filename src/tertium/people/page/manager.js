@@ -23,14 +23,6 @@ function raterRow(row) {
     cell(row.suspicions.join("; ") || "–", row.suspicions.length ? "bad" : ""));
 }
 
-function systemsTable(systems) {
-  if (!systems) return make("p", {}, "Hidden, so that nobody is influenced. Show them when the campaign is over.");
-  const rows = systems.map((row) => make("tr", {}, make("th", { scope: "row" }, named(row.system)), cell(String(row.count), "number"),
-    cell(row.mean === null ? "–" : row.mean.toFixed(2), "number")));
-  const head = make("tr", {}, make("th", { scope: "col" }, "System"), make("th", { scope: "col", class: "number" }, "Judgments"), make("th", { scope: "col", class: "number" }, "Mean score"));
-  return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
-}
-
 function show(progress) {
   $("name").textContent = progress.name;
   document.title = progress.name;
@@ -42,8 +34,6 @@ function show(progress) {
   $("raters").tBodies[0].replaceChildren(...progress.raters.map(raterRow));
   $("stop").textContent = progress.is_stopped ? "Reopen" : "Stop";
   $("stop").dataset.kind = progress.is_stopped ? "reopen" : "stop";
-  $("unblind").hidden = progress.is_unblinded;
-  $("systems").replaceChildren(systemsTable(progress.systems));
   const chosen = $("extend-rater").value;
   $("extend-rater").replaceChildren(...progress.raters.map((row) => option(row.rater, row.rater)));
   if (chosen) $("extend-rater").value = chosen;
@@ -104,8 +94,6 @@ $("stop").addEventListener("click", () => {
   if ($("stop").dataset.kind === "reopen") act("reopen");
   else confirmThen("Stop the campaign? Raters see that it is closed. It can be reopened.", "Stop", () => act("stop"));
 });
-$("unblind").addEventListener("click", () =>
-  confirmThen("Show the names and scores of systems? This cannot be undone.", "Show systems", () => act("unblind")));
 $("extend").addEventListener("submit", (event) => {
   event.preventDefault();
   act("extend", { rater: $("extend-rater").value, count: Number($("extend-count").value) });
