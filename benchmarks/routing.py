@@ -13,11 +13,11 @@ from functools import lru_cache
 from unittest import mock
 
 import numpy as np
-from papers.number_cells import number_cell
+from papers.number_cells import cell_table, number_cell
 
 from tertium.core.errors import DataError
 from tertium.core.resampling import make_rng
-from tertium.core.result import Cell, Table
+from tertium.core.result import Cell
 from tertium.core.spans import Span
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import read_judgments
@@ -181,5 +181,5 @@ def main(arguments: list[str] | None = None) -> None:
         for target in TARGETS
     ]
     title = f"Route by {args.metric}"
-    table = Table.from_cells(header, lines, title=title, text_columns=(0, 1, 5, 6))
+    table = cell_table(header, lines, title=title, text_columns=(0, 1, 5, 6))
     print(render_table(table))

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.number_cells import cell_table
 from tertium.cli.arguments import OneLineErrorParser
 from tertium.cli.runner import progress_bars
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError
 from tertium.core.extras import explain_missing
-from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.output.text import render_contents
 
@@ -204,6 +204,6 @@ def _list(args: argparse.Namespace) -> int:
         rows.append([table.paper, table.number, table.title, table.experiment.data, measured])
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
-    listing = Table.from_cells(header, rows, notes=titles, text_columns=range(5))
+    listing = cell_table(header, rows, notes=titles, text_columns=range(5))
     print(render_contents([listing], args.format), end="")
     return 0

@@ -20,7 +20,7 @@ from pathlib import Path
 from papers import OVERVIEWS, PAPERS, find_table, load_page, tables_of
 from papers.charts import write_agreement_chart, write_chart
 from papers.ledger import Ledger, file_stem
-from papers.number_cells import number_cell
+from papers.number_cells import cell_table, number_cell
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.core.atomic import write_text
@@ -158,7 +158,7 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
     for paper in papers:
         rows += _headline_rows(paper, results[paper])
     header = ["table", "row", "published", "measured"]
-    parts.append(render_table(Table.from_cells(header, rows, text_columns=(0, 1)), "md"))
+    parts.append(render_table(cell_table(header, rows, text_columns=(0, 1)), "md"))
     if "" in charts:
         parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
     return "\n".join(parts)
@@ -263,7 +263,7 @@ def _join_tables(group: Sequence[TableResult]) -> Table:
         missing = [Cell("–")] * (len(table.header) - 1)
         for label, cells in rows.items():
             cells += measured.get(label, missing)
-    return Table.from_cells(header, [[label, *cells] for label, cells in rows.items()])
+    return cell_table(header, [[label, *cells] for label, cells in rows.items()])
 
 
 def _table_name(number: str) -> str:
@@ -305,7 +305,7 @@ def summary_table(results: Sequence[TableResult], specs: Sequence[str] = ()) -> 
     ]
     is_incomplete = any(c.text.startswith("(") for row in cells.values() for c in row.values())
     header = ["metric", *(SHORT_SET_NAMES.get(number, number) for number in sets)]
-    return Table.from_cells(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
+    return cell_table(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
 
 
 def _average_cell(row: RowResult, result: TableResult) -> Cell:

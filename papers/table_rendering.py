@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from papers.number_cells import number_cell
+from papers.number_cells import cell_table, number_cell
 from papers.provenance import code_version
 from papers.table import RowResult, TableResult
 from tertium.core.result import Cell, Table, format_number
@@ -32,7 +32,7 @@ def make_table(result: TableResult) -> Table:
             rows.append([row.label, *_measured_cells(row, result, has_average)])
     title = f"{table.paper}, table {table.number}: {table.title}"
     departures = [f"departure from the paper: {d.title}: {d.description}" for d in table.departures]
-    return Table.from_cells(header, rows, title=title, notes=[*table_notes(result), *departures])
+    return cell_table(header, rows, title=title, notes=[*table_notes(result), *departures])
 
 
 def table_notes(result: TableResult) -> list[str]:

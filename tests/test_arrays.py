@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tertium.core.arrays import (
-    BLOCK_NUMBERS,
+    CACHED_NUMBERS,
     FloatArray,
     exact_dot_products,
     exact_squared_norms,
@@ -44,7 +44,7 @@ def test_rows_are_rounded_to_the_nearest_step(kind):
 def test_rounding_does_not_depend_on_other_rows():
     """Also at block boundaries."""
     rows = (
-        np.random.default_rng(8).normal(size=(2 * BLOCK_NUMBERS // 64 + 3, 64)).astype(np.float32)
+        np.random.default_rng(8).normal(size=(2 * CACHED_NUMBERS // 64 + 3, 64)).astype(np.float32)
     )
     separate = np.concatenate([round_to_grid(row[None]) for row in rows])
     np.testing.assert_array_equal(round_to_grid(rows), separate)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from papers.number_cells import number_cell
+from papers.number_cells import cell_table, number_cell
 
 from tertium.core.arrays import BoolArray
-from tertium.core.result import Cell, Table
+from tertium.core.result import Cell
 from tertium.decide.route import (
     DEFAULT_CONDITIONS,
     ESA_SCORES,
@@ -56,7 +56,7 @@ def main() -> None:
         for name, kinds in groups.items()
     ]
     header = ["finding", "translations", f"below {BAD_SCORE:g} (%)", "from (%)", "to (%)"]
-    print(render_table(Table.from_cells(header, lines), "md"))
+    print(render_table(cell_table(header, lines), "md"))
 
 
 if __name__ == "__main__":

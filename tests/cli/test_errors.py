@@ -252,7 +252,7 @@ score -t a.txt -r r1.txt -m chrf -o spans:r1.txt => -o r1.txt is also an input f
 score -t a.txt -r r1.txt -m chrf -o link.txt => -o link.txt is also an input file
 score -t a.txt -r r1.txt -m chrf --by topic=docs.txt -o ./docs.txt => is also an input file
 compare -t a.txt b.txt -r r1.txt -m chrf -o r1.txt => -o r1.txt is also an input file
-check -t a.txt -s src.txt -o a.txt => -o a.txt is also an input file
+check -t a.txt -s src.txt -o findings:a.txt => -o a.txt is also an input file
 check -t a.txt -s src.txt --terms terms.csv -o terms.csv => is also an input file
 check app.xliff -o app.xliff => -o app.xliff is also an input file
 check -t app.xliff --write-back app.xliff => is also an input file: give another name
@@ -266,7 +266,7 @@ meta challenge chart.svg -m chrf -o ./chart.svg => ./chart.svg is also an input 
 # two outputs, one file
 score -t a.txt -r r1.txt -m chrf -o new.json ./new.json
     => -o and -o both write new.json: give two files
-score -t a.txt -r r1.txt -m chrf -o new.json -o spans:new.json => both write new.json
+score -t a.txt -r r1.txt -m chrf -o new.json -o results:new.json => both write new.json
 check -t a.txt -s src.txt -o new.xlsx --write-back new.xlsx => both write new.xlsx
 # places of outputs
 score -t a.txt -r r1.txt -m chrf -o -
@@ -277,14 +277,29 @@ report -t a.txt -r r1.txt -m chrf -o no/folder/x.html => the folder no/folder do
 check -t a.txt -s src.txt --write-back no/folder/x.xliff => the folder no/folder does not exist
 train bleu-r --train missing.tsv -o a.txt/model => a.txt is not a writable folder
 train esim:encoder=toy --train judgments.jsonl -o human => has no trained metric
-# suffixes of outputs, and files of error spans
+# suffixes and kinds of outputs
 score -t a.txt -r r1.txt -m chrf -o x.doc => x.doc: expected a name that ends in .json, .jsonl, .tsv
 score -t a.txt -r r1.txt -m chrf -o x => x: expected a name that ends in .json
 score -t a.txt -r r1.txt -m chrf -o x.svg => x.svg: expected a name that ends in .json
 score -t a.txt -r r1.txt -m chrf -o spans:x.jsonl
     => chrf cannot mark error spans; add a metric that can
 score -t a.txt -s src.txt -m checks -o spans:x.xml => x.xml: expected a name that ends in .json
-compare -t a.txt b.txt -r r1.txt -m chrf -o spans:x.tsv => this command writes no error spans
+score -t a.txt -s src.txt -m checks -o x.tsv
+    => .tsv files hold scores or spans; give -o scores:x.tsv or -o spans:x.tsv
+score -t a.txt -r r1.txt -m chrf -o findings:x.xlsx
+    => .xlsx files hold scores; give -o scores:x.xlsx
+score -t a.txt -s src.txt -m checks -o junit:x.json
+    => .json files hold results or spans; give -o results:x.json or -o spans:x.json
+compare -t a.txt b.txt -r r1.txt -m chrf -o spans:x.tsv
+    => .tsv files hold scores; give -o scores:x.tsv
+compare -t a.txt b.txt -r r1.txt -m chrf -o junit:x.xml => x.xml: expected a name that ends in .json
+check -t a.txt -s src.txt -o scores:x.jsonl => .jsonl files hold findings; give -o findings:x.jsonl
+gate --baseline a.txt --candidate b.txt -r r1.txt -m chrf --margin chrf=50 -o findings:x.xml
+    => .xml files hold junit; give -o junit:x.xml
+gate --baseline a.txt --candidate b.txt -r r1.txt -m chrf --margin chrf=50 -o junit:x.sarif
+    => .sarif files hold findings; give -o findings:x.sarif
+agree judgments.jsonl -o spans:x.jsonl => .jsonl files hold results; give -o results:x.jsonl
+list -o scores:x.tsv => .tsv files hold results; give -o results:x.tsv
 check -t a.txt -s src.txt -o x.xml => x.xml: expected a name that ends in .json, .jsonl, .tsv
 worst -t a.txt -r r1.txt -m chrf -o w.txt
     => w.txt: expected a name that ends in .json, .jsonl, .tsv

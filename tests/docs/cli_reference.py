@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import tertium
-from tertium.cli import COMMAND_GROUPS, COMMANDS, FIRST_WORDS, load_command, related_commands
+from tertium.cli import COMMAND_GROUPS, COMMANDS, FIRST_WORDS, load_command
 from tertium.cli.arguments import GROUPS, CommandParser, make_parser, parameter_types
 from tertium.evaluation.training import trainable_classes
 
@@ -51,7 +51,7 @@ def command_parsers() -> dict[str, CommandParser]:
 def find_parser(name: str, words: Sequence[str] = ()) -> CommandParser:
     """Return the parser of a command, given the words after it."""
     function = load_command(name)
-    return make_parser(name, function, parameter_types(function, words), related_commands(name))
+    return make_parser(name, function, parameter_types(function, words))
 
 
 def make_page() -> str:

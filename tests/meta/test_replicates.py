@@ -107,7 +107,7 @@ def test_quadratic_forms_in_blocks(monkeypatch):
     matrix = rng.integers(-1, 2, (9, 9)).astype(float)
     weights = rng.integers(0, 4, (3, 9)).astype(float)
     expected = np.einsum("di,ij,dj->d", weights, matrix, weights)
-    monkeypatch.setattr("tertium.core.resampling.BLOCK_NUMBERS", 20)
+    monkeypatch.setattr("tertium.core.arrays.BLOCK_NUMBERS", 20)
     assert_allclose(quadratic_form(lambda rows: matrix[rows].astype(np.float32), weights), expected)
     eligible = np.ones((1, 9, 9)) - np.eye(9)
     value = pair_matrix_replicate(np.abs(matrix)[None] * eligible, eligible)(np.ones((1, 9)))
@@ -119,7 +119,7 @@ def test_bootstrap_is_deterministic_and_blocks_do_not_change_it(scored, monkeypa
     replicate = pearson_replicate(human, metrics)
     first = bootstrap(replicate, [12], resamples=40, rng=np.random.default_rng(1))
     assert first.shape == (40, 3)
-    monkeypatch.setattr("tertium.core.resampling.BLOCK_NUMBERS", 12 * 7)
+    monkeypatch.setattr("tertium.core.arrays.BLOCK_NUMBERS", 12 * 7)
     again = bootstrap(replicate, [12], resamples=40, rng=np.random.default_rng(1))
     assert_allclose(first, again)
     assert len(np.unique(first[:, 1])) > 30

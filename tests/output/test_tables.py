@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from papers.number_cells import number_cell
+from papers.number_cells import cell_table, number_cell
 from rich.cells import cell_len
 
 from tertium.core.errors import UsageError
@@ -20,7 +20,7 @@ from tertium.output.html import render_table as render_html_table
 from tertium.output.markup_builder import Markup, element, escape, join
 from tertium.output.text import render_table
 
-TABLE = Table.from_cells(
+TABLE = cell_table(
     ["system", "BLEU ↑"],
     [["a_b|c*", number_cell(1 / 3, 2, "best")], ["[bold]x[/bold]", number_cell(float("nan"), 2)]],
     title="50 % & more",
@@ -50,7 +50,7 @@ def test_text_shows_markup_as_it_is():
 def test_control_characters_are_replaced_on_a_terminal():
     escape = "\x1b]0;title\x07\x1b[31m\x9b1m\r"
     rows = [["x" + escape, "1"]]
-    table = Table.from_cells(["a" + escape, "b"], rows, title=escape, notes=[escape])
+    table = cell_table(["a" + escape, "b"], rows, title=escape, notes=[escape])
     for color in (False, True):
         text = render_table(table, "text", color=color)
         assert text.count("␛]0;title␇␛[31m\ufffd1m␍") == 4
@@ -63,12 +63,12 @@ def test_markdown_and_tsv():
     assert r"| a\_b\|c\* | **0.33** |" in text
     assert "| --- | ---: |" in text
     assert render_table(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
-    assert render_table(Table.from_cells(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
+    assert render_table(cell_table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
 
 
 def test_a_footer_is_below_the_rows():
     counts = [[Cell("judged"), Cell("1,200", 1200)]]
-    table = Table.from_cells(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
+    table = cell_table(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
     for style in ("text", "md", "latex"):
         lines = render_table(table, style).splitlines()
         matching_lines = [line for line in lines if "judged" in line or "0.5" in line]
@@ -85,14 +85,14 @@ def test_a_narrow_terminal_shows_every_name_and_number():
     header = ["system", *(f"metric{n} ↑" for n in range(6))]
     rows = [[f"system {n}", *(f"{n}{m}.25 (μ = 1.00 ± 2.00)" for m in range(6))] for n in range(3)]
     title = "a title that is far longer than " + "the table " * 8
-    table = Table.from_cells(header, rows, title=title)
+    table = cell_table(header, rows, title=title)
     for width in (40, 60, 80):
         text = render_table(table, "text", width=width)
         assert table.title.strip() in text
         assert all(cell in text for row in rows for cell in row)
         assert all(name in text for name in header)
         assert max(map(len, text.splitlines()[1:])) <= width
-    wide = Table.from_cells(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
+    wide = cell_table(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
     assert max(map(len, render_table(wide, "text", width=40).splitlines())) <= 40
 
 
@@ -105,9 +105,7 @@ def test_columns_are_wrapped_without_splitting_groups():
         "a system 56.78 0.0020 *- 2".split(),
     ]
     row = ["name", "many words that may stand below each other", "1234567.25"]
-    text = render_table(
-        Table.from_cells(["a", "b", "c"], [row], text_columns=(0, 1)), "text", width=40
-    )
+    text = render_table(cell_table(["a", "b", "c"], [row], text_columns=(0, 1)), "text", width=40)
     assert "1234567.25" in text
     assert max(map(len, text.splitlines())) <= 40
     assert " ".join(text.split()).count("stand") == 1
@@ -120,14 +118,14 @@ def test_full_values_are_for_files_and_spreadsheets():
     assert "1.5" not in render_table(table)
     rows = [["a", Cell("0.33", 1 / 3)], ["b", number_cell(0.5, 1)]]
     footer = [[Cell("all"), Cell("2")]]
-    values = Table.from_cells(["system", "r"], rows, footer=footer).values()
+    values = cell_table(["system", "r"], rows, footer=footer).values()
     assert values == {"system": ["a", "b"], "r": [1 / 3, 0.5]}
 
 
 def test_latex_escapes_line_breaks_and_special_characters():
     notes = ["three\n\\input{x}"]
     rows = [["μ = 1\n2"], ["a_b|c*"]]
-    table = Table.from_cells(["a<b>c"], rows, title="one\ntwo", notes=notes)
+    table = cell_table(["a<b>c"], rows, title="one\ntwo", notes=notes)
     lines = render_table(table, "latex").splitlines()
     assert r"\caption{one two}" in lines
     assert r"\label{tab:one-two}" in lines
@@ -151,7 +149,7 @@ def test_groups_of_columns_in_files():
 
 
 def test_latex_tables_use_booktabs_and_are_complete():
-    table = Table.from_cells(
+    table = cell_table(
         ["metric", "de_en %"],
         [["a&b", Cell("** 0.912", 0.912, "best")], ["c#", Cell("* 0.9", 0.9)], ["d", "≤ 0.1"]],
         title="Pearson r, 50 % & more",
@@ -180,7 +178,7 @@ human scores & 1,200 \\
 % ** best
 """
     )
-    untitled = render_table(Table.from_cells(["a"], [["b"]]), "latex")
+    untitled = render_table(cell_table(["a"], [["b"]]), "latex")
     assert r"\caption{Results}" in untitled
     assert r"\label{tab:results}" in untitled
 
@@ -224,7 +222,7 @@ def test_an_element_is_well_formed_xml(text):
 
 
 def test_a_table_has_a_caption_headers_and_full_values():
-    table = Table.from_cells(
+    table = cell_table(
         ["system", "BLEU"],
         [["a<b", Cell("1.23", 1.234567, "best")]],
         title="scores",

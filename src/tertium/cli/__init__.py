@@ -8,12 +8,12 @@ other user error. Other exceptions are bugs and keep their traceback.
 from __future__ import annotations
 
 import errno
-import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from tertium.core.errors import TertiumError, UnknownNameError, UsageError
@@ -21,132 +21,108 @@ from tertium.core.extras import explain_missing
 from tertium.version import __version__
 
 # By group: the function of each command, and one line of help.
-COMMAND_GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Evaluate": {
-        "score": ("evaluation.score_command:score_files", "score translations"),
-        "compare": (
-            "evaluation.score_command:compare_files",
-            "compare systems with significance tests",
-        ),
-        "rank": ("evaluation.ranking:rank_files", "rank systems by pairwise comparison"),
-        "rank candidates": (
-            "evaluation.ranking:rank_candidates",
-            "rank lists of candidate translations",
-        ),
-        "check": (
-            "evaluation.checking:check_files",
-            "find errors without a model: placeholders, tags, numbers",
-        ),
-        "explain": (
-            "evaluation.explaining:explain_texts",
-            "explain the score of a translation",
-        ),
-        "report": (
-            "output.page.report:report_files",
-            "write an HTML report about systems and metrics",
-        ),
-        "corpus": (
-            "corpus.corpus_run:score_corpus_files",
-            "score large files, locally or on a cluster",
-        ),
-    },
-    "Decide": {
-        "gate": (
-            "decide.gate:gate_files",
-            "decide if a system may replace another, for CI",
-        ),
-        "gate calibrate": (
-            "decide.gate:calibrate_gate",
-            "suggest margins from two runs of one system",
-        ),
-        "worst": (
-            "decide.worst:worst_of_files",
-            "list the translations most in need of attention",
-        ),
-        "route fit": (
-            "decide.routing:fit_route_to_files",
-            "fit thresholds with a promised precision",
-        ),
-        "route apply": (
-            "decide.routing:apply_route_to_files",
-            "decide what to publish, post-edit or translate again",
-        ),
-    },
-    "Metrics": {
-        "list": ("metrics.list_commands:list_metrics", "list metrics and rankers"),
-        "list models": ("metrics.list_commands:list_models", "list encoders and dictionaries"),
-        "list data": ("data.dataset_folder:list_datasets", "list sets of human judgments"),
-        "list checks": ("evaluation.checking:list_checks", "list the checks of `check`"),
-        "list citations": (
-            "metrics.list_commands:list_citations",
-            "print BibTeX entries of metrics",
-        ),
-        "train": (
-            "evaluation.training:train_on_files",
-            "train a metric on human judgments",
-        ),
-    },
-    "Meta-evaluation": {
-        "meta": (
-            "studies.meta_evaluation:evaluate_metrics",
-            "measure how well metrics agree with human judgments",
-        ),
-        "meta diagnostics": (
-            "studies.meta_evaluation:diagnose_metrics",
-            "run diagnostics: baselines, bad outputs, references, length",
-        ),
-        "meta protocol": (
-            "studies.meta_evaluation:rank_by_protocol",
-            "rank metrics by the rules of a shared task",
-        ),
-        "meta decisions": (
-            "studies.meta_evaluation:evaluate_metric_decisions",
-            "measure how well metrics find good translations",
-        ),
-        "meta thresholds": (
-            "studies.meta_evaluation:fit_metric_thresholds",
-            "measure which score differences humans confirm",
-        ),
-        "meta spans": (
-            "studies.meta_evaluation:compare_metric_spans",
-            "compare error spans with those of annotators",
-        ),
-        "meta disagreement": (
-            "studies.meta_evaluation:find_metric_disagreement",
-            "see where two metrics disagree on good translations",
-        ),
-        "meta challenge": (
-            "studies.challenge:challenge_metrics",
-            "test metrics on a challenge set",
-        ),
-    },
-    "Human evaluation": {
-        "plan": (
-            "people.plan_commands:plan_evaluation",
-            "plan a human evaluation: segments, raters, campaign",
-        ),
-        "plan convert": (
-            "people.plan_commands:convert_campaign",
-            "convert a campaign to another tool",
-        ),
-        "annotate": (
-            "people.server:annotate_campaign",
-            "judge translations in the browser, with several raters",
-        ),
-        "agree": (
-            "people.rater_agreement:agree_on_files",
-            "measure agreement between raters, rank systems by them",
-        ),
-    },
-    "Maintenance": {
-        "setup": ("metrics.list_commands:show_setup", "show what is installed"),
-        "setup install": ("metrics.list_commands:install_models", "install models"),
-        "setup cache": ("encoders.vector_cache:show_cache", "show the cache"),
-        "setup cache clear": ("encoders.vector_cache:clear_cache", "clear the cache"),
-        "setup cache limit": ("encoders.vector_cache:limit_cache", "shrink the cache"),
-        "setup completion": ("cli.arguments:complete_shell", "complete commands in a shell"),
-    },
-}
+COMMAND_TABLE = """
+Evaluate
+  score evaluation.score_command:score_files
+    score translations
+  compare evaluation.score_command:compare_files
+    compare systems with significance tests
+  rank evaluation.ranking:rank_files
+    rank systems by pairwise comparison
+  rank candidates evaluation.ranking:rank_candidates
+    rank lists of candidate translations
+  check evaluation.checking:check_files
+    find errors without a model: placeholders, tags, numbers
+  explain evaluation.explaining:explain_texts
+    explain the score of a translation
+  report output.page.report:report_files
+    write an HTML report about systems and metrics
+  corpus corpus.corpus_run:score_corpus_files
+    score large files, locally or on a cluster
+
+Decide
+  gate decide.gate:gate_files
+    decide if a system may replace another, for CI
+  gate calibrate decide.gate:calibrate_gate
+    suggest margins from two runs of one system
+  worst decide.worst:worst_of_files
+    list the translations most in need of attention
+  route fit decide.routing:fit_route_to_files
+    fit thresholds with a promised precision
+  route apply decide.routing:apply_route_to_files
+    decide what to publish, post-edit or translate again
+
+Metrics
+  list metrics.list_commands:list_metrics
+    list metrics and rankers
+  list models metrics.list_commands:list_models
+    list encoders and dictionaries
+  list data data.dataset_folder:list_datasets
+    list sets of human judgments
+  list checks evaluation.checking:list_checks
+    list the checks of `check`
+  list citations metrics.list_commands:list_citations
+    print BibTeX entries of metrics
+  train evaluation.training:train_on_files
+    train a metric on human judgments
+
+Meta-evaluation
+  meta studies.meta_evaluation:evaluate_metrics
+    measure how well metrics agree with human judgments
+  meta diagnostics studies.meta_evaluation:diagnose_metrics
+    run diagnostics: baselines, bad outputs, references, length
+  meta protocol studies.meta_evaluation:rank_by_protocol
+    rank metrics by the rules of a shared task
+  meta decisions studies.meta_evaluation:evaluate_metric_decisions
+    measure how well metrics find good translations
+  meta thresholds studies.meta_evaluation:fit_metric_thresholds
+    measure which score differences humans confirm
+  meta spans studies.meta_evaluation:compare_metric_spans
+    compare error spans with those of annotators
+  meta disagreement studies.meta_evaluation:find_metric_disagreement
+    see where two metrics disagree on good translations
+  meta challenge studies.challenge:challenge_metrics
+    test metrics on a challenge set
+
+Human evaluation
+  plan people.plan_commands:plan_evaluation
+    plan a human evaluation: segments, raters, campaign
+  plan convert people.plan_commands:convert_campaign
+    convert a campaign to another tool
+  annotate people.server:annotate_campaign
+    judge translations in the browser, with several raters
+  agree people.rater_agreement:agree_on_files
+    measure agreement between raters, rank systems by them
+
+Maintenance
+  setup metrics.list_commands:show_setup
+    show what is installed
+  setup install metrics.list_commands:install_models
+    install models
+  setup cache encoders.vector_cache:show_cache
+    show the cache
+  setup cache clear encoders.vector_cache:clear_cache
+    clear the cache
+  setup cache limit encoders.vector_cache:limit_cache
+    shrink the cache
+  setup completion cli.arguments:complete_shell
+    complete commands in a shell
+"""
+
+
+def read_commands(table: str) -> Mapping[str, Mapping[str, tuple[str, str]]]:
+    """Return the function and the help of each command by name, for each group."""
+    groups: dict[str, dict[str, tuple[str, str]]] = {}
+    for block in table.strip().split("\n\n"):
+        title, *lines = map(str.strip, block.splitlines())
+        groups[title] = {}
+        for command, description in zip(lines[::2], lines[1::2], strict=True):
+            name, _, function = command.rpartition(" ")
+            groups[title][name] = (function, description)
+    return groups
+
+
+COMMAND_GROUPS = read_commands(COMMAND_TABLE)
 COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}
 FIRST_WORDS = tuple(dict.fromkeys(name.split()[0] for name in COMMANDS))
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -219,7 +195,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
 
     with explain_missing(f"`tertium {name}`"):
         arguments = words[len(name.split()) :]
-        return run_command(name, load_command(name), arguments, related_commands(name))
+        return run_command(name, load_command(name), arguments)
 
 
 def find_command(words: Sequence[str]) -> str:
@@ -255,8 +231,7 @@ def read_removed(kind: str) -> dict[str, str]:
 
 def load_command(name: str) -> Callable[..., Any]:
     """Import the function of a command."""
-    module, _, function = COMMANDS[name][0].partition(":")
-    command: Callable[..., Any] = getattr(importlib.import_module(f"tertium.{module}"), function)
+    command: Callable[..., Any] = resolve_name(f"tertium.{COMMANDS[name][0]}")
     return command
 
 

@@ -17,7 +17,7 @@ from textwrap import fill, indent
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from tertium.cli import format_command, read_removed
+from tertium.cli import COMMANDS, format_command, read_removed
 from tertium.core.errors import UsageError
 from tertium.core.options import Display, LateOptions, Option, Output
 from tertium.core.result import Listing, Table, View
@@ -29,18 +29,13 @@ Command = Callable[..., Any]
 Sections = dict[str, str]  # of a docstring, by title
 
 
-def make_parser(
-    name: str, function: Command, types: Mapping[str, Any], forms: Sequence[str] = ()
-) -> CommandParser:
-    """Build the parser of a command whose parameters have these types.
-
-    `forms` are other commands with the same first word.
-    """
+def make_parser(name: str, function: Command, types: Mapping[str, Any]) -> CommandParser:
+    """Build the parser of a command whose parameters have these types."""
     sections = describe_command(function, types)
     parser = CommandParser(
         prog=f"tertium {name}",
         description=sections[""],
-        epilog=_make_epilog(name, sections, forms),
+        epilog=_make_epilog(name, sections),
         formatter_class=HelpFormatter,
     )
     texts = read_entries(function)
@@ -57,14 +52,14 @@ def make_parser(
     return parser
 
 
-def _make_epilog(name: str, sections: Sections, forms: Sequence[str]) -> str:
+def _make_epilog(name: str, sections: Sections) -> str:
     """Return the end of the help: examples, notes, and commands that begin with this one."""
     blocks = []
     if "Examples" in sections:
         blocks.append("examples:\n" + indent(sections["Examples"], "  "))
     if "Notes" in sections:
         blocks.append(sections["Notes"])
-    longer = [format_command(form) for form in forms if form.startswith(f"{name} ")]
+    longer = [format_command(form) for form in COMMANDS if form.startswith(f"{name} ")]
     if longer:
         blocks.append("\n".join(["more commands:", *longer]))
     return "\n\n".join(blocks)

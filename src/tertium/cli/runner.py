@@ -23,7 +23,7 @@ from tertium.cli.arguments import Command, CommandParser, build_values, make_par
 from tertium.core.atomic import check_writable
 from tertium.core.errors import UsageError
 from tertium.core.fields import type_hints
-from tertium.core.options import SPANS, Display, EarlyResult
+from tertium.core.options import Display, EarlyResult, split_kind
 from tertium.core.result import Table, View
 from tertium.core.runtime import Advance, runtime
 from tertium.output.text import render_contents
@@ -32,12 +32,10 @@ from tertium.text.printable import replace_control_characters
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # in others, warnings are printed to stderr
 
 
-def run_command(
-    name: str, function: Command, words: Sequence[str], forms: Sequence[str] = ()
-) -> int:
+def run_command(name: str, function: Command, words: Sequence[str]) -> int:
     """Run a command with the words of the command line, and return its exit code."""
     types = parameter_types(function, words)
-    parser = make_parser(name, function, types, forms)
+    parser = make_parser(name, function, types)
     parsed = parser.parse_args(words)
     values = build_values(types, parsed)
     display: Display = values["display"]
@@ -128,7 +126,7 @@ def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
             if role == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
                 continue
-            option, file = action.option_strings[0], path.removeprefix(SPANS)
+            option, file = action.option_strings[0], split_kind(path)[1]
             if path == "-":
                 raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
             if role != "folder" or not Path(file).is_dir():

@@ -28,7 +28,8 @@ Float32Array = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 DOUBLE_BITS = 53
-BLOCK_NUMBERS = 1 << 16  # half a megabyte of doubles, which fits into the processor cache
+BLOCK_NUMBERS = 1 << 22  # array elements in memory at a time
+CACHED_NUMBERS = 1 << 16  # half a megabyte of doubles, which fits into the processor cache
 MAX_ABS_SCORE = 1e100  # statistics square differences, which must stay finite
 
 
@@ -94,6 +95,17 @@ def in_open_unit_interval(value: object) -> bool:
     return isinstance(value, float | np.floating) and 0 < float(value) < 1
 
 
+def iterate_blocks(count: int, width: int, numbers: int = 0) -> Iterator[slice]:
+    """Yield slices of `count` rows of a width, each with about `numbers` (BLOCK_NUMBERS) elements.
+
+    >>> [*iterate_blocks(5, width=3, numbers=6)]
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    rows = max(1, (numbers or BLOCK_NUMBERS) // max(1, width))
+    for start in range(0, count, rows):
+        yield slice(start, min(start + rows, count))
+
+
 def round_to_grid(rows: NDArray[Any]) -> FloatArray:
     """Round rows (..., d) so that dot products of such rows are exact in double precision.
 
@@ -109,7 +121,7 @@ def round_to_grid(rows: NDArray[Any]) -> FloatArray:
     width = values.shape[-1]
     bits = (DOUBLE_BITS - math.ceil(math.log2(width + 1))) // 2
     flat, rounded = values.reshape(-1, width), result.reshape(-1, width)
-    for block in _blocks(flat):
+    for block in iterate_blocks(*flat.shape, CACHED_NUMBERS):
         largest = np.abs(flat[block]).max(axis=-1, keepdims=True)
         _, exponents = np.frexp(largest.astype(np.float64))
         offset = np.ldexp(1.5, exponents - bits + DOUBLE_BITS - 1)
@@ -117,12 +129,6 @@ def round_to_grid(rows: NDArray[Any]) -> FloatArray:
         rounded[block] += offset
         rounded[block] -= offset
     return result
-
-
-def _blocks(rows: NDArray[Any]) -> Iterator[slice]:
-    """Split rows (n, d) into blocks that fit into the processor cache."""
-    size = max(1, BLOCK_NUMBERS // max(1, rows.shape[1]))
-    return (slice(start, start + size) for start in range(0, len(rows), size))
 
 
 def exact_dot_products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
@@ -137,7 +143,7 @@ def exact_dot_products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
 def exact_squared_norms(rows: NDArray[Any]) -> FloatArray:
     """Compute x . x of each row, (n, d) -> (n,)."""
     result: FloatArray = np.zeros(len(rows))
-    for block in _blocks(rows):
+    for block in iterate_blocks(len(rows), rows.shape[1], CACHED_NUMBERS):
         rounded = round_to_grid(rows[block])
         result[block] = np.einsum("nd,nd->n", rounded, rounded)
     return result

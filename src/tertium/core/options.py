@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from tertium.core.errors import UsageError
-from tertium.core.result import Result
+from tertium.core.result import Result, suffix_error
 from tertium.core.runtime import runtime
 
 MAX_DECIMALS = 17  # the precision of a double
-SPANS = "spans:"  # before a file of error spans
+FILE_KINDS = ("scores", "spans", "findings", "junit", "results")
 
 
 class Option:
@@ -106,29 +108,56 @@ class Output:
     Attributes
     ----------
     output
-        Also write results to files, in the format of the suffix; `score` writes error spans to
-        spans:FILE.
+        Also write results to files, in the format of the suffix. KIND: selects what to write, if
+        the suffix allows more than one kind: scores, spans, findings, junit or results.
     """
 
     group: ClassVar[str] = "Output"
-    output: Annotated[tuple[str, ...], Option("-o", "--output", metavar="FILE", file="write")] = ()
+    output: Annotated[
+        tuple[str, ...], Option("-o", "--output", metavar="[KIND:]FILE", file="write")
+    ] = ()
 
-    def paths(self, result: type[Result]) -> tuple[str, ...]:
+    def paths(self, result: type[Result]) -> list[str]:
         """Return the files, after a check that results of a class can be written to them."""
-        if self.split(SPANS)[0]:
-            raise UsageError(f"-o {SPANS}FILE: this command writes no error spans")
-        result.check_paths(*self.output)
-        return self.output
+        return self.split(result)[0]
 
-    def split(self, mark: str) -> tuple[list[str], Output]:
-        """Separate the files whose names begin (`SPANS`) or end (".json") with a mark.
+    def split(self, *results: type[Result]) -> list[list[str]]:
+        """Return the files of each class of results, after a check that they can be written."""
+        files: list[list[str]] = [[] for _ in results]
+        for text in self.output:
+            kind, path = split_kind(text)
+            chosen = _find_result(kind, path, results)
+            chosen.check_paths(path)
+            files[results.index(chosen)].append(path)
+        return files
 
-        >>> Output(output=("spans:errors.tsv", "scores.tsv")).split("spans:")
-        (['errors.tsv'], Output(output=('scores.tsv',)))
-        """
-        chosen = [path for path in self.output if path.startswith(mark) or path.endswith(mark)]
-        remaining = tuple(path for path in self.output if path not in chosen)
-        return [path.removeprefix(mark) for path in chosen], Output(output=remaining)
+
+def split_kind(text: str) -> tuple[str, str]:
+    """Split a value of -o into kind and path; the kind may be empty.
+
+    >>> split_kind("spans:errors.tsv"), split_kind("c:/errors.tsv")
+    (('spans', 'errors.tsv'), ('', 'c:/errors.tsv'))
+    """
+    kind, colon, path = text.partition(":")
+    return (kind, path) if colon and kind in FILE_KINDS else ("", text)
+
+
+def _find_result(kind: str, path: str, results: Sequence[type[Result]]) -> type[Result]:
+    """Return the class of the results that a file holds, by its kind and suffix.
+
+    The first class that can be written to the file has "results", the default kind.
+    """
+    suffix = Path(path).suffix
+    possible = [result for result in results if suffix in result.suffixes()]
+    if not possible:
+        raise suffix_error(path, dict.fromkeys(chain(*(result.suffixes() for result in results))))
+    kinds = {result.file_kind(suffix): result for result in possible}
+    if kind == "results" or (not kind and (len(kinds) == 1 or "results" in kinds)):
+        return possible[0]
+    if kind not in kinds:
+        choices = " or ".join(f"-o {name}:{path}" for name in kinds)
+        raise UsageError(f"-o {path}: {suffix} files hold {' or '.join(kinds)}; give {choices}")
+    return kinds[kind]
 
 
 @dataclass(frozen=True, kw_only=True)

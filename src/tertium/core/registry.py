@@ -13,13 +13,14 @@ affects users who request that name.
 
 from __future__ import annotations
 
-import importlib
 import logging
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 from tertium.core.errors import PluginError, TertiumError, UnknownNameError
@@ -131,41 +132,39 @@ class NameTable(Mapping[str, str]):
         return len(self.builtin) + len(self.plugins)
 
 
-METRICS = NameTable(
-    "tertium.metrics",
-    {
-        "bertr": "tertium.metrics.embedding.bertscore:BERTR",
-        "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
-        "bilstm": "tertium.metrics.heads.head_metric:BiLSTM",
-        "bilstm-attention": "tertium.metrics.heads.head_metric:BiLSTMAttention",
-        "blend": "tertium.metrics.blend.blend_metric:Blend",
-        "bleu": "tertium.metrics.lexical.bleu_metric:BLEU",
-        "bleu-r": "tertium.metrics.regression.regression_metrics:BLEUR",
-        "checks": "tertium.metrics.lexical.checks:Checks",
-        "chrf": "tertium.metrics.lexical.chrf_metric:CHRF",
-        "esim": "tertium.metrics.heads.head_metric:ESIM",
-        "judge": "tertium.metrics.judge.judge_metric:Judge",
-        "meteor": "tertium.metrics.lexical.meteor_metric:METEOR",
-        "meteor-r": "tertium.metrics.regression.regression_metrics:METEORR",
-        "mt-r": "tertium.metrics.regression.regression_metrics:MTR",
-        "mt-rte-r": "tertium.metrics.regression.regression_metrics:MTRTER",
-        "nist": "tertium.metrics.lexical.nist_metric:NIST",
-        "nist-r": "tertium.metrics.regression.regression_metrics:NISTR",
-        "rte-r": "tertium.metrics.regression.regression_metrics:RTER",
-        "sentsim": "tertium.metrics.embedding.sentsim:SentSim",
-        "smd": "tertium.metrics.embedding.optimal_transport:SMD",
-        "sss": "tertium.metrics.embedding.sentsim:SSS",
-        "svr": "tertium.metrics.regression.svr:SVR",
-        "ter": "tertium.metrics.lexical.ter_metric:TER",
-        "ter-r": "tertium.metrics.regression.regression_metrics:TERR",
-        "tertium-base": "tertium.metrics.bundled.tertium_base:TertiumBase",
-        "tertium-multi": "tertium.metrics.bundled.tertium_multi:TertiumMulti",
-        "tertium-multi-adapted": "tertium.metrics.bundled.adapted_multi:AdaptedMulti",
-        "tertium-small": "tertium.metrics.bundled.tertium_small:TertiumSmall",
-        "wmd": "tertium.metrics.embedding.optimal_transport:WMD",
-        "wmdo": "tertium.metrics.embedding.optimal_transport:WMDO",
-    },
-)
+BUILTIN_METRICS = """
+bertr tertium.metrics.embedding.bertscore:BERTR
+bertscore tertium.metrics.embedding.bertscore:BERTScore
+bilstm tertium.metrics.heads.head_metric:BiLSTM
+bilstm-attention tertium.metrics.heads.head_metric:BiLSTMAttention
+blend tertium.metrics.blend.blend_metric:Blend
+bleu tertium.metrics.lexical.bleu_metric:BLEU
+bleu-r tertium.metrics.regression.regression_metrics:BLEUR
+checks tertium.metrics.lexical.checks:Checks
+chrf tertium.metrics.lexical.chrf_metric:CHRF
+esim tertium.metrics.heads.head_metric:ESIM
+judge tertium.metrics.judge.judge_metric:Judge
+meteor tertium.metrics.lexical.meteor_metric:METEOR
+meteor-r tertium.metrics.regression.regression_metrics:METEORR
+mt-r tertium.metrics.regression.regression_metrics:MTR
+mt-rte-r tertium.metrics.regression.regression_metrics:MTRTER
+nist tertium.metrics.lexical.nist_metric:NIST
+nist-r tertium.metrics.regression.regression_metrics:NISTR
+rte-r tertium.metrics.regression.regression_metrics:RTER
+sentsim tertium.metrics.embedding.sentsim:SentSim
+smd tertium.metrics.embedding.optimal_transport:SMD
+sss tertium.metrics.embedding.sentsim:SSS
+svr tertium.metrics.regression.svr:SVR
+ter tertium.metrics.lexical.ter_metric:TER
+ter-r tertium.metrics.regression.regression_metrics:TERR
+tertium-base tertium.metrics.bundled.tertium_base:TertiumBase
+tertium-multi tertium.metrics.bundled.tertium_multi:TertiumMulti
+tertium-multi-adapted tertium.metrics.bundled.adapted_multi:AdaptedMulti
+tertium-small tertium.metrics.bundled.tertium_small:TertiumSmall
+wmd tertium.metrics.embedding.optimal_transport:WMD
+wmdo tertium.metrics.embedding.optimal_transport:WMDO
+"""
+METRICS = NameTable("tertium.metrics", dict(re.findall("(.+) (.+)", BUILTIN_METRICS)))
 
 ALIASES: Mapping[str, str] = {"chrf++": "chrf:word_order=2", "chrfpp": "chrf:word_order=2"}
 
@@ -189,9 +188,8 @@ def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
         raise UnknownNameError(kind, name, table)
     if isinstance(table, NameTable) and name not in table.builtin:
         return load_plugin(table.plugins[name], kind)
-    module, _, attribute = table[name].partition(":")
     with explain_missing(f"{kind} {name}"):
-        return getattr(importlib.import_module(module), attribute)
+        return resolve_name(table[name])
 
 
 def resolve_scorer(name: str) -> Any:

@@ -12,10 +12,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import Float32Array, FloatArray, IntArray, is_integer_at_least
+from tertium.core.arrays import (
+    Float32Array,
+    FloatArray,
+    IntArray,
+    is_integer_at_least,
+    iterate_blocks,
+)
 from tertium.core.errors import UsageError, short_repr
 
-BLOCK_NUMBERS = 1 << 22  # array elements in memory at a time
 MASK_BLOCK_NUMBERS = 2_000_000  # of masks and bootstrap weights of segments
 MAX_RESAMPLES = 1_000_000  # p-values have steps of a millionth then
 FOLDS = 5
@@ -46,17 +51,6 @@ def make_rng(seed: int, *stream: int) -> np.random.Generator:
     if not is_integer_at_least(seed, 0):
         raise UsageError(f"seed={seed!r}: expected a whole number of at least 0")
     return np.random.default_rng([seed, *stream] if stream else seed)
-
-
-def iterate_blocks(count: int, width: int, numbers: int = 0) -> Iterator[slice]:
-    """Yield slices of `count` rows of a width, each with about `numbers` (BLOCK_NUMBERS) elements.
-
-    >>> [*iterate_blocks(5, width=3, numbers=6)]
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    rows = max(1, (numbers or BLOCK_NUMBERS) // max(1, width))
-    for start in range(0, count, rows):
-        yield slice(start, min(start + rows, count))
 
 
 def draw_counts(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:

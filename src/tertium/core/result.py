@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 from tertium.core.atomic import PathLike
@@ -240,29 +240,6 @@ class Table:
         columns = [Column(name, itemgetter(n)) for n, name in enumerate(values)]
         return cls(columns, [*zip(*values.values(), strict=True)], **more)
 
-    @classmethod
-    def from_cells(
-        cls,
-        header: Sequence[str],
-        rows: Iterable[Sequence[Cell | str]],
-        *,
-        text_columns: Collection[int] = (0,),
-        **more: Any,
-    ) -> Table:
-        """Return a table of cells and texts; `text_columns` are aligned left."""
-
-        def column(n: int) -> Column:
-            return Column(
-                header[n],
-                lambda row: row[n].value,
-                None if n in text_columns else 0,
-                mark=lambda row: row[n].emphasis,
-                text=lambda row, _: row[n].text,
-            )
-
-        cells = [[Cell(c, c) if isinstance(c, str) else c for c in row] for row in rows]
-        return cls([column(n) for n in range(len(header))], cells, **more)
-
     @property
     def visible(self) -> list[Column]:
         """The columns to print."""
@@ -419,12 +396,17 @@ class Result:
         """Write the result to files, each in the format of its suffix."""
         self.check_paths(*paths)
         for path in paths:
-            _resolve(self._find_writer(path).target)(self, path)
+            resolve_name(self._find_writer(path).target)(self, path)
 
     @classmethod
     def suffixes(cls) -> list[str]:
         """Return the suffixes of files to which results of this class can be written."""
         return [suffix for suffix, writer in WRITERS.items() if writer.is_for(cls)]
+
+    @classmethod
+    def file_kind(cls, suffix: str) -> str:
+        """Return what a file with this suffix holds: "results", or a part or view of them."""
+        return WRITERS[suffix].kind
 
     @classmethod
     def _find_writer(cls, path: PathLike) -> Writer:
@@ -435,11 +417,11 @@ class Result:
         return WRITERS[suffix]
 
     def __str__(self) -> str:
-        text: str = _resolve("tertium.output.text:render_result")(self)
+        text: str = resolve_name("tertium.output.text:render_result")(self)
         return text
 
     def _repr_html_(self) -> str:  # called by Jupyter
-        html: str = _resolve("tertium.output.html:render_result")(self)
+        html: str = resolve_name("tertium.output.html:render_result")(self)
         return html
 
 
@@ -508,12 +490,14 @@ class View(Result):
 class Writer:
     """A function `write(result, path)`, as `module:function`, and what it needs.
 
-    `method` is a method of results that returns what is written, if only some have it.
+    `method` is a method of results that returns what is written, if only some have it. `kind` says
+    what files hold.
     """
 
     target: str
     method: str = ""
     modules: tuple[str, ...] = ()
+    kind: str = "results"
 
     def is_for(self, cls: type[Result]) -> bool:
         """Whether results of a class have what is written."""
@@ -532,8 +516,8 @@ WRITERS: Mapping[str, Writer] = {
     ".md": Writer("tertium.output.text:write_markdown"),
     ".tex": Writer("tertium.output.text:write_latex"),
     ".html": Writer("tertium.output.html:write"),
-    ".sarif": Writer("tertium.output.files:write_sarif", "findings"),
-    ".xml": Writer("tertium.output.files:write_junit", "suites"),
+    ".sarif": Writer("tertium.output.files:write_sarif", "findings", kind="findings"),
+    ".xml": Writer("tertium.output.files:write_junit", "suites", kind="junit"),
     ".svg": Writer("tertium.output.charts.draw:write", "charts"),
 }
 
@@ -547,14 +531,8 @@ PAGES: Mapping[str, str] = {
 
 def make_page(name: str, *results: Any, **more: Any) -> Result:
     """Return a page of `PAGES` about results."""
-    page: Result = _resolve(PAGES[name])(*results, **more)
+    page: Result = resolve_name(PAGES[name])(*results, **more)
     return page
-
-
-def _resolve(target: str) -> Callable[..., Any]:
-    module, _, name = target.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
 
 
 def make_frame(columns: Mapping[str, Any], **attributes: Any) -> DataFrame:

@@ -40,7 +40,7 @@ ESA_WEIGHTS: Mapping[str, float] = {"major": 5.0, "minor": 1.0, "bad": 1.0, "neu
 OK, BAD = "OK", "BAD"
 
 _WORD = re.compile(r"\S+")
-_MARKUP_TAG = re.compile(r"</?v>")
+_MARKUP_TAG = re.compile(r"(</?v>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,22 +242,22 @@ def parse_markup(
     >>> parse_markup("the <v>cat</v> sat", severity="minor")[1][0].of("the cat sat")
     'cat'
     """
-    pieces, spans, opened, length = [], [], None, 0
-    end = 0
-    for match in _MARKUP_TAG.finditer(marked):
-        pieces.append(marked[end : match.start()])
-        length, end = length + len(pieces[-1]), match.end()
-        if (match[0] == "<v>") != (opened is None):
-            raise DataError(f"unbalanced tags at {match[0]} in {marked[:60]!r}")
+    text, *tagged = _MARKUP_TAG.split(marked)
+    spans = []
+    opened = None
+    for tag, piece in zip(tagged[::2], tagged[1::2], strict=True):
+        if (tag == "<v>") != (opened is None):
+            raise DataError(f"unbalanced tags at {tag} in {marked[:60]!r}")
         if opened is None:
-            opened = length
-            continue
-        if length > opened:
-            spans.append(Span(opened, length, side, severity, category))
-        opened = None
+            opened = len(text)
+        else:
+            if opened < len(text):
+                spans.append(Span(opened, len(text), side, severity, category))
+            opened = None
+        text += piece
     if opened is not None:
         raise DataError(f"a tag <v> is not closed in {marked[:60]!r}")
-    return "".join([*pieces, marked[end:]]), tuple(spans)
+    return text, tuple(spans)
 
 
 def split_at_spans(

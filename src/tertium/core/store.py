@@ -309,35 +309,38 @@ SMALL_FILE_BYTES = 1 << 20  # smaller files are hashed again rather than looked 
 
 def cache_folder() -> Path:
     """Return `TERTIUM_CACHE`, else `tertium` in the user's cache folder; it may not exist."""
-    return _user_folder("TERTIUM_CACHE", "XDG_CACHE_HOME", ".cache", "cache")
+    return _user_folder(".cache/tertium", "cache", TERTIUM_CACHE="", XDG_CACHE_HOME="tertium")
 
 
 def models_folder() -> Path:
     """Return `TERTIUM_MODELS`, else `tertium/models` in the user data folder; it may not exist."""
-    if own := os.environ.get("TERTIUM_MODELS"):
-        return _expand_home(own, "TERTIUM_MODELS")
-    return _user_folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"
+    return _user_folder(
+        ".local/share/tertium/models",
+        "data/models",
+        TERTIUM_MODELS="",
+        XDG_DATA_HOME="tertium/models",
+    )
 
 
 def hub_folder() -> Path:
     """Return the download cache of the Hugging Face libraries."""
-    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return _expand_home(cache, "HF_HUB_CACHE")
-    if home := os.environ.get("HF_HOME"):
-        return _expand_home(home, "HF_HOME") / "hub"
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = _expand_home(base, "XDG_CACHE_HOME") if base else _expand_home("~", "HOME") / ".cache"
-    return folder / "huggingface" / "hub"
+    return _user_folder(
+        ".cache/huggingface/hub",
+        HF_HUB_CACHE="",
+        HUGGINGFACE_HUB_CACHE="",
+        HF_HOME="hub",
+        XDG_CACHE_HOME="huggingface/hub",
+    )
 
 
-def _user_folder(own: str, xdg: str, unix: str, windows: str) -> Path:
-    if own and (value := os.environ.get(own)):
-        return _expand_home(value, own)
-    if value := os.environ.get(xdg):
-        return _expand_home(value, xdg) / "tertium"
-    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
+def _user_folder(unix: str, windows: str = "", **variables: str) -> Path:
+    """Return a folder below the first variable that is set, else below the home folder."""
+    for variable, folder in variables.items():
+        if value := os.environ.get(variable):
+            return _expand_home(value, variable) / folder
+    if windows and sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "tertium" / windows
-    return _expand_home("~", "HOME") / unix / "tertium"
+    return _expand_home("~", "HOME") / unix
 
 
 def _expand_home(text: str, variable: str) -> Path:

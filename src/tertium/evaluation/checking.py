@@ -64,6 +64,11 @@ class CheckReport(Result):
     spans: dict[str, list[tuple[Span, ...]]]
     locate: Locate = field(default=locate_nothing, repr=False)
 
+    @classmethod
+    def file_kind(cls, suffix: str) -> str:
+        """Return what a file holds: always findings."""
+        return "findings"
+
     def counts(self, system: str) -> dict[str, int]:
         """Count the segments with a finding of each check, in the order of the checks."""
         kinds = [{span.category for span in spans} for spans in self.spans[system]]

@@ -117,6 +117,11 @@ class MarkedTranslations:
 class MarkedErrors(Result, list[MarkedTranslations]):
     """The error spans of several metrics."""
 
+    @classmethod
+    def file_kind(cls, suffix: str) -> str:
+        """Return what a file holds: always error spans."""
+        return "spans"
+
     def tables(self) -> list[Table]:
         """Return no tables: pages show the errors, and files list them."""
         return []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tertium.core.atomic import PathLike
 from tertium.core.errors import UsageError
-from tertium.core.options import SPANS, Compute, Display, Option, Output
+from tertium.core.options import Compute, Display, Option, Output, split_kind
 from tertium.core.result import Result, Table, View, make_page
 from tertium.evaluation.metric_choice import MetricOptions, default_metric, default_metrics
 from tertium.evaluation.paired_tests import DEFAULT_RESAMPLES, SignificanceTests, Test
@@ -111,18 +111,23 @@ def score_files(
             )
         return compare_files(inputs, metrics, tests, output, compute, judge, display)
     copies.check(inputs.translations)
-    span_files, output = output.split(SPANS)
-    paths = output.paths(SlicedResult)
+    SlicedResult.check_paths(*[split_kind(text)[1] for text in output.output])
     texts = inputs.read(by=tests.by)
     if view.document_level and not texts.testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     loaded = metrics.load(texts, default_metric)
-    if span_files and not any(map(can_mark_errors, loaded)):
+    kinds: list[type[Result]] = [SlicedResult]
+    if any(map(can_mark_errors, loaded)):
+        from tertium.evaluation.error_marking import MarkedErrors
+
+        kinds.append(MarkedErrors)
+    elif any(split_kind(text)[0] == "spans" for text in output.output):
         specs = ", ".join(metric.spec for metric in loaded)
         raise UsageError(
-            f"-o {SPANS}{span_files[0]}: {specs} cannot mark error spans; add a metric that can, "
+            f"-o spans: {specs} cannot mark error spans; add a metric that can, "
             "such as tertium-multi"
         )
+    paths, *span_files = output.split(*kinds)
     judge.stop_dry_run((texts.testset, loaded))
     evaluation = score(
         texts.testset,
@@ -148,7 +153,7 @@ def score_files(
 
         marked = mark_errors(evaluation, loaded)
         marked.warn_about_missing_spans()
-        files += [(marked, path) for path in span_files]
+        files += [(marked, path) for path in span_files[0]]
     table = view.table(evaluation)
     return View(
         result=evaluation,
@@ -192,6 +197,11 @@ class SlicedResult(Result):
     def tables(self) -> list[Table]:
         """Return the tables of the results and of each column."""
         return [*self.results.tables(), *self.slice_tables()]
+
+    @classmethod
+    def file_kind(cls, suffix: str) -> str:
+        """Return what a file holds: tables are scores."""
+        return "results" if suffix in (".json", ".md", ".tex", ".html") else "scores"
 
     def slice_tables(self) -> list[Table]:
         """Return the tables of each column."""

@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import Float32Array, FloatArray, divide
+from tertium.core.arrays import Float32Array, FloatArray, divide, iterate_blocks
 from tertium.core.errors import DataError, LengthError
-from tertium.core.resampling import check_resamples, draw_heads, draw_signs, iterate_blocks, p_value
+from tertium.core.resampling import check_resamples, draw_heads, draw_signs, p_value
 from tertium.meta import pairwise
 from tertium.meta.agreement import (
     Agreement,

@@ -25,14 +25,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, nan_mean
+from tertium.core.arrays import (
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    divide,
+    iterate_blocks,
+    nan_mean,
+)
 from tertium.core.errors import DataError, UsageError
 from tertium.core.resampling import (
     can_enumerate,
     check_resamples,
     draw_counts,
     draw_swaps,
-    iterate_blocks,
     p_value,
 )
 from tertium.core.scores import Reduce

@@ -13,12 +13,12 @@ no training code until `train` is called.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from tertium.core.arrays import BoolArray
@@ -102,8 +102,7 @@ class _LazyAttribute:
         self.path = path
 
     def __get__(self, instance: object, owner: type) -> Any:
-        module, _, attribute = self.path.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return resolve_name(self.path)
 
 
 def lazy_attribute(path: str) -> Any:

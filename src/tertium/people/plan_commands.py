@@ -173,10 +173,11 @@ def plan_evaluation(
     their answers. Differences are in points from 0 to 100 (da, esa, contrastive-esa), in MQM points
     (mqm), or in the share of comparisons won minus lost (ranking).
     """
-    campaign_files, output = output.split(".json")
     paths = output.paths(PowerPlan)
+    campaign_files = [path for path in paths if path.endswith(".json")]
+    power_files = [path for path in paths if path not in campaign_files]
     has_goal = design.difference is not None or design.budget is not None
-    if not has_goal and (paths or not campaign_files):
+    if not has_goal and (power_files or not campaign_files):
         raise UsageError("nothing to plan: give --difference, --time, or -t with -o FILE.json")
     texts = inputs.read() if inputs.translations else None
     testset = texts.testset if texts else None
@@ -206,7 +207,7 @@ def plan_evaluation(
         json=record,
         warnings=warnings,
         warns_aside=True,
-        files=[(plan, path) for path in paths if plan],
+        files=[(plan, path) for path in power_files if plan],
     )
 
 

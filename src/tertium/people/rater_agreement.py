@@ -374,8 +374,8 @@ def agree_on_files(
     TSV, CSV or JSONL, MQM, ESA, Appraise, Pearmut, Label Studio. -o FILE.jsonl writes the judgments
     of a campaign, also while its server is running; meta, train, route and report read them.
     """
-    judgment_files, output = output.split(".jsonl")
     paths = output.paths(RaterStudies)
+    judgment_files = [path for path in paths if path.endswith(".jsonl")]
     scored = score_campaign(human, answers) if is_campaign_file(human) else None
     if judgment_files and scored is None:
         raise UsageError(f"-o {judgment_files[0]} holds judgments of a campaign: give one")
@@ -395,5 +395,5 @@ def agree_on_files(
     return View(
         result=result,
         json=records[0] if len(records) == 1 else records,
-        files=[(result, path) for path in paths],
+        files=[(result, path) for path in paths if path not in judgment_files],
     )

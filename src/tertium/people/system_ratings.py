@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.core.arrays import FloatArray, divide
+from tertium.core.arrays import FloatArray, divide, iterate_blocks
 from tertium.core.resampling import (
     assign_clusters,
     draw_group_counts,
-    iterate_blocks,
     percentile_interval,
 )
 from tertium.core.spans import MQM_WEIGHTS, score_spans

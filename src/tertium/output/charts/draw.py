@@ -72,7 +72,6 @@ def make_row_plot(
     values: FloatArray,
     max_length: int = MAX_NAME_LENGTH,
     row_height: float = ROW_HEIGHT,
-    margin: float = 0.06,
 ) -> RowPlot:
     """Return a plot of all values with a row for each name."""
     short_names = shorten_names(names, max_length)
@@ -82,7 +81,7 @@ def make_row_plot(
     return RowPlot(
         width=ROW_CHART_WIDTH,
         height=bottom + 40,
-        x=Scale(*axis_limits(values, margin=margin), left, ROW_CHART_WIDTH - 12),
+        x=Scale(*axis_limits(values, margin=0.06), left, ROW_CHART_WIDTH - 12),
         y=Scale(0, 1, bottom, 6),
         names=names,
         short_names=short_names,
