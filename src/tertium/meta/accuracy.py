@@ -226,15 +226,13 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     layouts = [make_layout(h, m) for h, m in zip(human, metrics, strict=True)]
     if len({layout.shape for layout in layouts}) != 1:
         raise LengthError(f"metrics differ between test sets: {[lay.shape for lay in layouts]}")
-    parts = np.stack([pairwise.count_groups(layout)[:, 0] for layout in layouts])
-    counts = parts.sum(axis=0)  # (metrics, 6)
-    absent = (parts[..., : pairwise.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
-    value = np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
-    judged_count = int(counts.sum(axis=-1).max(initial=0))
-    used = counts[:, : pairwise.MISSING].sum(axis=-1)
-    return make_pooled_agreement(
-        value, layouts[0].shape, judged_count=judged_count, used=used, groups=len(layouts)
-    )
+    parts = np.stack([count_groups(layout)[:, 0] for layout in layouts])
+    absent = (parts[..., :MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
+
+    def value(counts: FloatArray) -> FloatArray:
+        return np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
+
+    return pairwise.pool_pairs(parts.sum(axis=0), value, layouts[0].shape, len(layouts))
 
 
 def soft_pairwise_accuracy(

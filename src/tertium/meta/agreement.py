@@ -269,19 +269,9 @@ def ranks(values: FloatArray) -> FloatArray:
     >>> ranks(np.array([30.0, 10.0, 20.0, 10.0]))
     array([4. , 1.5, 3. , 1.5])
     """
-    places = np.arange(values.shape[-1])
-    order = np.argsort(values, axis=-1, kind="stable")  # NaN goes last
-    ordered = np.take_along_axis(values, order, axis=-1)
-    begins = np.ones(values.shape, dtype=bool)  # of a run of equal values
-    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    ends = np.roll(begins, -1, axis=-1)
-    first = np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
-    last = np.where(ends, places, len(places))[..., ::-1]
-    last = np.minimum.accumulate(last, axis=-1)[..., ::-1]
-    result = np.empty(values.shape)
-    np.put_along_axis(result, order, (first + last) / 2 + 1, axis=-1)
-    result[np.isnan(values)] = np.nan
-    return result
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=-1, nan_policy="omit"))
 
 
 def standardize(values: FloatArray) -> FloatArray:

@@ -76,9 +76,8 @@ def measure(task: Task, sets: Sequence[AlignedScores], rng: np.random.Generator)
         return _measure_scores(*first.system_columns(), task.statistic, "none")
     human, scores = select_judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
-        return measure_darr(
-            human, scores, 2018 if task.statistic == "darr" else 2017, task.threshold
-        )
+        year = 2018 if task.statistic == "darr" else 2017
+        return measure_darr(make_layout(human, scores, "item"), year, task.threshold)
     return _measure_scores(human, scores, task.statistic, task.grouping or "none")
 
 
