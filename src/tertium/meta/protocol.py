@@ -29,13 +29,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
-from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block, make_rng
+from tertium.core.resampling import (
+    check_resamples,
+    draw_heads,
+    draw_sign_block,
+    iterate_blocks,
+    make_rng,
+)
 from tertium.core.result import Cell, Column, Emphasis, Result, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import count_wins
-from tertium.meta.agreement import Layout, make_layout, select_judged_columns
+from tertium.meta.agreement import Layout, make_layout, select_judged_columns, standardize
 from tertium.meta.agreement_results import (
     MetricEstimates,
     TaskResult,
@@ -215,11 +221,8 @@ def run_protocol(
         return result, permute_accuracy(layout, epsilon, resamples=resamples, rng=rng)
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(run, task) for task in tasks]
-        try:
-            results = [future.result() for future in track_progress(futures, "tasks")]
-        finally:  # after Ctrl-C, leaving the pool would wait for all tasks
-            pool.shutdown(cancel_futures=True)
+        finished = pool.map(run, tasks)  # cancels the waiting tasks after Ctrl-C
+        results = [next(finished) for _ in track_progress(tasks, "tasks")]
     alpha = math.nextafter(alpha, 1)  # mt-metrics-eval counts an equal p-value as significant
     weight = 1.0 / len(results)
     values: FloatArray = np.sum([weight * result.values for result, _ in results], axis=0)
@@ -373,8 +376,9 @@ def _mixture_errors(
 ) -> Float32Array:
     """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
     present = ~np.isnan(human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
-    z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
-    metrics, systems, segments = z.shape
+    metrics, systems, segments = scores.shape
+    z = np.zeros(scores.shape, dtype=np.float32)
+    z[:, present] = np.nan_to_num(standardize(scores[:, present]))  # a constant becomes 0
     # scores and squares by system and mask of segments; without missing scores, one for each system
     powers: dict[tuple[int, bytes], Float32Array] = {}
     pairs = []
@@ -393,8 +397,8 @@ def _mixture_errors(
         raise DataError("no two systems share a segment with human scores and all metric scores")
     step = max(1, min(BLOCK // (systems * segments), CACHE_BLOCK // metrics**2))
     blocks = []
-    for start in range(0, resamples, step):
-        signs = draw_sign_block((systems, min(step, resamples - start), segments), rng)
+    for rows in iterate_blocks(resamples, 1, step):
+        signs = draw_sign_block((systems, rows.stop - rows.start, segments), rng)
         sums = {}
         for (system, mask), own in powers.items():
             sums[system, mask] = own @ signs[system][:, np.frombuffer(mask, dtype=bool)].T
@@ -425,11 +429,3 @@ def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
 
 
 _HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796)
-
-
-def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:
-    """Mean 0 and variance 1 over the present cells of each metric; a constant becomes 0."""
-    cells = scores[:, present]
-    mean = cells.mean(axis=1)[:, None, None]
-    spread = cells.std(axis=1)[:, None, None]
-    return np.where(spread > 0, (scores - mean) / np.where(spread > 0, spread, 1.0), 0.0)
