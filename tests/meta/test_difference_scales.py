@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -75,7 +77,7 @@ def test_scales_by_language_direction():
         "not into English": 36,
     }
     scale = scales["all"]
-    assert DifferenceScale.from_record(scale.record()) == scale
+    assert DifferenceScale.from_record(asdict(scale)) == scale
     assert scale.learned == ("model@1",)
     assert scale.find(0.0) == scale.bins[0]
     assert scale.find(-99.0) == scale.bins[-1]

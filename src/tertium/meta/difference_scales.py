@@ -13,7 +13,7 @@ choose    which output of a segment is best? reranking
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,9 @@ class DifferenceScale:
         """Return the bin of a difference; the last bin for larger ones."""
         return next((b for b in self.bins if abs(difference) <= b.high), self.bins[-1])
 
-    def record(self) -> dict[str, Any]:
-        """Return plain values, as `from_record` reads them."""
-        return asdict(self)
-
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DifferenceScale:
+        """Return a scale of the values of `asdict`."""
         bins = tuple(DifferenceBin(**part) for part in record["bins"])
         return cls(**{**record, "bins": bins, "learned": tuple(record["learned"])})
 

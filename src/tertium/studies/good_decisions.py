@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -128,7 +128,7 @@ class DifferenceScales(Result):
 
     def records(self) -> dict[str, Any]:
         """Return all scales as plain values, for JSON."""
-        return {"scales": [scale.record() for scale in self.scales]}
+        return {"scales": [asdict(scale) for scale in self.scales]}
 
     def tables(self) -> list[Table]:
         """Return one row per metric, language direction and range of differences."""

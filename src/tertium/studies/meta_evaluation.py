@@ -354,11 +354,6 @@ class Statistics(Significance):
         for name in self.statistic:
             resolve_statistic(name)  # fail before files are read
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that are given, as arguments of `meta_evaluate`."""
-        values = field_values(self)
-        return {name: value for name, value in values.items() if value is not None}
-
 
 def evaluate_metrics(
     inputs: ScoredInputs,
@@ -393,7 +388,7 @@ def evaluate_metrics(
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
-    study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
+    study = meta_evaluate(inputs, metrics.load_judged(), **field_values(statistics))
     return replace(study, intervals=confidence, p_values=pairs)
 
 

@@ -27,8 +27,9 @@ from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
 from tertium.data.record_files import read_records
 from tertium.data.text_files import RECORD_SUFFIXES
+from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.judged import HumanInputs, Metrics, as_list
-from tertium.evaluation.paired_tests import Interval, bootstrap, interval, paired_randomization
+from tertium.evaluation.paired_tests import bootstrap, interval, paired_randomization
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.span_scores import (
     COLUMNS,
@@ -63,24 +64,18 @@ class SpanResult(NamedTuple):
     """One metric on one set: rows (credit, human, metric), a row for each translation and rater.
 
     `rows` are by counting method, and characters by severity ("severity major") and category.
+    `bounds` are those of the F1 of all characters, NaN without resamples.
     """
 
     metric: str
     set: str
     rows: Mapping[str, FloatArray]
-    interval: Interval | None = None
+    bounds: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def overall(self) -> PrecisionRecall:
         """Precision, recall and F1 of all characters."""
         return micro(self.rows["characters"])
-
-    @property
-    def f1_interval(self) -> tuple[float, float, float]:
-        """F1 of all characters and its bounds, NaN without resamples."""
-        if self.interval is None:
-            return self.overall.f1, np.nan, np.nan
-        return self.overall.f1, self.interval.low, self.interval.high
 
     @property
     def scores(self) -> Scores:
@@ -105,7 +100,7 @@ class SpanResult(NamedTuple):
         record: dict[str, Any] = {
             "metric": self.metric,
             "set": self.set,
-            "f1_interval": self.f1_interval[1:],
+            "f1_interval": self.bounds,
         }
         for name, rows in self.rows.items():
             record[name] = {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
@@ -187,7 +182,7 @@ def overall_columns() -> list[Column]:
         Column("metric"),
         figure_column("precision", "characters", "precision"),
         figure_column("recall", "characters", "recall"),
-        *interval_columns("F1", lambda row: row.f1_interval, mark=lambda _: "best"),
+        *interval_columns("F1", lambda row: (row.overall.f1, *row.bounds), mark=lambda _: "best"),
         figure_column("macro F1", "characters", "f1", is_mean=True),
         figure_column("WMT23 F1", "characters-once", "f1"),
         figure_column("span F1", "spans", "f1"),
@@ -252,8 +247,10 @@ def compare_spans(
         scores = [result.scores for result in results]
         if resamples:
             drawn = bootstrap(scores, resamples=resamples, seed=seed)
-            pairs = zip(results, drawn, strict=True)
-            results = [own._replace(interval=interval(values)) for own, values in pairs]
+            for n, values in enumerate(drawn):
+                own_interval = interval(values)
+                bounds = (own_interval.low, own_interval.high)
+                results[n] = results[n]._replace(bounds=bounds)
         if resamples and len(results) > 1:
             p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
         by_set[name] = sorted(results, key=lambda result: -result.overall.f1)
@@ -280,10 +277,16 @@ def find_annotated(entry: HumanData) -> dict[Key, Segment]:
 def read_spans(file: PathLike) -> list[HumanData]:
     """Read the marked errors of one metric, in any layout of human annotations.
 
-    A file of several metrics is rejected because their errors would be mixed.
+    A table with a row per error is rejected because it lacks translations without errors, and a
+    file of several metrics because their errors would be mixed.
     """
     if RECORD_SUFFIXES & {*Path(file).suffixes} and Path(file).is_file():
         records = [record for _, record in read_records(file)]
+        if any("spans" not in record and {*ERROR_COLUMNS} <= {*record} for record in records):
+            raise DataError(
+                f"{file} has one row per error and lacks translations without errors: give the "
+                ".jsonl that `tertium score -o spans:FILE.jsonl` writes"
+            )
         names = dict.fromkeys(str(record.get("metric") or "") for record in records)
         if len(names) > 1:
             raise DataError(
