@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, nan_mean
-from tertium.core.errors import DataError, UsageError
+from tertium.core.errors import DataError
 from tertium.core.resampling import (
     can_enumerate,
     check_resamples,
@@ -53,8 +53,6 @@ def bootstrap(
     replicate: Replicate, units: Sequence[int], *, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return the values of bootstrap samples within strata of `units`, (resamples, metrics)."""
-    if resamples < 1:
-        raise UsageError(f"at least one bootstrap sample is needed, got {resamples}")
     if not units or min(units) < 1:
         raise DataError("the bootstrap needs at least one judged unit in each set")
     blocks = iterate_blocks(resamples, sum(units))

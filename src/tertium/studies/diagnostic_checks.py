@@ -130,7 +130,7 @@ class DiagnosticData:
     def correlation(
         self, values: FloatArray, names: Sequence[str], grouping: Grouping = "none"
     ) -> DiagnosticRow:
-        """Measure Pearson's r of named score tables (tables, systems, items), where they have any."""
+        """Measure Pearson's r of named tables of scores, (tables, systems, items)."""
         series = tuple(names)
         human = np.where(np.isnan(values).all(axis=0), np.nan, self.human)
         aligned = replace(
