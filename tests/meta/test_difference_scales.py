@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import (
@@ -85,8 +85,6 @@ def test_scales_by_language_direction():
 
 
 def test_too_few_pairs_error():
-    with pytest.raises(DataError, match="too few"):
-        fit_bins(np.ones(5), np.ones(5))
     metric, scores = ScoreMatrix("m", ("a", "b"), np.zeros((2, 0))), {"a": 1.0, "b": 2.0}
     two = AlignedScores.align("de-en", [metric], human_systems=scores, system_scores={"m": scores})
     with pytest.raises(DataError, match="expected at least 20"):
@@ -126,8 +124,6 @@ def test_perfect_metrics():
     human = np.random.default_rng(1).normal(size=(4, 30))
     assert rerank_outputs(human, human)["gain"] == pytest.approx(1)
     assert rerank_outputs(human, np.zeros_like(human))["gain"] == pytest.approx(0)
-    with pytest.raises(LengthError, match="one shape"):
-        rerank_outputs(human, human[:2])
 
 
 @settings(max_examples=60, deadline=None)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.meta.agreement import to_float_array
 from tertium.meta.aligned_scores import AlignedScores
 
@@ -109,8 +109,6 @@ def fit_bins(
     >>> [(b.high, b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=2)]
     [(3.9, 40, 0.0), (7.9, 40, 1.0)]
     """
-    if len(sizes) < MIN_PAIRS:
-        raise DataError(f"{len(sizes)} system pairs are too few: expected at least {MIN_PAIRS}")
     order = np.argsort(sizes, kind="stable")
     groups: list[IntArray] = []
     for part in np.array_split(order, max(1, min(bins, len(sizes) // MIN_PAIRS))):
@@ -179,8 +177,6 @@ def accept_translations(
     """
     human_scores = to_float_array(human, "human scores").ravel()
     scores = to_float_array(metric, "metric scores").ravel()
-    if human_scores.shape != scores.shape:
-        raise LengthError(f"{len(human_scores)} human values, but {len(scores)} metric values")
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if not is_known.any():
         raise DataError("no translation has both a human and a metric score")
@@ -223,10 +219,6 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
     """
     human_scores = to_float_array(human, "human scores")
     scores = to_float_array(metric, "metric scores")
-    if human_scores.shape != scores.shape or human_scores.ndim != 2:
-        raise LengthError(
-            f"reranking needs two matrices of one shape, got {human_scores.shape}, {scores.shape}"
-        )
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     used = is_known.sum(axis=0) > 1
     if not used.any():
