@@ -70,7 +70,7 @@ def aligned(name, seed):
 
 def test_scales_by_language_direction():
     sets = [aligned("wmt de-en", 1), aligned("en-de", 2), aligned("test", 3)]
-    scales = {s.direction: s for s in fit_scales(sets, {"m": ["model@1"]})}
+    scales = {s.direction: s for s in fit_scales(sets)}
     assert {d: s.pairs for d, s in scales.items()} == {
         "all": 3 * 36,
         "into English": 36,
@@ -78,7 +78,6 @@ def test_scales_by_language_direction():
     }
     scale = scales["all"]
     assert DifferenceScale.from_record(asdict(scale)) == scale
-    assert scale.learned == ("model@1",)
     assert scale.find(0.0) == scale.bins[0]
     assert scale.find(-99.0) == scale.bins[-1]
     assert scale.find(scale.bins[0].high) == scale.bins[0]

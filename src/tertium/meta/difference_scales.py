@@ -124,9 +124,7 @@ def fit_bins(
     return tuple(fitted)
 
 
-def fit_scales(
-    sets: Sequence[AlignedScores], learned: Mapping[str, Sequence[str]] | None = None
-) -> list[DifferenceScale]:
+def fit_scales(sets: Sequence[AlignedScores]) -> list[DifferenceScale]:
     """Fit scales of every metric, for each language direction with enough pairs and for all.
 
     A set is named by its language pair; a set with another name counts only among all. If all sets
@@ -151,10 +149,8 @@ def fit_scales(
             if sum(len(sizes) for sizes, _ in chosen) < MIN_PAIRS:
                 continue
             sizes, agree = (np.concatenate(column) for column in zip(*chosen, strict=True))
-            ids = tuple((learned or {}).get(metric, ()))
             bins = fit_bins(sizes, agree)
-            scale = DifferenceScale(metric=metric, direction=direction, bins=bins, learned=ids)
-            scales.append(scale)
+            scales.append(DifferenceScale(metric=metric, direction=direction, bins=bins))
     if not scales:
         raise DataError(f"too few system pairs: expected at least {MIN_PAIRS} for some metric")
     return scales

@@ -28,7 +28,6 @@ from tertium.core.arrays import FloatArray, divide
 from tertium.core.spans import ErrorAnnotations, Span
 
 WRONG_SEVERITY_CREDIT = 0.5
-COLUMNS = ("credit", "human", "metric")
 SEVERITY_GRADES = {"minor": 0, "major": 1, "critical": 1}
 
 Spans = Sequence[Span]

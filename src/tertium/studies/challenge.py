@@ -167,14 +167,14 @@ class ChallengeStudy(Result):
             is_best = np.all(self.correct[metric, group] == self.correct[:, group].max(axis=0))
             return "best" if len(self.metrics) > 1 and is_best else ""
 
-        def ties(group: int) -> int:
-            return int(self.tied[metric, group].sum())
+        def ties(group: int) -> Any:
+            return self._count(metric, group)["ties"]
 
         name = self.names[metric]
         heading = f"{name} %"
         return [
             *interval_columns(heading, share, 1, mark=mark, group=heading, adjustable=False),
-            Column("ties", ties, 0, text=lambda row, _: str(ties(row) or "–"), group=heading),
+            Column("ties", ties, 0, text=lambda group, _: str(ties(group) or "–"), group=heading),
         ]
 
     def warning_lines(self) -> list[str]:

@@ -365,10 +365,12 @@ def check_references(data: DiagnosticData) -> Rows:
         references["the best system's output"] = [(best_outputs[item],) for (_, item), _ in cells]
     half = len(cells) // 2
     references["the reference of another segment"] = own[half:] + own[:half]
+    names = [cell for cell, _ in cells]
+    specs = [metric.spec for metric in data.metrics]
     rows = {}
     for name, replacements in references.items():
         pairs = zip(cells, replacements, strict=True)
         scores = data.score([replace(s, references=texts) for (_, s), texts in pairs])
-        tables = np.stack([data.arrange([cell for cell, _ in cells], row) for row in scores])
-        rows[name] = data.correlation(tables, [metric.spec for metric in data.metrics])
+        tables = np.stack([data.arrange(names, row) for row in scores])
+        rows[name] = data.correlation(tables, specs)
     return rows

@@ -150,13 +150,12 @@ class DifferenceScales(Result):
 
 def fit_difference_scales(judged_sets: JudgedSets) -> DifferenceScales:
     """Fit difference scales of metrics on judged systems."""
-    learned = {metric.spec: metric.model_ids for metric in judged_sets.metrics}
-    read_inputs: dict[str, str] = {}
+    scales = fit_scales(judged_sets.sets)
     for metric in judged_sets.metrics:
         segments = [[s for _, _, s in own.rows()] for own in judged_sets.human_data.values()]
         input_kinds = {find_inputs(metric, own) for own in segments}
-        read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
-    scales = fit_scales(judged_sets.sets, learned)
-    return DifferenceScales(
-        [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]
-    )
+        inputs = input_kinds.pop() if len(input_kinds) == 1 else ""
+        for n, scale in enumerate(scales):
+            if scale.metric == metric.spec:
+                scales[n] = replace(scale, inputs=inputs, learned=metric.model_ids)
+    return DifferenceScales(scales)

@@ -32,7 +32,6 @@ from tertium.evaluation.judged import HumanInputs, Metrics, as_list
 from tertium.evaluation.paired_tests import bootstrap, interval, paired_randomization
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.span_scores import (
-    COLUMNS,
     COUNTING_METHODS,
     PrecisionRecall,
     Spans,
@@ -80,15 +79,7 @@ class SpanResult(NamedTuple):
     @property
     def scores(self) -> Scores:
         """F1 of characters as summable scores, so that it can be resampled."""
-        return Scores(
-            metric=self.metric,
-            name=self.metric,
-            statistics=self.rows["characters"],
-            reduce=f1_from_totals,
-            reduce_segments=f1_from_totals,
-            signature="",
-            columns=COLUMNS,
-        )
+        return Scores(metric=self.metric, statistics=self.rows["characters"], reduce=f1_from_totals)
 
     def kinds(self, prefix: str) -> list[str]:
         """Return the severities or categories that human raters marked, most frequent first."""
@@ -319,7 +310,8 @@ def find_spans(
         marked |= {key: own.spans for key, own in annotations.items()}
         texts |= entry.texts()
     missing = [key for key in segments if key not in marked]
-    for system, item in missing:
+    if missing:
+        system, item = missing[0]
         raise DataError(
             f"{metric}: no spans for {len(missing)} of {len(segments)} judged translations, "
             f"first item {item} of system {system!r}"
@@ -342,10 +334,10 @@ def count_spans(
     own: list[Spans] = []
     lengths: list[int] = []
     for key, spans in marked.items():
-        raters = split_by_rater(annotations[key])
-        human += raters
-        own += [spans] * len(raters)
-        lengths += [len(texts[key].hypothesis)] * len(raters)
+        for rater_spans in split_by_rater(annotations[key]):
+            human.append(rater_spans)
+            own.append(spans)
+            lengths.append(len(texts[key].hypothesis))
     rows = {kind: count(human, own, lengths) for kind, count in COUNTING_METHODS.items()}
     for severity, values in count_by_severity(human, own, lengths).items():
         rows[SEVERITY + severity] = values
