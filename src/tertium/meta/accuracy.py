@@ -56,7 +56,8 @@ def acc_eq(
     0.833333
     """
     layout = make_layout(human, metrics, grouping)
-    return average_accuracy(layout, np.full(len(layout.metrics), check_epsilon(epsilon)))
+    agreement, _ = average_accuracy(layout, np.full(len(layout.metrics), check_epsilon(epsilon)))
+    return agreement
 
 
 def acc_eq_calibrated(
@@ -72,24 +73,32 @@ def acc_eq_calibrated(
     (1.0, 0.02)
     """
     layout = make_layout(human, metrics, grouping)
-    epsilon = [calibrate(layout._replace(metrics=scores[None])) for scores in layout.metrics]
-    return average_accuracy(layout, np.array(epsilon))
+    agreement, _ = average_accuracy(layout, calibrate_all(layout))
+    return agreement
 
 
-def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
-    """Compute acc_eq with one epsilon per metric, averaged over groups."""
+def average_accuracy(layout: Layout, epsilon: FloatArray) -> tuple[Agreement, FloatArray]:
+    """Compute acc_eq with one epsilon per metric, averaged over groups and (metrics, groups)."""
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
     used = counts[..., :MISSING].sum(axis=-1)  # (metrics, groups)
     judged_counts = counts.sum(axis=-1).max(axis=0, initial=0)  # the same for all metrics
     groups = int((judged_counts > 0).sum())
-    return replace(
-        average_groups(layout, pairwise.accuracy(counts)),
+    values = pairwise.accuracy(counts)
+    agreement = replace(
+        average_groups(layout, values),
         judged_count=int(judged_counts.sum()),
         used=used.sum(axis=-1).astype(np.int64).reshape(layout.shape),
         groups=groups,
         undefined=(groups - (used > 0).sum(axis=-1)).reshape(layout.shape),
         epsilon=epsilon.reshape(layout.shape),
     )
+    return agreement, values
+
+
+def calibrate_all(layout: Layout) -> FloatArray:
+    """Return the best epsilon of each metric, (metrics,)."""
+    layouts = [layout._replace(metrics=scores[None]) for scores in layout.metrics]
+    return np.array([calibrate(own) for own in layouts])
 
 
 def calibrate(layout: Layout) -> float:

@@ -18,10 +18,10 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import make_rng
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import (
-    acc_eq,
-    acc_eq_calibrated,
     accuracy_pair_test,
     accuracy_replicate,
+    average_accuracy,
+    calibrate_all,
     measure_accuracies,
     measure_spa,
 )
@@ -38,13 +38,7 @@ from tertium.meta.agreement import (
 )
 from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.pairwise import (
-    accuracy,
-    count_groups,
-    kendall_b_values,
-    measure_comparisons,
-    measure_darr,
-)
+from tertium.meta.pairwise import kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import (
     Pooled,
     bootstrap,
@@ -100,10 +94,8 @@ def _measure_scores(
         values = compute(layout)
         agreement = average_groups(layout, values)
     else:
-        function = acc_eq if statistic == "acc-eq" else acc_eq_calibrated
-        agreement = function(human, scores, grouping=grouping)
-        epsilon = np.asarray(agreement.epsilon)
-        values = accuracy(count_groups(layout, epsilon=epsilon))
+        epsilon = calibrate_all(layout) if statistic == "acc-eq*" else np.zeros(len(scores))
+        agreement, values = average_accuracy(layout, epsilon)
         pool = partial(accuracy_replicate, epsilon=epsilon)
         tests["pairs"] = partial(accuracy_pair_test, layout, epsilon)
     if statistic == "pearson" and grouping == "none":

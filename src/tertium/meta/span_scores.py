@@ -100,7 +100,7 @@ COUNTING_METHODS: dict[str, Count] = {
 def micro(rows: FloatArray) -> PrecisionRecall:
     """Compute precision, recall and F1 of the summed rows."""
     values = _precision_recall_f1(rows.sum(axis=0))
-    return PrecisionRecall(*(float(value) for value in values))
+    return PrecisionRecall(*map(float, values))
 
 
 def macro(rows: FloatArray) -> PrecisionRecall:
