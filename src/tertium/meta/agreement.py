@@ -74,10 +74,6 @@ class Layout(NamedTuple):
         """Mask of points with a human and a metric score, (metrics, groups, points)."""
         return ~np.isnan(self.metrics) & ~np.isnan(self.human)
 
-    @property
-    def judged_count(self) -> int:
-        return int((~np.isnan(self.human)).sum())
-
 
 class Measurement(NamedTuple):
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
@@ -166,11 +162,12 @@ def make_pooled_agreement(
 
 def average_groups(layout: Layout, values: FloatArray) -> Agreement:
     """Average group values (metrics, groups) over the groups where they are defined."""
-    judged_groups = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
+    is_judged = ~np.isnan(layout.human)  # (groups, points)
+    judged_groups = is_judged.any(axis=-1)
     values = values[:, judged_groups]
     return Agreement(
         value=nan_mean(values).reshape(layout.shape),
-        judged_count=layout.judged_count,
+        judged_count=int(is_judged.sum()),
         used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
         groups=int(judged_groups.sum()),
         undefined=np.isnan(values).sum(axis=1).reshape(layout.shape),

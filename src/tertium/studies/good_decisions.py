@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 from tertium.core.result import (
@@ -68,12 +67,12 @@ class Decisions(Result):
             rows.append(row)
         rows.append(_chance_row(rows[-1]))
         columns = [
-            Column("set", itemgetter("set")),
-            Column("metric", itemgetter("metric"), mark=_mark),
+            Column("set"),
+            Column("metric", mark=_mark),
         ]
         for key, name in COLUMNS.items():
             text = _threshold_text if key == "threshold" else None
-            columns.append(Column(name, itemgetter(key), 3, mark=_mark, text=text, adjustable=True))
+            columns.append(Column(name, key, 3, mark=_mark, text=text, adjustable=True))
         return [Table(columns, rows, "Decisions based on a metric", NOTES)]
 
 

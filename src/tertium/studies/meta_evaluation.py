@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -146,8 +145,9 @@ class AgreementStudy(JudgedSets, Result):
         names = "metric statistic set value low high rank judged used"
         if self.p_values:
             names = "metric other statistic set p"
-        columns = [Column(name, itemgetter(name)) for name in names.split()]
-        return Table([*columns, *([Column("by")] if self.slices else [])], rows)
+        if self.slices:
+            names += " by"
+        return Table([*map(Column, names.split())], rows)
 
     def charts(self) -> list[ScatterChart]:
         """Return scatter plots of metric and human scores: a row per metric, a column per set."""
