@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -180,15 +180,15 @@ def build_aligned_scores(line: Mapping[str, Any]) -> AlignedScores:
 
 def fit(lines: Sequence[Mapping[str, Any]]) -> None:
     """Fit the scales of the metrics in these lines and replace older ones."""
-    learned = {line["metric"]: line["learned"] for line in lines}
-    inputs = {line["metric"]: line["inputs"] for line in lines}
-    fitted = [
-        replace(scale, metric=scale_name(load_metric(scale.metric)), inputs=inputs[scale.metric])
-        for scale in fit_scales([build_aligned_scores(line) for line in lines], learned)
-    ]
-    update_scales(
-        fitted, {spec: describe_fit([x for x in lines if x["metric"] == spec]) for spec in learned}
-    )
+    described = {line["metric"]: line for line in lines}
+    fitted = []
+    for scale in fit_scales([build_aligned_scores(line) for line in lines]):
+        line = described[scale.metric]
+        name = scale_name(load_metric(scale.metric))
+        learned = tuple(line["learned"])
+        fitted.append(replace(scale, metric=name, inputs=line["inputs"], learned=learned))
+    lines_of = {spec: [x for x in lines if x["metric"] == spec] for spec in described}
+    update_scales(fitted, {spec: describe_fit(own) for spec, own in lines_of.items()})
 
 
 def describe_fit(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def update_scales(fitted: Sequence[DifferenceScale], scored: dict[str, Any]) -> 
     replaced = {(scale.metric, scale.inputs) for scale in fitted}
     old = [s for s in stored.get("scales", []) if (s["metric"], s["inputs"]) not in replaced]
     scales = sorted(
-        [*old, *(s.record() for s in fitted)],
+        [*old, *(asdict(s) for s in fitted)],
         key=lambda s: (s["metric"], s["inputs"], s["direction"]),
     )
     content = {"scored": {**stored.get("scored", {}), **scored}, "scales": scales}

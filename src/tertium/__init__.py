@@ -33,17 +33,17 @@ from pathlib import Path
 from typing import Any
 
 
-def _read_public_names() -> dict[str, str]:
-    """Return the module of each public name, from the stub that type checkers read."""
+def _read_public_names(package_file: str) -> dict[str, str]:
+    """Return the module of each public name of a package, from its stub for type checkers."""
     modules = {}
-    for line in Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines():
+    for line in Path(package_file).with_suffix(".pyi").read_text(encoding="utf-8").splitlines():
         if line.startswith("from "):  # from MODULE import NAME as NAME
             words = line.split()
             modules[words[-1]] = words[1]
     return modules
 
 
-_MODULE_BY_NAME = _read_public_names()
+_MODULE_BY_NAME = _read_public_names(__file__)
 __all__ = [*_MODULE_BY_NAME]
 
 

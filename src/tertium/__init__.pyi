@@ -50,3 +50,5 @@ from tertium.studies.meta_evaluation import meta_evaluate as meta_evaluate
 from tertium.version import __version__ as __version__
 
 __all__: list[str]
+
+def _read_public_names(package_file: str) -> dict[str, str]: ...

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.core.scores import ScoreMatrix
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import (
@@ -68,23 +70,20 @@ def aligned(name, seed):
 
 def test_scales_by_language_direction():
     sets = [aligned("wmt de-en", 1), aligned("en-de", 2), aligned("test", 3)]
-    scales = {s.direction: s for s in fit_scales(sets, {"m": ["model@1"]})}
+    scales = {s.direction: s for s in fit_scales(sets)}
     assert {d: s.pairs for d, s in scales.items()} == {
         "all": 3 * 36,
         "into English": 36,
         "not into English": 36,
     }
     scale = scales["all"]
-    assert DifferenceScale.from_record(scale.record()) == scale
-    assert scale.learned == ("model@1",)
+    assert DifferenceScale.from_record(asdict(scale)) == scale
     assert scale.find(0.0) == scale.bins[0]
     assert scale.find(-99.0) == scale.bins[-1]
     assert scale.find(scale.bins[0].high) == scale.bins[0]
 
 
 def test_too_few_pairs_error():
-    with pytest.raises(DataError, match="too few"):
-        fit_bins(np.ones(5), np.ones(5))
     metric, scores = ScoreMatrix("m", ("a", "b"), np.zeros((2, 0))), {"a": 1.0, "b": 2.0}
     two = AlignedScores.align("de-en", [metric], human_systems=scores, system_scores={"m": scores})
     with pytest.raises(DataError, match="expected at least 20"):
@@ -124,8 +123,6 @@ def test_perfect_metrics():
     human = np.random.default_rng(1).normal(size=(4, 30))
     assert rerank_outputs(human, human)["gain"] == pytest.approx(1)
     assert rerank_outputs(human, np.zeros_like(human))["gain"] == pytest.approx(0)
-    with pytest.raises(LengthError, match="one shape"):
-        rerank_outputs(human, human[:2])
 
 
 @settings(max_examples=60, deadline=None)

@@ -96,6 +96,8 @@ def test_darr_by_hand():
     assert darr(human, metric).judged_count == 3
     missing = darr(human, [[3], [np.nan], [2]])
     assert (missing.judged_count, int(missing.used)) == (3, 1)
+    with pytest.raises(UsageError, match="year must be 2017, or 2018"):
+        darr(human, metric, year=2019)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("grouping", ["none", "item", "system"])

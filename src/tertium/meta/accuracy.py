@@ -56,7 +56,8 @@ def acc_eq(
     0.833333
     """
     layout = make_layout(human, metrics, grouping)
-    return average_accuracy(layout, np.full(len(layout.metrics), check_epsilon(epsilon)))
+    agreement, _ = average_accuracy(layout, np.full(len(layout.metrics), check_epsilon(epsilon)))
+    return agreement
 
 
 def acc_eq_calibrated(
@@ -72,24 +73,32 @@ def acc_eq_calibrated(
     (1.0, 0.02)
     """
     layout = make_layout(human, metrics, grouping)
-    epsilon = [calibrate(layout._replace(metrics=scores[None])) for scores in layout.metrics]
-    return average_accuracy(layout, np.array(epsilon))
+    agreement, _ = average_accuracy(layout, calibrate_all(layout))
+    return agreement
 
 
-def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
-    """Compute acc_eq with one epsilon per metric, averaged over groups."""
+def average_accuracy(layout: Layout, epsilon: FloatArray) -> tuple[Agreement, FloatArray]:
+    """Compute acc_eq with one epsilon per metric, averaged over groups and (metrics, groups)."""
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
     used = counts[..., :MISSING].sum(axis=-1)  # (metrics, groups)
     judged_counts = counts.sum(axis=-1).max(axis=0, initial=0)  # the same for all metrics
     groups = int((judged_counts > 0).sum())
-    return replace(
-        average_groups(layout, pairwise.accuracy(counts)),
+    values = pairwise.accuracy(counts)
+    agreement = replace(
+        average_groups(layout, values),
         judged_count=int(judged_counts.sum()),
         used=used.sum(axis=-1).astype(np.int64).reshape(layout.shape),
         groups=groups,
         undefined=(groups - (used > 0).sum(axis=-1)).reshape(layout.shape),
         epsilon=epsilon.reshape(layout.shape),
     )
+    return agreement, values
+
+
+def calibrate_all(layout: Layout) -> FloatArray:
+    """Return the best epsilon of each metric, (metrics,)."""
+    layouts = [layout._replace(metrics=scores[None]) for scores in layout.metrics]
+    return np.array([calibrate(own) for own in layouts])
 
 
 def calibrate(layout: Layout) -> float:
@@ -101,7 +110,8 @@ def calibrate(layout: Layout) -> float:
     gains = [np.zeros(0)]
     points = layout.present[0].sum(axis=-1)  # of each group
     weights = divide(1.0, np.maximum(points * (points - 1) / 2, 1.0))
-    if len(np.unique(weights)) == 1:
+    is_uniform = len(np.unique(weights)) == 1
+    if is_uniform:
         weights = np.ones(len(weights))
     for human_differences, (difference,) in pair_differences(layout):  # (pairs, groups)
         human = preference_signs(human_differences)
@@ -111,9 +121,18 @@ def calibrate(layout: Layout) -> float:
         sizes.append(np.abs(difference[changes]))
         gains.append(np.where(human == 0, weights, -weights)[changes])
     all_sizes = np.concatenate(sizes)
-    order = np.argsort(all_sizes)
-    ordered = all_sizes[order]
-    running = np.cumsum(np.concatenate(gains)[order])
+    all_gains = np.concatenate(gains)
+    if is_uniform:
+        # Sorting numbers is faster than sorting their places. Sizes sort like their bits; the sign
+        # bit is free, and a shift makes it the last bit, which holds the gain.
+        keys = np.sort(all_sizes.view(np.uint64) * 2 + (all_gains > 0))
+        ordered = (keys >> 1).view(np.float64)
+        all_gains = np.where(keys & 1, 1.0, -1.0)
+    else:
+        order = np.argsort(all_sizes)
+        ordered = all_sizes[order]
+        all_gains = all_gains[order]
+    running = np.cumsum(all_gains)
     ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
     if not len(ends) or running[ends].max() <= 1e-9:
         return 0.0
@@ -226,15 +245,13 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     layouts = [make_layout(h, m) for h, m in zip(human, metrics, strict=True)]
     if len({layout.shape for layout in layouts}) != 1:
         raise LengthError(f"metrics differ between test sets: {[lay.shape for lay in layouts]}")
-    parts = np.stack([pairwise.count_groups(layout)[:, 0] for layout in layouts])
-    counts = parts.sum(axis=0)  # (metrics, 6)
-    absent = (parts[..., : pairwise.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
-    value = np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
-    judged_count = int(counts.sum(axis=-1).max(initial=0))
-    used = counts[:, : pairwise.MISSING].sum(axis=-1)
-    return make_pooled_agreement(
-        value, layouts[0].shape, judged_count=judged_count, used=used, groups=len(layouts)
-    )
+    parts = np.stack([count_groups(layout)[:, 0] for layout in layouts])
+    absent = (parts[..., :MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
+
+    def value(counts: FloatArray) -> FloatArray:
+        return np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
+
+    return pairwise.pool_pairs(parts.sum(axis=0), value, layouts[0].shape, len(layouts))
 
 
 def soft_pairwise_accuracy(
@@ -324,13 +341,13 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
     correct, eligible = np.zeros((2, len(columns[0][1]), sum(sizes), sum(sizes)))
     start = 0
     for human, scores in columns:
-        left, right = np.triu_indices(human.shape[1], k=1)
-        human_signs = preference_signs(human[0, left] - human[0, right])
-        signs = preference_signs(scores[:, 0, left] - scores[:, 0, right])  # (metrics, pairs)
-        is_known = (human_signs != UNKNOWN) & (signs != UNKNOWN)
-        correct[:, start + left, start + right] = is_known & (human_signs == signs)
-        eligible[:, start + left, start + right] = is_known
-        start += human.shape[1]
+        human_signs = preference_signs(human.T - human)  # (systems, systems)
+        signs = preference_signs(np.swapaxes(scores, 1, 2) - scores)
+        is_known = np.triu((human_signs != UNKNOWN) & (signs != UNKNOWN), k=1)
+        rows = slice(start, start + human.shape[1])
+        correct[:, rows, rows] = is_known & (human_signs == signs)
+        eligible[:, rows, rows] = is_known
+        start = rows.stop
     wins = np.tensordot(correct, eligible - correct, axes=((1, 2), (1, 2)))
     test = partial(coin_p_values, wins[None], np.ones(1))
     return _measure_pairs(agreement, correct, eligible, sizes, test)

@@ -74,10 +74,6 @@ class Layout(NamedTuple):
         """Mask of points with a human and a metric score, (metrics, groups, points)."""
         return ~np.isnan(self.metrics) & ~np.isnan(self.human)
 
-    @property
-    def judged_count(self) -> int:
-        return int((~np.isnan(self.human)).sum())
-
 
 class Measurement(NamedTuple):
     """One statistic of many metrics: values, bootstrap replicate and significance tests.
@@ -166,11 +162,12 @@ def make_pooled_agreement(
 
 def average_groups(layout: Layout, values: FloatArray) -> Agreement:
     """Average group values (metrics, groups) over the groups where they are defined."""
-    judged_groups = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
+    is_judged = ~np.isnan(layout.human)  # (groups, points)
+    judged_groups = is_judged.any(axis=-1)
     values = values[:, judged_groups]
     return Agreement(
         value=nan_mean(values).reshape(layout.shape),
-        judged_count=layout.judged_count,
+        judged_count=int(is_judged.sum()),
         used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
         groups=int(judged_groups.sum()),
         undefined=np.isnan(values).sum(axis=1).reshape(layout.shape),
@@ -269,19 +266,9 @@ def ranks(values: FloatArray) -> FloatArray:
     >>> ranks(np.array([30.0, 10.0, 20.0, 10.0]))
     array([4. , 1.5, 3. , 1.5])
     """
-    places = np.arange(values.shape[-1])
-    order = np.argsort(values, axis=-1, kind="stable")  # NaN goes last
-    ordered = np.take_along_axis(values, order, axis=-1)
-    begins = np.ones(values.shape, dtype=bool)  # of a run of equal values
-    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    ends = np.roll(begins, -1, axis=-1)
-    first = np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
-    last = np.where(ends, places, len(places))[..., ::-1]
-    last = np.minimum.accumulate(last, axis=-1)[..., ::-1]
-    result = np.empty(values.shape)
-    np.put_along_axis(result, order, (first + last) / 2 + 1, axis=-1)
-    result[np.isnan(values)] = np.nan
-    return result
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=-1, nan_policy="omit"))
 
 
 def standardize(values: FloatArray) -> FloatArray:

@@ -310,11 +310,10 @@ class Results(Result):
         values = np.mean([task.values for task in self.tasks], axis=0)
         resamples = min(len(task.replicates) for task in self.tasks)
         drawn = np.mean([task.replicates[:resamples] for task in self.tasks], axis=0)
-        tested = resamples > 0 and all(task.task.test != "none" for task in self.tasks)
         return MetricEstimates(
             metrics=self.metrics,
             values=values,
-            p_values=bootstrap_p_values(drawn) if tested else nan_p_values(len(values)),
+            p_values=bootstrap_p_values(drawn) if self.is_tested else nan_p_values(len(values)),
             replicates=drawn,
             confidence_level=self.first.confidence_level,
             alpha=self.first.alpha,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class AlignedScores:
         return replace(
             self,
             name=name,
-            items=tuple(item for item, keep in zip(self.items, item_mask, strict=True) if keep),
+            items=tuple(compress(self.items, item_mask.tolist())),
             human=human,
             scores=scores,
             human_systems=human_systems,

@@ -13,14 +13,14 @@ choose    which output of a segment is best? reranking
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.core.arrays import BoolArray, FloatArray, IntArray, divide
-from tertium.core.errors import DataError, LengthError
+from tertium.core.errors import DataError
 from tertium.meta.agreement import to_float_array
 from tertium.meta.aligned_scores import AlignedScores
 
@@ -64,12 +64,9 @@ class DifferenceScale:
         """Return the bin of a difference; the last bin for larger ones."""
         return next((b for b in self.bins if abs(difference) <= b.high), self.bins[-1])
 
-    def record(self) -> dict[str, Any]:
-        """Return plain values, as `from_record` reads them."""
-        return asdict(self)
-
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DifferenceScale:
+        """Return a scale of the values of `asdict`."""
         bins = tuple(DifferenceBin(**part) for part in record["bins"])
         return cls(**{**record, "bins": bins, "learned": tuple(record["learned"])})
 
@@ -112,8 +109,6 @@ def fit_bins(
     >>> [(b.high, b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=2)]
     [(3.9, 40, 0.0), (7.9, 40, 1.0)]
     """
-    if len(sizes) < MIN_PAIRS:
-        raise DataError(f"{len(sizes)} system pairs are too few: expected at least {MIN_PAIRS}")
     order = np.argsort(sizes, kind="stable")
     groups: list[IntArray] = []
     for part in np.array_split(order, max(1, min(bins, len(sizes) // MIN_PAIRS))):
@@ -129,9 +124,7 @@ def fit_bins(
     return tuple(fitted)
 
 
-def fit_scales(
-    sets: Sequence[AlignedScores], learned: Mapping[str, Sequence[str]] | None = None
-) -> list[DifferenceScale]:
+def fit_scales(sets: Sequence[AlignedScores]) -> list[DifferenceScale]:
     """Fit scales of every metric, for each language direction with enough pairs and for all.
 
     A set is named by its language pair; a set with another name counts only among all. If all sets
@@ -156,10 +149,8 @@ def fit_scales(
             if sum(len(sizes) for sizes, _ in chosen) < MIN_PAIRS:
                 continue
             sizes, agree = (np.concatenate(column) for column in zip(*chosen, strict=True))
-            ids = tuple((learned or {}).get(metric, ()))
             bins = fit_bins(sizes, agree)
-            scale = DifferenceScale(metric=metric, direction=direction, bins=bins, learned=ids)
-            scales.append(scale)
+            scales.append(DifferenceScale(metric=metric, direction=direction, bins=bins))
     if not scales:
         raise DataError(f"too few system pairs: expected at least {MIN_PAIRS} for some metric")
     return scales
@@ -182,8 +173,6 @@ def accept_translations(
     """
     human_scores = to_float_array(human, "human scores").ravel()
     scores = to_float_array(metric, "metric scores").ravel()
-    if human_scores.shape != scores.shape:
-        raise LengthError(f"{len(human_scores)} human values, but {len(scores)} metric values")
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if not is_known.any():
         raise DataError("no translation has both a human and a metric score")
@@ -226,10 +215,6 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> dict[str, float]:
     """
     human_scores = to_float_array(human, "human scores")
     scores = to_float_array(metric, "metric scores")
-    if human_scores.shape != scores.shape or human_scores.ndim != 2:
-        raise LengthError(
-            f"reranking needs two matrices of one shape, got {human_scores.shape}, {scores.shape}"
-        )
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     used = is_known.sum(axis=0) > 1
     if not used.any():

@@ -18,10 +18,10 @@ from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import make_rng
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import (
-    acc_eq,
-    acc_eq_calibrated,
     accuracy_pair_test,
     accuracy_replicate,
+    average_accuracy,
+    calibrate_all,
     measure_accuracies,
     measure_spa,
 )
@@ -38,13 +38,7 @@ from tertium.meta.agreement import (
 )
 from tertium.meta.agreement_results import Results, TaskResult, nan_p_values
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.pairwise import (
-    accuracy,
-    count_groups,
-    kendall_b_values,
-    measure_comparisons,
-    measure_darr,
-)
+from tertium.meta.pairwise import kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import (
     Pooled,
     bootstrap,
@@ -76,9 +70,8 @@ def measure(task: Task, sets: Sequence[AlignedScores], rng: np.random.Generator)
         return _measure_scores(*first.system_columns(), task.statistic, "none")
     human, scores = select_judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
-        return measure_darr(
-            human, scores, 2018 if task.statistic == "darr" else 2017, task.threshold
-        )
+        year = 2018 if task.statistic == "darr" else 2017
+        return measure_darr(make_layout(human, scores, "item"), year, task.threshold)
     return _measure_scores(human, scores, task.statistic, task.grouping or "none")
 
 
@@ -101,10 +94,8 @@ def _measure_scores(
         values = compute(layout)
         agreement = average_groups(layout, values)
     else:
-        function = acc_eq if statistic == "acc-eq" else acc_eq_calibrated
-        agreement = function(human, scores, grouping=grouping)
-        epsilon = np.asarray(agreement.epsilon)
-        values = accuracy(count_groups(layout, epsilon=epsilon))
+        epsilon = calibrate_all(layout) if statistic == "acc-eq*" else np.zeros(len(scores))
+        agreement, values = average_accuracy(layout, epsilon)
         pool = partial(accuracy_replicate, epsilon=epsilon)
         tests["pairs"] = partial(accuracy_pair_test, layout, epsilon)
     if statistic == "pearson" and grouping == "none":

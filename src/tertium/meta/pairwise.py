@@ -97,12 +97,12 @@ def count_comparisons(
         )
     stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(known_verdicts))
     human = preference_signs(known_verdicts - 0.5)
-    codes = classify_pairs(human, preference_signs(stack, epsilon)).astype(np.int64)
+    codes = classify_pairs(human, preference_signs(stack, epsilon))
     where = np.zeros(len(human), dtype=np.int64) if units is None else units
-    shape = (len(stack), int(where.max(initial=0)) + 1, 6)
-    codes += 6 * where + 6 * shape[1] * np.arange(len(stack))[:, None]
-    counts = np.bincount(codes.reshape(-1), minlength=int(np.prod(shape)))
-    return counts.reshape(shape).astype(np.float64)
+    metrics = np.arange(len(stack))[:, None]
+    counts = np.zeros((len(stack), where.max(initial=0) + 1, 6))
+    np.add.at(counts, (metrics, where, codes), 1.0)
+    return counts
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -272,14 +272,11 @@ def darr(
     >>> float(darr([[90, 50], [60, 45], [30, 0]], [[3, 5], [2, 4], [2, 1]])).__round__(6)
     0.6
     """
+    if year not in (2017, 2018):
+        raise UsageError(f"year must be 2017, or 2018 for later years, too, got {year}")
     if not 0 < threshold < np.inf:
         raise UsageError(f"threshold must be above 0, got {threshold}")
-    layout = make_layout(human, metrics, "item")
-    counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
-    value = tau_strict(counts) if year == 2018 else tau_wmt14(counts)
-    judged_count = int(counts.sum(axis=1).max(initial=0))
-    used = counts[:, :MISSING].sum(axis=1)
-    return make_pooled_agreement(value, layout.shape, judged_count=judged_count, used=used)
+    return measure_darr(make_layout(human, metrics, "item"), year, threshold).agreement
 
 
 def kendall_b(human: ArrayLike, metrics: ArrayLike, *, grouping: Grouping = "none") -> Agreement:
@@ -316,35 +313,48 @@ def kendall_b_values(layout: Layout) -> FloatArray:
 def _compare(
     statistic: str, verdicts: ArrayLike, left: ArrayLike, right: ArrayLike, epsilon: float = 0.0
 ) -> Agreement:
-    counts = count_comparisons(verdicts, left, right, epsilon=epsilon).sum(axis=1)
-    return _apply_formula(statistic, counts, verdicts, np.shape(np.asarray(left))[:-1])
+    counts = count_comparisons(verdicts, left, right, epsilon=epsilon)
+    return _apply_formula(statistic, counts, verdicts, np.shape(left)[:-1])
 
 
 def _apply_formula(
     statistic: str, counts: FloatArray, verdicts: ArrayLike, shape: tuple[int, ...]
 ) -> Agreement:
-    """Apply a formula to pooled counts (metrics, 6) of human comparisons."""
+    """Apply a formula to the counts of human comparisons, pooled over units."""
     reduce, human_ties = _FORMULAS[statistic]
+    pooled = counts.sum(axis=1)
     values = to_float_array(verdicts, "verdicts")
-    used = counts[:, :MISSING].sum(axis=1)
+    used = pooled[:, :MISSING].sum(axis=1)
     is_judged = ~np.isnan(values)
     if not human_ties:
         is_judged &= values != 0.5
-        used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
+        used -= pooled[:, HUMAN_TIE] + pooled[:, BOTH_TIE]
     return make_pooled_agreement(
-        reduce(counts), shape, judged_count=int(is_judged.sum()), used=used
+        reduce(pooled), shape, judged_count=int(is_judged.sum()), used=used
     )
 
 
-def measure_darr(
-    human: FloatArray, scores: FloatArray, year: Literal[2017, 2018], threshold: float
-) -> Measurement:
-    """Measure DARR of (systems, segments) and (metrics, systems, segments) for a task."""
-    counts = count_groups(make_layout(human, scores, "item"), threshold=threshold)
+def measure_darr(layout: Layout, year: int, threshold: float) -> Measurement:
+    """Measure DARR of scores grouped by item for a task."""
+    reduce = tau_strict if year == 2018 else tau_wmt14
+    counts = count_groups(layout, threshold=threshold)
     return Measurement(
-        agreement=darr(human, scores, year=year, threshold=threshold),
-        replicate=sums_replicate(counts, tau_strict if year == 2018 else tau_wmt14),
-        strata=(human.shape[1],),
+        agreement=pool_pairs(counts.sum(axis=1), reduce, layout.shape),
+        replicate=sums_replicate(counts, reduce),
+        strata=(len(layout.human),),
+    )
+
+
+def pool_pairs(
+    counts: FloatArray, reduce: Reduce, shape: tuple[int, ...], groups: int = 1
+) -> Agreement:
+    """Apply a formula to pooled counts (metrics, 6) of pairs of human scores."""
+    return make_pooled_agreement(
+        reduce(counts),
+        shape,
+        judged_count=int(counts.sum(axis=1).max(initial=0)),
+        used=counts[:, :MISSING].sum(axis=1),
+        groups=groups,
     )
 
 
@@ -354,9 +364,8 @@ def measure_comparisons(index: ComparisonIndex, scores: FloatArray, statistic: s
     right = scores[:, index.right, index.item]
     items, unit = np.unique(index.item, return_inverse=True)
     counts = count_comparisons(index.verdicts, left, right, units=unit)
-    pooled = counts.sum(axis=1)
     return Measurement(
-        agreement=_apply_formula(statistic, pooled, index.verdicts, left.shape[:1]),
+        agreement=_apply_formula(statistic, counts, index.verdicts, left.shape[:1]),
         replicate=sums_replicate(counts, _FORMULAS[statistic][0]),
         strata=(len(items),),
     )

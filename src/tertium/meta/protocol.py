@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -29,13 +29,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import BoolArray, Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray
 from tertium.core.errors import DataError, UnknownNameError, UsageError
-from tertium.core.resampling import check_resamples, draw_heads, draw_sign_block, make_rng
+from tertium.core.resampling import (
+    check_resamples,
+    draw_heads,
+    draw_sign_block,
+    iterate_blocks,
+    make_rng,
+)
 from tertium.core.result import Cell, Column, Emphasis, Result, Table, format_number
 from tertium.core.runtime import track_progress
 from tertium.meta.accuracy import count_wins
-from tertium.meta.agreement import Layout, make_layout, select_judged_columns
+from tertium.meta.agreement import Layout, make_layout, select_judged_columns, standardize
 from tertium.meta.agreement_results import (
     MetricEstimates,
     TaskResult,
@@ -215,11 +221,8 @@ def run_protocol(
         return result, permute_accuracy(layout, epsilon, resamples=resamples, rng=rng)
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(run, task) for task in tasks]
-        try:
-            results = [future.result() for future in track_progress(futures, "tasks")]
-        finally:  # after Ctrl-C, leaving the pool would wait for all tasks
-            pool.shutdown(cancel_futures=True)
+        finished = pool.map(run, tasks)  # cancels the waiting tasks after Ctrl-C
+        results = [next(finished) for _ in track_progress(tasks, "tasks")]
     alpha = math.nextafter(alpha, 1)  # mt-metrics-eval counts an equal p-value as significant
     weight = 1.0 / len(results)
     values: FloatArray = np.sum([weight * result.values for result, _ in results], axis=0)
@@ -253,6 +256,7 @@ def _p_values(values: FloatArray, test: PermutationTest | None) -> FloatArray:
 
 BLOCK = 1 << 23  # array elements in memory at a time
 CACHE_BLOCK = 1 << 16  # array elements that fit the processor cache
+Gaps = Callable[[Float32Array, Float32Array], Float32Array]
 
 
 class PermutationTest(NamedTuple):
@@ -324,48 +328,46 @@ def permute_soft_accuracy(
     return PermutationTest(observed, draws)
 
 
-class _SystemPair:
-    """Two systems on their shared segments, prepared for mixtures of metrics.
+def _compare_mixtures(human_difference: FloatArray, left: FloatArray, right: FloatArray) -> Gaps:
+    """Compare two systems on their shared segments under mixtures of metrics.
 
-    Both are given as standardized scores and their squares, (2 x metrics, segments). `p` is the
-    human p-value, NaN if all segments tie. `sums` and `power` (metrics,) are a metric's summed and
-    squared differences. `variance` (metrics, metrics) is the constant part of the variance of a
-    mixture.
+    `left` and `right` are their standardized scores, (metrics, segments).
     """
+    total = human_difference.sum()
+    squares = human_difference @ human_difference
+    # NaN if all segments tie
+    human_p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
+    metrics = len(left)
+    sums = left.sum(axis=1) - right.sum(axis=1)  # of the differences of each metric
+    power = ((left - right) ** 2).sum(axis=1)  # exactly 0 for equal scores
+    both_squares = (left * left).sum(axis=1) + (right * right).sum(axis=1)
+    cross = left @ right.T
+    own = np.diagonal(cross)
+    product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
+    fixed_sums = 0.5 * (sums[:, None] + sums)
+    fixed_variance = 0.5 * (both_squares[:, None] + both_squares) - 2.0 * product
 
-    def __init__(self, human_difference: FloatArray, x: Float32Array, y: Float32Array) -> None:
-        total = human_difference.sum()
-        squares = human_difference @ human_difference
-        self.p = _tail(np.array([total], np.float32), np.array([squares], np.float32))
-        left, right = (np.split(own, 2)[0].astype(np.float64) for own in (x, y))
-        self.sums = left.sum(axis=1) - right.sum(axis=1)
-        self.power = ((left - right) ** 2).sum(axis=1)  # exactly 0 for equal scores
-        both_squares = (left * left).sum(axis=1) + (right * right).sum(axis=1)
-        cross = left @ right.T
-        own = np.diagonal(cross)
-        product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
-        self.variance = 0.5 * (both_squares[:, None] + both_squares) - 2.0 * product
-
-    def gaps(self, x: Float32Array, y: Float32Array) -> Float32Array:
+    def gaps(x: Float32Array, y: Float32Array) -> Float32Array:
         """Return the mean |p_human - p| of all mixtures over directions, (metrics, metrics, draws).
 
         `x` and `y` are the swapped sums of both systems, (2 x metrics, draws). The directions
         differ only if there is nothing to flip: p is then 1 either way, and the mean gap to p and
         to 1 - p is 1/2.
         """
-        metrics = len(self.sums)
         difference = _spread(x[:metrics] - y[:metrics])
-        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
+        difference += fixed_sums.astype(np.float32)[..., None]
         variance = _spread(x[metrics:] + y[metrics:])
-        variance += self.variance.astype(np.float32)[..., None]
+        variance += fixed_variance.astype(np.float32)[..., None]
         # a metric mixed with itself is unchanged
-        np.einsum("mmd->md", variance)[:] = self.power[:, None]
+        np.einsum("mmd->md", variance)[:] = power[:, None]
         p = _tail(difference, variance)  # of "the first is better"; NaN if they tie throughout
-        gap: Float32Array = np.abs(p - self.p)
+        gap: Float32Array = np.abs(p - human_p)
         if np.isnan(gap).any():
             gap[np.isnan(gap)] = 0.5
-            gap[np.isnan(p) & np.isnan(self.p)] = 0.0
+            gap[np.isnan(p) & np.isnan(human_p)] = 0.0
         return gap
+
+    return gaps
 
 
 def _mixture_errors(
@@ -373,8 +375,9 @@ def _mixture_errors(
 ) -> Float32Array:
     """Return mean |p_human - p| of mixtures of metric i with scores from j, by draw."""
     present = ~np.isnan(human) & ~np.isnan(scores).any(axis=0)  # (systems, segments)
-    z = np.where(present, _standardize(scores, present), 0.0).astype(np.float32)
-    metrics, systems, segments = z.shape
+    metrics, systems, segments = scores.shape
+    z = np.zeros(scores.shape, dtype=np.float32)
+    z[:, present] = np.nan_to_num(standardize(scores[:, present]))  # a constant becomes 0
     # scores and squares by system and mask of segments; without missing scores, one for each system
     powers: dict[tuple[int, bytes], Float32Array] = {}
     pairs = []
@@ -382,25 +385,25 @@ def _mixture_errors(
         both = present[i] & present[j]
         if not both.any():
             continue
-        first = (i, both.tobytes())
-        second = (j, both.tobytes())
-        for key in (first, second):
-            own = z[:, key[0], both]
-            powers[key] = np.concatenate([own, own * own])
-        pair = _SystemPair(human[i, both] - human[j, both], powers[first], powers[second])
-        pairs.append((first, second, pair))
+        scores_of_both = []
+        for system in (i, j):
+            own = z[:, system, both]
+            powers[system, both.tobytes()] = np.concatenate([own, own * own])
+            scores_of_both.append(own.astype(np.float64))
+        gaps = _compare_mixtures(human[i, both] - human[j, both], *scores_of_both)
+        pairs.append((i, j, both.tobytes(), gaps))
     if not pairs:
         raise DataError("no two systems share a segment with human scores and all metric scores")
     step = max(1, min(BLOCK // (systems * segments), CACHE_BLOCK // metrics**2))
     blocks = []
-    for start in range(0, resamples, step):
-        signs = draw_sign_block((systems, min(step, resamples - start), segments), rng)
+    for rows in iterate_blocks(resamples, 1, step):
+        signs = draw_sign_block((systems, rows.stop - rows.start, segments), rng)
         sums = {}
         for (system, mask), own in powers.items():
             sums[system, mask] = own @ signs[system][:, np.frombuffer(mask, dtype=bool)].T
         total = np.zeros((metrics, metrics, signs.shape[1]), dtype=np.float32)
-        for first, second, pair in pairs:
-            total += pair.gaps(sums[first], sums[second])
+        for i, j, mask, gaps in pairs:
+            total += gaps(sums[i, mask], sums[j, mask])
         blocks.append(total / np.float32(len(pairs)))
     return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
 
@@ -425,11 +428,3 @@ def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
 
 
 _HALF_ERFC = (0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796)
-
-
-def _standardize(scores: FloatArray, present: BoolArray) -> FloatArray:
-    """Mean 0 and variance 1 over the present cells of each metric; a constant becomes 0."""
-    cells = scores[:, present]
-    mean = cells.mean(axis=1)[:, None, None]
-    spread = cells.std(axis=1)[:, None, None]
-    return np.where(spread > 0, (scores - mean) / np.where(spread > 0, spread, 1.0), 0.0)

@@ -34,7 +34,7 @@ from tertium.core.arrays import (
     iterate_blocks,
     nan_mean,
 )
-from tertium.core.errors import DataError, UsageError
+from tertium.core.errors import DataError
 from tertium.core.resampling import (
     can_enumerate,
     check_resamples,
@@ -60,8 +60,6 @@ def bootstrap(
     replicate: Replicate, units: Sequence[int], *, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return the values of bootstrap samples within strata of `units`, (resamples, metrics)."""
-    if resamples < 1:
-        raise UsageError(f"at least one bootstrap sample is needed, got {resamples}")
     if not units or min(units) < 1:
         raise DataError("the bootstrap needs at least one judged unit in each set")
     blocks = iterate_blocks(resamples, sum(units))
@@ -163,14 +161,13 @@ class WeightedRanks:
 
     def spread(self, weights: FloatArray) -> FloatArray:
         """Return the sum of squared centered ranks, (W^3 - sum of t^3 over runs) / 12."""
-        return self._powers(weights, 3) / 12
+        return self.power_difference(weights, 3) / 12
 
-    def untied_weight(self, weights: FloatArray) -> FloatArray:
-        """Return twice the weighted number of untied pairs, (resamples,)."""
-        return self._powers(weights, 2)
+    def power_difference(self, weights: FloatArray, power: int) -> FloatArray:
+        """Return the power of the sum of runs minus the sum of their powers, (resamples,).
 
-    def _powers(self, weights: FloatArray, power: int) -> FloatArray:
-        """Return the power of the sum of runs minus the sum of their powers."""
+        The difference of squares is twice the weighted number of untied pairs.
+        """
         runs = self.runs(weights)
         difference: FloatArray = runs.sum(axis=1) ** power - (runs**power).sum(axis=1)
         return difference
@@ -180,10 +177,10 @@ def kendall_b_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Return the replicate of Kendall's tau-b: w' (sign H * sign M) w over the untied pairs."""
 
     def taus(cells: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
-        untied = WeightedRanks(cells.human).untied_weight(drawn)
+        untied = WeightedRanks(cells.human).power_difference(drawn, 2)
         for scores in cells.scores:
             top = quadratic_form(partial(_same_order, cells.human, scores), drawn)
-            below = np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn))
+            below = np.sqrt(untied * WeightedRanks(scores).power_difference(drawn, 2))
             yield np.clip(divide(top, below), -1.0, 1.0)
 
     return shared_cells_replicate(human, metrics, taus)

@@ -28,7 +28,6 @@ from tertium.core.arrays import FloatArray, divide
 from tertium.core.spans import ErrorAnnotations, Span
 
 WRONG_SEVERITY_CREDIT = 0.5
-COLUMNS = ("credit", "human", "metric")
 SEVERITY_GRADES = {"minor": 0, "major": 1, "critical": 1}
 
 Spans = Sequence[Span]
@@ -101,7 +100,7 @@ COUNTING_METHODS: dict[str, Count] = {
 def micro(rows: FloatArray) -> PrecisionRecall:
     """Compute precision, recall and F1 of the summed rows."""
     values = _precision_recall_f1(rows.sum(axis=0))
-    return PrecisionRecall(*(float(value) for value in values))
+    return PrecisionRecall(*map(float, values))
 
 
 def macro(rows: FloatArray) -> PrecisionRecall:

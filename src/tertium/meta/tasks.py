@@ -121,7 +121,7 @@ class Task:
     sets: tuple[str, ...]
     statistic: str = "pearson"
     level: Level | Literal[""] = ""
-    grouping: Grouping | Literal[""] = ""
+    grouping: Grouping | Literal[""] | None = ""
     test: Test = "auto"
     resamples: int = 1000
     confidence_level: float = 0.95
@@ -149,7 +149,7 @@ class Task:
     def _set_default(self, option: str, allowed: tuple[str, ...]) -> None:
         """Fill in the default of an option that was left open; reject an incompatible value."""
         value = getattr(self, option)
-        if value in ("", "auto"):
+        if value in (None, "", "auto"):
             object.__setattr__(self, option, allowed[0])
         elif value not in allowed:
             raise UsageError(
@@ -197,7 +197,7 @@ class Task:
     @property
     def name(self) -> str:
         """Sets, statistic, level and grouping."""
-        return " ".join([self.label, self.statistic, self.level, self.grouping])
+        return f"{self.label} {self.statistic} {self.level} {self.grouping}"
 
     @property
     def seed_key(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -166,14 +167,14 @@ class ChallengeStudy(Result):
             is_best = np.all(self.correct[metric, group] == self.correct[:, group].max(axis=0))
             return "best" if len(self.metrics) > 1 and is_best else ""
 
-        def ties(group: int) -> int:
-            return int(self.tied[metric, group].sum())
+        def ties(group: int) -> Any:
+            return self._count(metric, group)["ties"]
 
         name = self.names[metric]
         heading = f"{name} %"
         return [
             *interval_columns(heading, share, 1, mark=mark, group=heading, adjustable=False),
-            Column("ties", ties, 0, text=lambda row, _: str(ties(row) or "–"), group=heading),
+            Column("ties", ties, 0, text=lambda group, _: str(ties(group) or "–"), group=heading),
         ]
 
     def warning_lines(self) -> list[str]:
@@ -222,14 +223,10 @@ def challenge(
     chosen = full_set.choose(phenomena, lps)
     mask = find_scorable_by_all([contrast.better for contrast in chosen.contrasts], loaded)
     if any(mask):  # else all pairs lack an input, which the metrics report
-        scorable = []
-        excluded = [*chosen.unused]
-        for contrast, is_scorable in zip(chosen.contrasts, mask, strict=True):
-            if is_scorable:
-                scorable.append(contrast)
-            else:
-                excluded.append((contrast, MISSING_INPUT))
-        chosen = replace(chosen, contrasts=tuple(scorable), unused=tuple(excluded))
+        scorable = tuple(compress(chosen.contrasts, mask))
+        unscorable = compress(chosen.contrasts, np.logical_not(mask).tolist())
+        excluded = tuple((contrast, MISSING_INPUT) for contrast in unscorable)
+        chosen = replace(chosen, contrasts=scorable, unused=(*chosen.unused, *excluded))
     labels = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
     groups = tuple(dict.fromkeys(labels))
     group_of = np.array([groups.index(name) for name in labels])

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertium.core.arrays import BoolArray, FloatArray, divide, nan_mean
+from tertium.core.arrays import FloatArray, divide, nan_mean
 from tertium.core.errors import DataError
 from tertium.core.resampling import draw_group_counts, make_rng
 from tertium.core.segment import Segment
@@ -88,12 +88,6 @@ class DiagnosticData:
         return self.human_data.segment_scores().values
 
     @cached_property
-    def has_several_outputs(self) -> BoolArray:
-        """Mask of the items with two or more judged translations, (items,)."""
-        mask: BoolArray = (~np.isnan(self.human)).sum(axis=0) > 1
-        return mask
-
-    @cached_property
     def positions(self) -> dict[Cell, tuple[int, int]]:
         """The row and column of each judged translation."""
         cells = np.argwhere(~np.isnan(self.human)).tolist()
@@ -133,18 +127,11 @@ class DiagnosticData:
             table[self.positions[cell]] = value
         return table
 
-    def agreement(
-        self,
-        values: FloatArray,
-        statistic: str,
-        grouping: Grouping,
-        names: Sequence[str] = (),
+    def correlation(
+        self, values: FloatArray, names: Sequence[str], grouping: Grouping = "none"
     ) -> DiagnosticRow:
-        """Measure the agreement of score tables with human scores, where there are scores.
-
-        `values` are (tables, systems, items), by default of the metrics in the set.
-        """
-        series = tuple(names) or self.aligned.metrics
+        """Measure Pearson's r of named tables of scores, (tables, systems, items)."""
+        series = tuple(names)
         human = np.where(np.isnan(values).all(axis=0), np.nan, self.human)
         aligned = replace(
             self.aligned,
@@ -157,7 +144,6 @@ class DiagnosticData:
         )
         task = Task(
             sets=(aligned.name,),
-            statistic=statistic,
             grouping=grouping,
             resamples=RESAMPLES,
             test="none",
@@ -203,10 +189,11 @@ def check_sentinels(data: DiagnosticData) -> Rows:
             predicted = cross_fit(own, data.human_scores(cells), folds)
             tables.append(data.arrange(cells, predicted))
     groupings: dict[str, Grouping] = {"all translations": "none"}
-    if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
+    has_several_outputs = (~np.isnan(data.human)).sum(axis=0) > 1  # of each item
+    if has_several_outputs.mean() >= 0.5:
         groupings["within an item"] = "item"
     stack = np.stack(tables)
-    columns = [data.agreement(stack, "pearson", own, names) for own in groupings.values()]
+    columns = [data.correlation(stack, names, grouping) for grouping in groupings.values()]
     rows = {}
     for n, name in enumerate(names):
         values = np.array([column.values[n] for column in columns])
@@ -296,17 +283,15 @@ def check_length(data: DiagnosticData) -> Rows:
         raise DataError(f"fewer than {2 * longest} translations to join")
     spread = data.score([segment for _, segment in data.sample()]).std(axis=1)
     unit = np.where(spread > 0, spread, 1.0)[:, None]
-    rows: Rows = {}
-    single = np.zeros(0)
+    means = {}  # of the longest texts, (metrics, texts)
     for size in JOINED:
         joined = [join_segments(segments[n : n + size]) for n in range(0, len(segments), size)]
         scores = data.score(joined) / unit
-        means = scores.reshape(len(scores), -1, longest // size).mean(axis=-1)  # of longest texts
-        if size == 1:
-            single = means
         name = "one segment" if size == 1 else f"{size} segments joined"
-        rows[name] = data.means(means - single, [str(n) for n in range(means.shape[1])])
-    return rows
+        means[name] = scores.reshape(len(scores), -1, longest // size).mean(axis=-1)
+    single = means["one segment"]
+    texts = [str(n) for n in range(single.shape[1])]
+    return {name: data.means(own - single, texts) for name, own in means.items()}
 
 
 def join_segments(segments: list[Segment]) -> Segment:
@@ -380,11 +365,12 @@ def check_references(data: DiagnosticData) -> Rows:
         references["the best system's output"] = [(best_outputs[item],) for (_, item), _ in cells]
     half = len(cells) // 2
     references["the reference of another segment"] = own[half:] + own[:half]
+    names = [cell for cell, _ in cells]
+    specs = [metric.spec for metric in data.metrics]
     rows = {}
     for name, replacements in references.items():
         pairs = zip(cells, replacements, strict=True)
         scores = data.score([replace(s, references=texts) for (_, s), texts in pairs])
-        tables = np.stack([data.arrange([cell for cell, _ in cells], row) for row in scores])
-        specs = [metric.spec for metric in data.metrics]
-        rows[name] = data.agreement(tables, "pearson", "none", specs)
+        tables = np.stack([data.arrange(names, row) for row in scores])
+        rows[name] = data.correlation(tables, specs)
     return rows

@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -132,9 +131,9 @@ class ErrorAnalysis(Result):
         """Return one row of counts per trait of translations, and the examples below."""
         first, second = self.metrics
         names = {"only first": f"only {first}", "only second": f"only {second}"}
-        columns = [Column("translations", itemgetter("translations"))]
+        columns = [Column("translations")]
         for part in self.parts:
-            columns.append(Column(names.get(part, part), itemgetter(part), 0))
+            columns.append(Column(names.get(part, part), part, 0))
         rows = [{"translations": trait, **counts} for trait, counts in self.counts.items()]
         notes = []
         for part, segments in self.examples.items():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tertium.core.result import (
@@ -68,12 +67,12 @@ class Decisions(Result):
             rows.append(row)
         rows.append(_chance_row(rows[-1]))
         columns = [
-            Column("set", itemgetter("set")),
-            Column("metric", itemgetter("metric"), mark=_mark),
+            Column("set"),
+            Column("metric", mark=_mark),
         ]
         for key, name in COLUMNS.items():
             text = _threshold_text if key == "threshold" else None
-            columns.append(Column(name, itemgetter(key), 3, mark=_mark, text=text, adjustable=True))
+            columns.append(Column(name, key, 3, mark=_mark, text=text, adjustable=True))
         return [Table(columns, rows, "Decisions based on a metric", NOTES)]
 
 
@@ -128,7 +127,7 @@ class DifferenceScales(Result):
 
     def records(self) -> dict[str, Any]:
         """Return all scales as plain values, for JSON."""
-        return {"scales": [scale.record() for scale in self.scales]}
+        return {"scales": [asdict(scale) for scale in self.scales]}
 
     def tables(self) -> list[Table]:
         """Return one row per metric, language direction and range of differences."""
@@ -150,13 +149,12 @@ class DifferenceScales(Result):
 
 def fit_difference_scales(judged_sets: JudgedSets) -> DifferenceScales:
     """Fit difference scales of metrics on judged systems."""
-    learned = {metric.spec: metric.model_ids for metric in judged_sets.metrics}
-    read_inputs: dict[str, str] = {}
+    scales = fit_scales(judged_sets.sets)
     for metric in judged_sets.metrics:
         segments = [[s for _, _, s in own.rows()] for own in judged_sets.human_data.values()]
         input_kinds = {find_inputs(metric, own) for own in segments}
-        read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
-    scales = fit_scales(judged_sets.sets, learned)
-    return DifferenceScales(
-        [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]
-    )
+        inputs = input_kinds.pop() if len(input_kinds) == 1 else ""
+        for n, scale in enumerate(scales):
+            if scale.metric == metric.spec:
+                scales[n] = replace(scale, inputs=inputs, learned=metric.model_ids)
+    return DifferenceScales(scales)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -146,8 +145,9 @@ class AgreementStudy(JudgedSets, Result):
         names = "metric statistic set value low high rank judged used"
         if self.p_values:
             names = "metric other statistic set p"
-        columns = [Column(name, itemgetter(name)) for name in names.split()]
-        return Table([*columns, *([Column("by")] if self.slices else [])], rows)
+        if self.slices:
+            names += " by"
+        return Table([*map(Column, names.split())], rows)
 
     def charts(self) -> list[ScatterChart]:
         """Return scatter plots of metric and human scores: a row per metric, a column per set."""
@@ -354,11 +354,6 @@ class Statistics(Significance):
         for name in self.statistic:
             resolve_statistic(name)  # fail before files are read
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that are given, as arguments of `meta_evaluate`."""
-        values = field_values(self)
-        return {name: value for name, value in values.items() if value is not None}
-
 
 def evaluate_metrics(
     inputs: ScoredInputs,
@@ -393,7 +388,7 @@ def evaluate_metrics(
     """
     if not statistics.resamples and (confidence or pairs):
         raise UsageError("--confidence and --pairs need resamples, but --resamples is 0")
-    study = meta_evaluate(inputs, metrics.load_judged(), **statistics.options())
+    study = meta_evaluate(inputs, metrics.load_judged(), **field_values(statistics))
     return replace(study, intervals=confidence, p_values=pairs)
 
 

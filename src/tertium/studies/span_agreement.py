@@ -27,11 +27,11 @@ from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
 from tertium.data.record_files import read_records
 from tertium.data.text_files import RECORD_SUFFIXES
+from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.judged import HumanInputs, Metrics, as_list
-from tertium.evaluation.paired_tests import Interval, bootstrap, interval, paired_randomization
+from tertium.evaluation.paired_tests import bootstrap, interval, paired_randomization
 from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.span_scores import (
-    COLUMNS,
     COUNTING_METHODS,
     PrecisionRecall,
     Spans,
@@ -63,12 +63,13 @@ class SpanResult(NamedTuple):
     """One metric on one set: rows (credit, human, metric), a row for each translation and rater.
 
     `rows` are by counting method, and characters by severity ("severity major") and category.
+    `bounds` are those of the F1 of all characters, NaN without resamples.
     """
 
     metric: str
     set: str
     rows: Mapping[str, FloatArray]
-    interval: Interval | None = None
+    bounds: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def overall(self) -> PrecisionRecall:
@@ -76,24 +77,9 @@ class SpanResult(NamedTuple):
         return micro(self.rows["characters"])
 
     @property
-    def f1_interval(self) -> tuple[float, float, float]:
-        """F1 of all characters and its bounds, NaN without resamples."""
-        if self.interval is None:
-            return self.overall.f1, np.nan, np.nan
-        return self.overall.f1, self.interval.low, self.interval.high
-
-    @property
     def scores(self) -> Scores:
         """F1 of characters as summable scores, so that it can be resampled."""
-        return Scores(
-            metric=self.metric,
-            name=self.metric,
-            statistics=self.rows["characters"],
-            reduce=f1_from_totals,
-            reduce_segments=f1_from_totals,
-            signature="",
-            columns=COLUMNS,
-        )
+        return Scores(metric=self.metric, statistics=self.rows["characters"], reduce=f1_from_totals)
 
     def kinds(self, prefix: str) -> list[str]:
         """Return the severities or categories that human raters marked, most frequent first."""
@@ -105,7 +91,7 @@ class SpanResult(NamedTuple):
         record: dict[str, Any] = {
             "metric": self.metric,
             "set": self.set,
-            "f1_interval": self.f1_interval[1:],
+            "f1_interval": self.bounds,
         }
         for name, rows in self.rows.items():
             record[name] = {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
@@ -187,7 +173,7 @@ def overall_columns() -> list[Column]:
         Column("metric"),
         figure_column("precision", "characters", "precision"),
         figure_column("recall", "characters", "recall"),
-        *interval_columns("F1", lambda row: row.f1_interval, mark=lambda _: "best"),
+        *interval_columns("F1", lambda row: (row.overall.f1, *row.bounds), mark=lambda _: "best"),
         figure_column("macro F1", "characters", "f1", is_mean=True),
         figure_column("WMT23 F1", "characters-once", "f1"),
         figure_column("span F1", "spans", "f1"),
@@ -252,8 +238,10 @@ def compare_spans(
         scores = [result.scores for result in results]
         if resamples:
             drawn = bootstrap(scores, resamples=resamples, seed=seed)
-            pairs = zip(results, drawn, strict=True)
-            results = [own._replace(interval=interval(values)) for own, values in pairs]
+            for n, values in enumerate(drawn):
+                own_interval = interval(values)
+                bounds = (own_interval.low, own_interval.high)
+                results[n] = results[n]._replace(bounds=bounds)
         if resamples and len(results) > 1:
             p_values[name] = paired_randomization(scores, resamples=resamples, seed=seed)
         by_set[name] = sorted(results, key=lambda result: -result.overall.f1)
@@ -280,10 +268,16 @@ def find_annotated(entry: HumanData) -> dict[Key, Segment]:
 def read_spans(file: PathLike) -> list[HumanData]:
     """Read the marked errors of one metric, in any layout of human annotations.
 
-    A file of several metrics is rejected because their errors would be mixed.
+    A table with a row per error is rejected because it lacks translations without errors, and a
+    file of several metrics because their errors would be mixed.
     """
     if RECORD_SUFFIXES & {*Path(file).suffixes} and Path(file).is_file():
         records = [record for _, record in read_records(file)]
+        if any("spans" not in record and {*ERROR_COLUMNS} <= {*record} for record in records):
+            raise DataError(
+                f"{file} has one row per error and lacks translations without errors: give the "
+                ".jsonl that `tertium score -o spans:FILE.jsonl` writes"
+            )
         names = dict.fromkeys(str(record.get("metric") or "") for record in records)
         if len(names) > 1:
             raise DataError(
@@ -316,7 +310,8 @@ def find_spans(
         marked |= {key: own.spans for key, own in annotations.items()}
         texts |= entry.texts()
     missing = [key for key in segments if key not in marked]
-    for system, item in missing:
+    if missing:
+        system, item = missing[0]
         raise DataError(
             f"{metric}: no spans for {len(missing)} of {len(segments)} judged translations, "
             f"first item {item} of system {system!r}"
@@ -339,10 +334,10 @@ def count_spans(
     own: list[Spans] = []
     lengths: list[int] = []
     for key, spans in marked.items():
-        raters = split_by_rater(annotations[key])
-        human += raters
-        own += [spans] * len(raters)
-        lengths += [len(texts[key].hypothesis)] * len(raters)
+        for rater_spans in split_by_rater(annotations[key]):
+            human.append(rater_spans)
+            own.append(spans)
+            lengths.append(len(texts[key].hypothesis))
     rows = {kind: count(human, own, lengths) for kind, count in COUNTING_METHODS.items()}
     for severity, values in count_by_severity(human, own, lengths).items():
         rows[SEVERITY + severity] = values
