@@ -61,7 +61,8 @@ class TranslationPair:
     repeated_words: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.source_words, self.words = self.source.split(), self.hypothesis.split()
+        self.source_words = self.source.split()
+        self.words = self.hypothesis.split()
         self.repeated_words = len(self.words) - len({*self.words})
 
 

@@ -93,7 +93,8 @@ def _add_fields(parser: CommandParser, owner: str, kind: type[Any]) -> None:
         texts |= read_entries(base)
     for own in dataclasses.fields(kind):
         default = EMPTY if own.default is dataclasses.MISSING else own.default
-        dest, text = f"{owner}.{own.name}", texts.get(own.name, "")
+        dest = f"{owner}.{own.name}"
+        text = texts.get(own.name, "")
         _add_argument(parser, dest, hints[own.name], default, text, kind.group)
 
 

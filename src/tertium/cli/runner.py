@@ -61,7 +61,8 @@ def run_command(name: str, function: Command, words: Sequence[str]) -> int:
             with progress_bars(display.quiet):
                 result = function(*call.args, **call.kwargs)
         except EarlyResult as early:
-            result, paths = early.result, ()
+            result = early.result
+            paths = ()
         view = result if isinstance(result, View) else View(result=result)
         written = view.result if kinds else result
         for part, path in [*((written, path) for path in paths), *view.files]:
@@ -126,7 +127,8 @@ def check_files(parser: CommandParser, parsed: argparse.Namespace) -> None:
             if role == "read":
                 inputs += [path, path.partition("=")[2]]  # --by NAME=FILE
                 continue
-            option, file = action.option_strings[0], split_kind(path)[1]
+            option = action.option_strings[0]
+            file = split_kind(path)[1]
             if path == "-":
                 raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
             if role != "folder" or not Path(file).is_dir():

@@ -140,7 +140,10 @@ class BERTScorer:
                 "bertscore: a dictionary as idf is not supported: give idf=True and the texts as "
                 "BERTScorer(idf_sents=...)"
             )
-        self.lang, self.idf, self.batch_size, self.device = lang, idf, batch_size, device
+        self.lang = lang
+        self.idf = idf
+        self.batch_size = batch_size
+        self.device = device
         self.rescale_with_baseline = rescale_with_baseline
         self.encoder = choose_encoder(model_type, num_layers, lang)
         if model_type is None:

@@ -120,7 +120,8 @@ def round_to_grid(rows: NDArray[Any]) -> FloatArray:
         return result
     width = values.shape[-1]
     bits = (DOUBLE_BITS - math.ceil(math.log2(width + 1))) // 2
-    flat, rounded = values.reshape(-1, width), result.reshape(-1, width)
+    flat = values.reshape(-1, width)
+    rounded = result.reshape(-1, width)
     for block in iterate_blocks(*flat.shape, CACHED_NUMBERS):
         largest = np.abs(flat[block]).max(axis=-1, keepdims=True)
         _, exponents = np.frexp(largest.astype(np.float64))

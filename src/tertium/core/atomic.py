@@ -94,7 +94,8 @@ def create_private_file(path: PathLike) -> None:
 def check_writable(path: PathLike) -> os.stat_result | None:
     """Raise `WriteError` if a path cannot be written; return its status, None if it is new."""
     with _explain(path):
-        target, destination = Path(path), _destination(path)
+        target = Path(path)
+        destination = _destination(path)
         status: os.stat_result | None = None
         with suppress(FileNotFoundError):
             status = target.stat()

@@ -42,7 +42,9 @@ class UnknownNameError(UsageError):
     """
 
     def __init__(self, kind: str, name: str, known_names: Iterable[str]) -> None:
-        self.kind, self.name, self.known_names = kind, name, tuple(sorted(known_names))
+        self.kind = kind
+        self.name = name
+        self.known_names = tuple(sorted(known_names))
         similar = _similar_names(str(name).lower(), self.known_names)
         hint = f": did you mean {' or '.join(map(repr, similar))}?" if similar else ""
         listing = f"(known: {', '.join(self.known_names) or 'none'})"

@@ -195,7 +195,8 @@ def parse_value(text: str, kind: Any, key: str) -> Any:
     >>> parse_value("true", bool, "idf"), parse_value("4", int | None, "layer")
     (True, 4)
     """
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
+    args = typing.get_args(kind)
     if origin in (Union, types.UnionType):
         if type(None) in args and text.lower() == "none":
             return None
@@ -243,7 +244,8 @@ def format_type(kind: Any) -> str:
     >>> format_type(tuple[str, ...])
     'str+str'
     """
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
+    args = typing.get_args(kind)
     if origin is Literal:
         return "|".join(map(str, args))
     if origin is tuple:
@@ -279,7 +281,8 @@ def _split_list(text: str, key: str) -> Iterator[str]:
     >>> list(_split_list("minilm@4+[chrf++]", "features"))
     ['minilm@4', 'chrf++']
     """
-    position, has_more = 0, bool(text)
+    position = 0
+    has_more = bool(text)
     while has_more:
         match = _LIST_ITEM.match(text, position)
         if match is None:
@@ -289,7 +292,8 @@ def _split_list(text: str, key: str) -> Iterator[str]:
             )
         bracketed, bare, plus = match.groups()
         yield bare if bracketed is None else bracketed.replace("]]", "]")
-        position, has_more = match.end(), bool(plus)
+        position = match.end()
+        has_more = bool(plus)
 
 
 def _format_list_item(text: str) -> str:
@@ -334,7 +338,8 @@ def check_types(cls: Any, fields: Mapping[str, Any]) -> None:
 
 
 def _has_type(value: Any, kind: Any) -> bool:
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
+    args = typing.get_args(kind)
     if origin is Literal:
         return isinstance(value, str) and value in args
     if origin is tuple:
@@ -518,7 +523,8 @@ def describe_json(value: object) -> str:
 
 
 def _convert(value: Any, kind: Any, location: Location) -> Any:
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
+    args = typing.get_args(kind)
     if kind is Any:
         return value
     if origin is Annotated:

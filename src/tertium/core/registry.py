@@ -110,7 +110,8 @@ class NameTable(Mapping[str, str]):
     """Names mapped to "module:attribute": built-in names, then plugins of an entry-point group."""
 
     def __init__(self, group: str, builtin: Mapping[str, str]) -> None:
-        self.group, self.builtin = group, builtin
+        self.group = group
+        self.builtin = builtin
 
     @property
     def plugins(self) -> Mapping[str, EntryPoints]:

@@ -211,7 +211,8 @@ def number_folds(groups: IntArray, folds: int) -> IntArray:
     _, first_rows, members, sizes = np.unique(
         groups, return_index=True, return_inverse=True, return_counts=True
     )
-    fold_of_group, fold_sizes = np.zeros(len(sizes), dtype=np.int64), np.zeros(folds)
+    fold_of_group = np.zeros(len(sizes), dtype=np.int64)
+    fold_sizes = np.zeros(folds)
     for group in np.lexsort((first_rows, -sizes)):
         fold_of_group[group] = fold = fold_sizes.argmin()
         fold_sizes[fold] += sizes[group]

@@ -37,7 +37,8 @@ MQM_WEIGHTS: Mapping[str, float] = {
 # Kocmi et al. 2024: two severities and no categories; an unknown severity counts as minor.
 ESA_WEIGHTS: Mapping[str, float] = {"major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
 
-OK, BAD = "OK", "BAD"
+OK = "OK"
+BAD = "BAD"
 
 _WORD = re.compile(r"\S+")
 _MARKUP_TAG = re.compile(r"(</?v>)")

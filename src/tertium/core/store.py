@@ -69,7 +69,9 @@ class Store:
     """Bytes by kind and text in a file of at most `limit` bytes; errors are logged, not raised."""
 
     def __init__(self, path: Path, limit: int, *, log_level: int = logging.WARNING) -> None:
-        self.path, self.limit, self._log_level = path, limit, log_level
+        self.path = path
+        self.limit = limit
+        self._log_level = log_level
         self.is_usable = True
         self._started = time.time()
         self._connections = threading.local()
@@ -302,7 +304,8 @@ Rows = NDArray[np.float32]
 Key = tuple[str, ...]
 Compute = Callable[[Sequence[int]], NDArray[np.floating]]
 
-MAX_ROWS_BYTES, MAX_HASHES_BYTES = 4 << 30, 16 << 20
+MAX_ROWS_BYTES = 4 << 30
+MAX_HASHES_BYTES = 16 << 20
 LAYOUT = "1"  # of the stores of rows and hashes; another layout uses another file
 SMALL_FILE_BYTES = 1 << 20  # smaller files are hashed again rather than looked up
 

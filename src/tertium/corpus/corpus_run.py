@@ -403,7 +403,8 @@ def score_corpus_files(
 
 def _load_metrics(options: MetricOptions, languages: LanguageOptions) -> Sequence[str | Metric]:
     """Return the metrics, by their specs if their tokenizer depends on the language of the rows."""
-    source, target = languages.source_language or "", languages.target_language or ""
+    source = languages.source_language or ""
+    target = languages.target_language or ""
     metrics = options.load_for(options.metrics, source, target)
     if target:
         return metrics

@@ -52,7 +52,8 @@ MAX_PARTS_COMPRESSED = 16  # each part of a compressed file decompresses everyth
 DELIMITERS = {"tsv": "\t", "csv": ","}
 UNIT_COLUMNS = ("id", "src", "mt", "doc", "state", "note")  # of localization files
 SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
-SAMPLED_FILES, SAMPLED_ROWS = 16, 1000
+SAMPLED_FILES = 16
+SAMPLED_ROWS = 1000
 MAX_REASON_CHARS = 400
 THIS_ROW = "this row"  # stands for the location in messages of the shared readers
 _PLACE = re.compile(
@@ -105,7 +106,8 @@ def _parquet_parts(file: SourceFile, rows: int) -> list[CorpusPart]:
     parts = []
     for _, group in itertools.groupby(range(len(sizes)), lambda n: starts[n] // rows):
         groups = [*group]
-        first, end = starts[groups[0]], starts[groups[-1] + 1]
+        first = starts[groups[0]]
+        end = starts[groups[-1] + 1]
         parts.append(CorpusPart(file, rows=end - first, first=first + 1, groups=groups))
     return parts or [CorpusPart(file, rows=0)]
 
@@ -144,10 +146,12 @@ def read_batches(
     if part.file.kind == "jsonl":
         rows = json_rows(part)
     elif part.file.kind == LOCALIZATION:
-        rows, columns = _unit_rows(part), dict.fromkeys(UNIT_COLUMNS, TEXT)
+        rows = _unit_rows(part)
+        columns = dict.fromkeys(UNIT_COLUMNS, TEXT)
     else:
         header = _read_header(part.file, fields)
-        rows, columns = _table_rows(part, header, fields), dict.fromkeys(header, TEXT)
+        rows = _table_rows(part, header, fields)
+        columns = dict.fromkeys(header, TEXT)
     is_first = True
     while (batch := list(itertools.islice(rows, size))) or is_first:
         yield _make_batch(batch, columns)
@@ -248,7 +252,8 @@ def _unit_rows(part: CorpusPart) -> Iterator[Row]:
     def parse(unit: Unit) -> dict[str, Any]:
         if not has_translation(unit):
             raise DataError(f"no translation ({unit.name})")
-        source, target = str(unit.source or ""), str(unit.target or "")
+        source = str(unit.source or "")
+        target = str(unit.target or "")
         values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
         return dict(zip(UNIT_COLUMNS, values, strict=True))
 
@@ -429,7 +434,10 @@ def reject_incomplete(
 ROW_GROUP_ROWS = 65_536
 
 Columns = Mapping[str, str]  # the kind of value of each column, besides null
-TEXT, TEXTS, NUMBER, JSON = "text", "list of texts", "number", "any value"
+TEXT = "text"
+TEXTS = "list of texts"
+NUMBER = "number"
+JSON = "any value"
 KINDS = {str: TEXT, list: TEXTS, bool: "boolean", int: "integer", float: NUMBER}
 REFERENCES = "text or list of texts"
 ACCEPTED = {NUMBER: ("integer", NUMBER), REFERENCES: (TEXT, TEXTS)}  # others accept themselves

@@ -215,7 +215,8 @@ class CorpusSummary(Result):
         return [Table(columns, [*self.metrics.items()], notes=self._notes())]
 
     def _notes(self) -> list[str]:
-        bad, speed = sum(self.bad.values()), self.rows_per_second
+        bad = sum(self.bad.values())
+        speed = self.rows_per_second
         notes = [
             f"{self.rows:,} rows, {self.kept:,} kept, {bad:,} invalid; {self.parts:,} "
             f"part{'s' * (self.parts != 1)} in {self.output}; "
@@ -245,7 +246,9 @@ class CorpusSummary(Result):
         }
 
 
-MANIFEST, DONE_FOLDER, SUMMARY = "_manifest.json", "_done", "_summary.json"
+MANIFEST = "_manifest.json"
+DONE_FOLDER = "_done"
+SUMMARY = "_summary.json"
 LOCK = "_lock"
 MAX_LISTED = 3  # differences listed in an error
 
@@ -319,7 +322,8 @@ class RunState:
 
     def find_done(self) -> dict[str, Tally]:
         """Return the counts of finished parts; one whose shard or record has changed is not."""
-        names, finished = set(self._list_outputs()), {}
+        names = set(self._list_outputs())
+        finished = {}
         for name in sorted(names):
             part = name.removeprefix(f"{DONE_FOLDER}/").removesuffix(".json")
             if part == name or part + SHARD_SUFFIX not in names:

@@ -183,7 +183,8 @@ class PartWorker:
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
-        job, tally = self.job, Tally()
+        job = self.job
+        tally = Tally()
         shard = job.output / (part.name + SHARD_SUFFIX)
         with ExitStack() as stack:
             stream = stack.enter_context(shard.write())
@@ -196,7 +197,8 @@ class PartWorker:
         self, part: CorpusPart, tally: Tally, stack: ExitStack, advance: Advance
     ) -> Iterator[Any]:
         """Yield the tables of a shard; write bad rows to a file of their own."""
-        job, bad_stream = self.job, None
+        job = self.job
+        bad_stream = None
         for batch in read_batches(part, job.fields, job.columns, job.batch_rows):
             rows_before = tally.rows
             yield self.score(batch, tally)

@@ -75,7 +75,8 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import flag_empty_translations
 
-BASELINE, CANDIDATE = "baseline", "candidate"
+BASELINE = "baseline"
+CANDIDATE = "candidate"
 Measured = tuple[Mapping[str, Any], Difference]  # fields of a test, and what it measured
 SCORE_DIGITS = 9  # of scores that are compared with a bound; others are noise of floating point
 
@@ -214,7 +215,8 @@ def _measure_set(
         else:
             baseline_scores = own.baseline.scores_like(scores, own.testset)
         for by, label, rows in parts:
-            baseline, candidate = baseline_scores.subset(rows), scores.subset(rows)
+            baseline = baseline_scores.subset(rows)
+            candidate = scores.subset(rows)
             settings = {
                 "pair": own.name,
                 "metric": metric,
@@ -311,7 +313,8 @@ def _check_bounds(
         observed: float = counts.get(name, 0)
         if not bound.is_check:
             scores = evaluation.scores[own.candidate][name]
-            name, observed = evaluation.names[scores.metric], scores.system
+            name = evaluation.names[scores.metric]
+            observed = scores.system
             if scores.higher_is_better != (bound.rule == "min"):
                 better, other = ("higher", "min") if scores.higher_is_better else ("lower", "max")
                 rule = f"{scores.metric}={bound}"
@@ -350,7 +353,8 @@ class StoredBaseline:
             names = ", ".join(self.records)
             raise UsageError(f"{self.path} has no scores of {scores.metric} (it has: {names})")
         record = self.records[scores.metric]
-        where, signature = f"{self.path}: {scores.metric}", record.get("signature")
+        where = f"{self.path}: {scores.metric}"
+        signature = record.get("signature")
         if signature != scores.signature:
             raise UsageError(
                 f"{where} has another signature than the candidate: {signature} (stored) and "

@@ -303,7 +303,8 @@ def _mark(row: MetricTest | Condition) -> Emphasis:
 
 def _conclude(result: GateResult) -> str:
     """Return what the verdict of a gate says about the candidate, without a period."""
-    verdict, candidate = result.verdict, result.candidate
+    verdict = result.verdict
+    candidate = result.candidate
     tests = [test for test in result.tests if test.verdict == verdict]
     tests.sort(key=attrgetter("is_slice"))
     if verdict != "worse":

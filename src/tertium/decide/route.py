@@ -58,7 +58,8 @@ DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
 
 MAJOR = ("major", "critical")  # severities of a serious error
 # Human score that a good translation reaches, and below which a translation is bad.
-ESA_SCORES, MQM_SCORES = (80.0, 50.0), (-1.0, -10.0)
+ESA_SCORES = (80.0, 50.0)
+MQM_SCORES = (-1.0, -10.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +79,8 @@ class JudgedRows:
     @property
     def default_scores(self) -> tuple[float, float] | None:
         """The scores of good and bad translations on the scale of ESA and DA, or of MQM."""
-        low, high = float(self.scores.min()), float(self.scores.max())
+        low = float(self.scores.min())
+        high = float(self.scores.max())
         if low >= 0 and 10 < high <= 100:
             return ESA_SCORES
         return MQM_SCORES if low < 0 and high <= 0 else None
@@ -115,7 +117,8 @@ def choose_criteria(
     """Return the criteria; scores that are not given are those of the scale."""
     good, bad = judged_rows.default_scores or (good_score, None)
     if good is None:
-        low, high = judged_rows.scores.min(), judged_rows.scores.max()
+        low = judged_rows.scores.min()
+        high = judged_rows.scores.max()
         raise UsageError(
             f"human scores are {low:g} to {high:g}, not a scale with a default (0 to 100, or MQM "
             "below 0): give the score of a good translation with --good-score"
@@ -144,7 +147,8 @@ def read_judged_rows(human: Sources | HumanInputs | JudgedRows) -> JudgedRows:
     for entry in inputs.read().values():
         if isinstance(entry, RankingSet):
             raise DataError(f"{entry.title}: comparisons have no scale: expected human scores")
-        cells, annotations = entry.segment_scores().cells(), entry.error_annotations()
+        cells = entry.segment_scores().cells()
+        annotations = entry.error_annotations()
         documents = entry.labels().get("document", {})
         for (system, item), segment in entry.texts().items():
             score = cells.get((system, item), np.nan)
@@ -389,13 +393,15 @@ def _fit_stage(
     [scored] = score_rows([rows[n] for n in places.tolist()], [metric.spec])
     oriented = np.full(len(rows), np.nan)
     oriented[places] = np.where(scored.is_reliable, scored.oriented, np.nan)
-    good, bad = criteria.flag_good(judged_rows), criteria.flag_bad(judged_rows)
+    good = criteria.flag_good(judged_rows)
+    bad = criteria.flag_bad(judged_rows)
     pairs = {}
     for lp, members in group_by_pair(rows).items():
         usable = [n for n in members if np.isfinite(oriented[n])]
         if len(members) < MIN_JUDGED_ROWS or not usable:
             continue
-        scores, total = oriented[usable], len(members)
+        scores = oriented[usable]
+        total = len(members)
         clusters = [judged_rows.clusters[n] for n in usable]
         publish, best = find_threshold(
             scores, good[usable], clusters, targets[0], alpha, total=total
@@ -521,7 +527,8 @@ def intraclass_correlation(labels: BoolArray, clusters: Sequence[str]) -> float:
     1.0
     """
     _, index, sizes = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
-    count, groups = len(labels), len(sizes)
+    count = len(labels)
+    groups = len(sizes)
     if groups < 2 or groups == count:
         return 0.0
     means = np.bincount(index, labels) / sizes
@@ -551,7 +558,8 @@ def find_threshold(
     how far the target is if no threshold reaches it.
     """
     order = np.argsort(-sign * scores, kind="stable")
-    scores, labels = scores[order], labels[order]
+    scores = scores[order]
+    labels = labels[order]
     count = len(scores)
     rows = np.arange(1, count + 1)
     effects = _design_effects(labels, [clusters[n] for n in order])

@@ -77,7 +77,8 @@ class Saving:
         >>> Saving(metric="judge", scored=20, avoided=80, seconds=10, cost=0.5).describe()
         'judge scored 20 of 100 rows: 80 % avoided, about 40 s and a cost of 2.00 saved'
         """
-        total, ratio = self.scored + self.avoided, self.avoided / self.scored
+        total = self.scored + self.avoided
+        ratio = self.avoided / self.scored
         cost = "" if self.cost is None else f" and a cost of {ratio * self.cost:,.2f}"
         return (
             f"{self.metric} scored {self.scored:,} of {total:,} rows: "
@@ -297,7 +298,8 @@ def _measure_drift(
 def _describe_drift(stage: RouteStage, drifts: Mapping[str, dict[str, float]]) -> Iterator[str]:
     """Yield warnings about scores that differ significantly and by more than a trifle."""
     for lp, drift in drifts.items():
-        distance, p_value = drift["distance"], drift["p_value"]
+        distance = drift["distance"]
+        p_value = drift["p_value"]
         if p_value < DRIFT_LEVEL and distance >= MIN_DRIFT:
             yield (
                 f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "

@@ -314,7 +314,8 @@ def _apply_limits(
     seen: Counter[tuple[str, ...]] = Counter()
     chosen: list[int] = []
     for n in order:
-        lp, document = rows[n].lp, rows[n].document
+        lp = rows[n].lp
+        document = rows[n].document
         keys = [("language", lp), ("document", lp, document)]
         if any(seen[key] >= limits.get(key[0], np.inf) for key in keys):
             continue

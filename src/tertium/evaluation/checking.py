@@ -205,7 +205,8 @@ def _locate(finding: Finding, part: str) -> Any:
 
 def _highlight(finding: Finding, side: Side) -> str:
     """Return a text of a finding, in which a workbook highlights the marked part."""
-    text, span = finding.texts.text_of(side), finding.span
+    text = finding.texts.text_of(side)
+    span = finding.span
     return HighlightedText(text, span.start, span.end) if side == span.side else text
 
 

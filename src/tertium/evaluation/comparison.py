@@ -119,7 +119,8 @@ class Comparison(Evaluation):
         named first, and so are systems that equal the reference too often. If the test is the
         bootstrap, the larger p-value of two tests counts.
         """
-        unfit, copies = find_unfit_metrics(self), find_reference_copies(self.testset)
+        unfit = find_unfit_metrics(self)
+        copies = find_reference_copies(self.testset)
         warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
         tested = {
             metric: self.p_values[metric]
@@ -159,7 +160,8 @@ class Comparison(Evaluation):
         Empty if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
         segments: scales were fitted on whole test sets.
         """
-        difference, scale = self.difference(metric, system, other), self.scales.get(metric)
+        difference = self.difference(metric, system, other)
+        scale = self.scales.get(metric)
         if scale is None or len(self.testset) < MIN_SEGMENTS or not abs(difference) > 0:
             return {}
         nearest = scale.find(difference)
@@ -310,7 +312,8 @@ class Comparison(Evaluation):
         rows = []
         for metric, system in product(self.metrics, self.systems):
             leads = [self.difference(metric, other, system) for other in self.systems]
-            bounds, is_baseline = self.intervals[system][metric], system == self.baseline
+            bounds = self.intervals[system][metric]
+            is_baseline = system == self.baseline
             row = {
                 "system": system,
                 "metric": metric,
@@ -328,9 +331,11 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
-        copies, unmeasured = find_reference_copies(self.testset), self._scales[1]
+        copies = find_reference_copies(self.testset)
+        unmeasured = self._scales[1]
         for record in records:
-            metric, system = record["spec"], record["system"]
+            metric = record["spec"]
+            system = record["system"]
             place = self.systems.index(system)
             row = self.p_values[metric][place].tolist()
             record |= {
@@ -467,7 +472,8 @@ def compare_evaluation(
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     samples, intervals = bootstrap_systems(evaluation, bootstrap_resamples, seed)
-    p_values, clusters = MetricDict[FloatArray](), MetricDict[Sequence[int]]()
+    p_values = MetricDict[FloatArray]()
+    clusters = MetricDict[Sequence[int]]()
     for metric in evaluation.metrics:
         scores = evaluation.metric_scores(metric)
         if test == "bootstrap":
@@ -544,7 +550,8 @@ def scale_name(metric: Metric) -> str:
 def find_metric_scales(spec: str | Metric) -> list[DifferenceScale]:
     """Return the scales of a metric for all inputs and directions; none if its model changed."""
     metric = load_metric(spec)
-    name, models = scale_name(metric), tuple(metric.model_ids)
+    name = scale_name(metric)
+    models = tuple(metric.model_ids)
     return [own for own in load_bundled_scales() if (own.metric, own.learned) == (name, models)]
 
 
@@ -579,7 +586,8 @@ def find_scales(evaluation: Evaluation) -> tuple[dict[str, DifferenceScale], dic
     segments = testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
     unfit = find_unfit_metrics(evaluation)
-    scales, unmeasured = {}, {}
+    scales = {}
+    unmeasured = {}
     for spec in evaluation.metrics:
         with suppress(TertiumError):  # scores of a metric that is not installed
             metric = load_metric(spec)
@@ -600,10 +608,12 @@ def find_direction(texts: Sequence[str]) -> str:
     'into English'
     """
     if are_english(texts):
-        direction, count = INTO_ENGLISH, len(texts)
+        direction = INTO_ENGLISH
+        count = len(texts)
         other_count = sum(map(is_clearly_not_english, texts))
     else:
         languages = [identify_language(text) for text in texts if not is_too_short(text)]
-        direction, count = NOT_INTO_ENGLISH, len(languages)
+        direction = NOT_INTO_ENGLISH
+        count = len(languages)
         other_count = languages.count("en")
     return direction if other_count <= MAX_OTHER_LANGUAGE_SHARE * count else ALL_DIRECTIONS

@@ -178,10 +178,12 @@ def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> MarkedErro
 
 
 def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
-    testset, scores = evaluation.testset, evaluation.scores
+    testset = evaluation.testset
+    scores = evaluation.scores
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
     places = product(testset.systems, enumerate(as_numbers(testset.items)))
-    spans, is_empty = metric.mark_errors(segments), flag_empty(metric, segments)
+    spans = metric.mark_errors(segments)
+    is_empty = flag_empty(metric, segments)
     translations = tuple(
         MarkedTranslation(
             system=system,
@@ -265,7 +267,8 @@ def _find_confidence(evaluation: Evaluation) -> str:
     for name in evaluation.metrics:
         scores = evaluation.metric_scores(name)
         values = np.concatenate([own.segments for own in scores])
-        low, high = np.nanmin(values, initial=inf), np.nanmax(values, initial=-inf)
+        low = np.nanmin(values, initial=inf)
+        high = np.nanmax(values, initial=-inf)
         if 0.0 <= low <= high <= 1.0 and scores[0].higher_is_better:
             return name
     return ""

@@ -168,7 +168,8 @@ class MetricOptions:
         self, texts: InputTexts, default: Callable[[TestSet, str], Sequence[str]]
     ) -> list[Metric]:
         """Load the metrics for texts; `default` names metrics for a test set and a language."""
-        testset, target = texts.testset, texts.target_language
+        testset = texts.testset
+        target = texts.target_language
         specs = self.metrics or default(testset, target)
         return self.load_for(specs, texts.source_language, target, target_texts(testset))
 

@@ -73,7 +73,8 @@ def interval(samples: FloatArray) -> Interval:
     if not ordered.size:
         return Interval(np.nan, np.nan, np.nan)
     cut = len(ordered) // 40
-    low, high = float(ordered[cut]), float(ordered[len(ordered) - cut - 1])
+    low = float(ordered[cut])
+    high = float(ordered[len(ordered) - cut - 1])
     return Interval(float(ordered.mean()), low, high)
 
 
@@ -261,7 +262,8 @@ def measure_difference(candidate: Scores, baseline: Scores) -> Difference:
     with np.errstate(invalid="ignore", divide="ignore"):
         without = candidate.sign * (_leave_one_out(candidate) - _leave_one_out(baseline))
         pseudo_values = count * value - (count - 1) * without
-        center, deviation = float(pseudo_values.mean()), float(pseudo_values.std(ddof=1))
+        center = float(pseudo_values.mean())
+        deviation = float(pseudo_values.std(ddof=1))
     if not deviation > 1e-9 * max(1.0, abs(value)) * math.sqrt(count):  # rounding, or NaN
         deviation = 0.0 if deviation == deviation else math.nan
         return Difference(value, value, deviation, 0.0, count)

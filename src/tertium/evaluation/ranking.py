@@ -83,7 +83,9 @@ class Ranking(Result):
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system, from best to worst."""
-        scores, ranks, best_on = self.matrix.system_scores, self.ranks, self.best_on
+        scores = self.matrix.system_scores
+        ranks = self.ranks
+        best_on = self.best_on
         records = []
         for n in self.order:
             system = self.matrix.systems[n]
@@ -291,7 +293,9 @@ def rank_files(
     the network of the paper; a folder with your own), or any metric, whose better score wins.
     """
     texts = inputs.read()
-    testset, source, target = texts.testset, texts.source_language, texts.target_language
+    testset = texts.testset
+    source = texts.source_language
+    target = texts.target_language
     first = testset.segments(next(iter(testset.systems)))
     spec = ranker or recommend_ranker(first, target)
     ranking = rank(testset, load_scorer(spec, source, target, target_texts(testset)))

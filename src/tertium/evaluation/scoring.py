@@ -96,7 +96,8 @@ def score(
     texts = as_testset(testset, sources, references)
     chosen = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(texts), chosen)
-    systems, specs = tuple(texts.systems), tuple(metric.spec for metric in loaded)
+    systems = tuple(texts.systems)
+    specs = tuple(metric.spec for metric in loaded)
     rows = [
         Row(segment=segment, system=system)
         for system in systems

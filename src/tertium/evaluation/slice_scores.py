@@ -191,7 +191,8 @@ def _adjusted_tasks(tasks: Sequence[TaskResult]) -> list[TaskResult]:
         family = [n for n, task in enumerate(tasks) if task.task.statistic == statistic]
         p_values = np.stack([tasks[n].p_values for n in family])
         values = np.stack([tasks[n].values for n in family])
-        rows, columns = values[:, :, None], values[:, None, :]
+        rows = values[:, :, None]
+        columns = values[:, None, :]
         is_better = (rows > columns) | np.triu(rows == columns, k=1)
         p_values[is_better] = holm(p_values[is_better])
         for n, adjusted in zip(family, p_values, strict=True):

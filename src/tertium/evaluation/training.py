@@ -61,7 +61,8 @@ class TrainingPlan:
     @classmethod
     def make(cls, spec: str, recipe: str = RECIPE, **options: Any) -> TrainingPlan:
         """Combine a spec, a recipe and options; the spec and options override the recipe."""
-        learner, texts = find_trainable_class(spec), split_spec(spec)[1]
+        learner = find_trainable_class(spec)
+        texts = split_spec(spec)[1]
         if recipe not in learner.recipes:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
@@ -335,7 +336,8 @@ class Training(Result):
         contents: list[Any] = [*self.tables()]
         agreement = self.trained.checkpoint.training.get("cross-validation")
         if agreement:  # of an adapted metric
-            before, after = agreement["tertium-multi"], agreement["adapted"]
+            before = agreement["tertium-multi"]
+            after = agreement["adapted"]
             contents.append(f"r on held-out sources: {after:.3f} (tertium-multi: {before:.3f})")
         use = f"saved to {self.folder}; use it with -m {self.folder}"
         return [*contents, f"{self.trained.title}: {use}"]

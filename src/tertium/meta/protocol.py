@@ -29,13 +29,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.core.arrays import Float32Array, FloatArray
+from tertium.core.arrays import Float32Array, FloatArray, iterate_blocks
 from tertium.core.errors import DataError, UnknownNameError, UsageError
 from tertium.core.resampling import (
     check_resamples,
     draw_heads,
     draw_sign_block,
-    iterate_blocks,
     make_rng,
 )
 from tertium.core.result import Cell, Column, Emphasis, Result, Table, format_number

@@ -150,7 +150,8 @@ def _resolve_spec(spec: str) -> tuple[str, Any]:
 
 def _describe_metric(spec: str) -> Listing:
     name, cls = _resolve_spec(spec)
-    about, types = inspect.getdoc(cls), describe_fields(cls)
+    about = inspect.getdoc(cls)
+    types = describe_fields(cls)
     fields = [
         {"field": field.name, "type": types[field.name], "default": format_value(field.default)}
         for field in dataclasses.fields(cls)

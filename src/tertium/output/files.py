@@ -103,7 +103,8 @@ def _describe_rule(rule: FindingRule) -> dict[str, Any]:
 
 def _describe_finding(finding: Finding, rule: int) -> dict[str, Any]:
     """Return a finding at the translation; one in the source has the source as a related place."""
-    span, texts = finding.span, finding.texts
+    span = finding.span
+    texts = finding.texts
     in_translation = span.side == "hypothesis"
     location: dict[str, Any] = {}
     if place := finding.location("hypothesis"):
@@ -192,7 +193,8 @@ def _add_suite(root: ElementTree.Element, suite: Suite, number: int) -> None:
 
 
 def _add_case(suite: ElementTree.Element, case: Case, suite_name: str) -> None:
-    name, class_name = _xml_text(case.name), _xml_text(f"tertium.{suite_name}")
+    name = _xml_text(case.name)
+    class_name = _xml_text(f"tertium.{suite_name}")
     element = ElementTree.SubElement(suite, "testcase", name=name, classname=class_name, time="0")
     message = _xml_text(case.message)
     if case.is_skipped:

@@ -110,13 +110,15 @@ def write(result: Result, path: PathLike) -> None:
 
 def render_page(result: Result) -> str:
     """Return a self-contained page."""
-    sections, title = result.sections(), result.page_title
+    sections = result.sections()
+    title = result.page_title
     navigation: list[Section] = [section for section in sections if section.title]
     if len(sections) == 1 and sections[0].title == title:
         sections = [replace(sections[0], title="")]
     contents = Renderer(is_page=True).render(sections, level=2)
     scripts = [*SCRIPTS, *(name for block in _blocks(sections) for name in block.scripts)]
-    early, script = _join_scripts([EARLY_SCRIPT]), _join_scripts(scripts)
+    early = _join_scripts([EARLY_SCRIPT])
+    script = _join_scripts(scripts)
     values = {
         "title": title,
         "subtitle": result.page_subtitle,
@@ -294,7 +296,8 @@ def render_heat_map(heat_map: HeatMap) -> Markup:
 
     Texts are truncated after `MAX_TOKENS` tokens, which the caption states.
     """
-    rows, columns = heat_map.rows[:MAX_TOKENS], heat_map.columns[:MAX_TOKENS]
+    rows = heat_map.rows[:MAX_TOKENS]
+    columns = heat_map.columns[:MAX_TOKENS]
     is_truncated = max(heat_map.values.shape) > MAX_TOKENS
     note = f" (first {MAX_TOKENS} tokens)" if is_truncated else ""
     head = [element("th", element("span", name, dir="auto"), scope="col") for name in columns]

@@ -40,7 +40,8 @@ from tertium.text.language_codes import normalize_language_pair
 Protocol = Literal["da", "esa", "mqm", "ranking", "contrastive-esa", "post-edit"]
 ItemKind = Literal["item", "check", "tutorial"]
 
-FORMAT, VERSION = "tertium-campaign", 1
+FORMAT = "tertium-campaign"
+VERSION = 1
 PROTOCOLS: tuple[Protocol, ...] = choices(Protocol)
 PROTOCOLS_WITH_SPANS = frozenset({"esa", "mqm", "contrastive-esa"})
 PROTOCOLS_WITH_SCORES = frozenset({"da", "esa", "contrastive-esa"})

@@ -186,7 +186,8 @@ def _read_document(document: Any, default: str, where: str) -> Iterator[Campaign
         outputs = entry["tgt"]
         if not isinstance(outputs, Mapping):
             outputs = {UNKNOWN_SYSTEM: outputs}
-        checks, marked = _read_mapping(entry, "validation"), _read_mapping(entry, "error_spans")
+        checks = _read_mapping(entry, "validation")
+        marked = _read_mapping(entry, "error_spans")
         rules = [
             (system, rule)
             for system, listed in checks.items()

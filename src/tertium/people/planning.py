@@ -239,7 +239,8 @@ def _damage_items(
     """
     turn = 0
     for number in rng.permutation(len(items)):
-        item, other = items[number], items[(number + 1) % len(items)]
+        item = items[number]
+        other = items[(number + 1) % len(items)]
         system = [*item.outputs][int(rng.integers(len(item.outputs)))]
         original = PerturbationInput(
             text=item.outputs[system],
@@ -274,7 +275,9 @@ def assign_items(
 
     Checks are judged by the raters of their original, some time after it.
     """
-    raters, overlap, protocol = settings.raters, settings.overlap, settings.protocol
+    raters = settings.raters
+    overlap = settings.overlap
+    protocol = settings.protocol
     if not 1 <= overlap <= len(raters):
         raise UsageError(
             f"{overlap} raters for each item, but {len(raters)} raters: expected 1 to {len(raters)}"

@@ -137,7 +137,8 @@ class PowerPlan(Result):
 
     def power_table(self) -> Table:
         """Return the power, detectable difference and working time by number of segments."""
-        design, variance = self.design, self.variance
+        design = self.design
+        variance = self.variance
         columns = [
             count_column(
                 "segments", mark=lambda plan: "best" if plan.segments == self.segments else ""
@@ -178,7 +179,8 @@ class PowerPlan(Result):
         """Return a curve for each number of raters; a line marks the requested power."""
         largest = max(plan.curve[-1].segments for plan in self.by_raters)
         sizes = np.linspace(2, largest, CURVE_POINTS)
-        curves, needed = {}, []
+        curves = {}
+        needed = []
         for plan in self.by_raters:
             curves[plan.design.rater_text] = plan.power(sizes)
             needed.append(f"{plan.design.rater_text}: {plan.segments} segments")

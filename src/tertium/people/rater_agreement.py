@@ -280,14 +280,16 @@ def agree(
     True
     """
     check_resamples(resamples)
-    checks, seconds = None, None
+    checks = None
+    seconds = None
     if not isinstance(judgments, JudgmentSet | ScoredAnswers):
         if is_campaign_file(judgments):
             judgments = score_campaign(judgments, answers)
         elif answers is not None:
             raise UsageError(f"--answers is for a campaign, but {judgments} is not one")
     if isinstance(judgments, ScoredAnswers):
-        checks, seconds = judgments.count_checks(), judgments.seconds()
+        checks = judgments.count_checks()
+        seconds = judgments.seconds()
         sets = [judgments.judgments()]
     elif isinstance(judgments, JudgmentSet):
         sets = [*judgments.split_by_language_pair().values()]

@@ -136,7 +136,8 @@ class ScoredAnswers:
 
     def judgments(self) -> JudgmentSet:
         """Return the judgments in order of time."""
-        campaign, judgments = self.campaign, []
+        campaign = self.campaign
+        judgments = []
         if not self.answers:
             raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
         for answer in sorted(self.answers, key=lambda answer: answer.time):
@@ -244,7 +245,8 @@ def _score_ranks(answers: Sequence[RaterAnswer]) -> dict[Key, float]:
         ranks.setdefault((answer.rater, answer.item), []).append(answer.rank or 0)
     scores = {}
     for answer in answers:
-        together, rank = ranks[answer.rater, answer.item], answer.rank or 0
+        together = ranks[answer.rater, answer.item]
+        rank = answer.rank or 0
         points = sum((other > rank) + (other >= rank) for other in together) - 1  # without itself
         scores[answer.key] = points / 2 / (len(together) - 1) if len(together) > 1 else 0.5
     return scores
@@ -256,7 +258,8 @@ def edit_rate(translation: str, edited: str) -> float:
     >>> edit_rate("the cat sit", "the cat sat")
     0.3333333333333333
     """
-    before, after = units(translation), units(edited)
+    before = units(translation)
+    after = units(edited)
     numbers = {word: n for n, word in enumerate(dict.fromkeys([*before, *after]))}
     table = BitTable(tuple(numbers[w] for w in after), tuple(numbers[w] for w in before))
     return table.distances[0] / max(1, len(after))

@@ -234,7 +234,8 @@ def measure_agreement(
     if not shared:
         return []
     resampler = Resampler(clusters=ratings.unit_clusters, resamples=resamples, rng=rng)
-    sums, rank_sums = rating_sums(matrix), rating_sums(matrix, ordinal=True)
+    sums = rating_sums(matrix)
+    rank_sums = rating_sums(matrix, ordinal=True)
     statistics = [
         resampler.summarize("alpha, interval", lambda w: alpha_from_sums(w @ sums), shared),
         resampler.summarize("alpha, ordinal", lambda w: alpha_from_sums(w @ rank_sums), shared),
@@ -268,7 +269,8 @@ def rating_sums(ratings: FloatArray, *, ordinal: bool = False) -> FloatArray:
     center = float(values[present].mean()) if present.any() else 0.0
     filled = np.where(present, values - center, 0.0)  # centering keeps the sums exact
     counts = present.sum(axis=0).astype(np.float64)
-    sums, squares = filled.sum(axis=0), (filled**2).sum(axis=0)
+    sums = filled.sum(axis=0)
+    squares = (filled**2).sum(axis=0)
     within = 2 * (counts * squares - sums**2) / np.maximum(1, counts - 1)
     unit_squares = sums**2 / np.maximum(1, counts)
     return np.stack([is_shared, counts, counts**2, sums, squares, unit_squares, within], axis=1)
@@ -344,7 +346,8 @@ def cohen_kappa(tables: FloatArray) -> FloatArray:
     """
     count = tables.sum(axis=(-1, -2))
     observed = divide(np.trace(tables, axis1=-2, axis2=-1), count)
-    first, second = tables.sum(axis=-1), tables.sum(axis=-2)
+    first = tables.sum(axis=-1)
+    second = tables.sum(axis=-2)
     expected = divide((first * second).sum(axis=-1), count**2)
     return divide(observed - expected, np.where(expected > 1 - 1e-12, 0.0, 1 - expected))
 
@@ -433,7 +436,8 @@ def describe_raters(
         other_means = nan_mean(remaining.T)
         difference = matrix[number] - other_means
         shared = ~np.isnan(difference)
-        scores, seconds = ratings.scores[is_rater], ratings.seconds[is_rater]
+        scores = ratings.scores[is_rater]
+        seconds = ratings.seconds[is_rater]
         drift, error = fit_drift(difference[ratings.unit[is_rater]])
         passed, count = (checks or {}).get(name, (0, 0))
         agreement = without = math.nan

@@ -127,7 +127,9 @@ class AnnotationServer:
     """Serves one campaign. `app` is the ASGI application."""
 
     def __init__(self, session: AnnotationSession) -> None:
-        self.campaign, self.store, self.state = session.campaign, session.store, session.state
+        self.campaign = session.campaign
+        self.store = session.store
+        self.state = session.state
         self._links = session.store.links()
         self._limit = RateLimit()
         self._manage_lock = threading.Lock()
@@ -267,7 +269,8 @@ async def _describe_error(_: Request, error: Exception) -> Response:
     status = 507 if isinstance(error, WriteError) else 400  # 507: the page sends its answers again
     message = _in_one_line(error)
     if isinstance(error, HTTPException):
-        status, message = error.status_code, error.detail
+        status = error.status_code
+        message = error.detail
     return JSONResponse({"error": message}, status)
 
 
@@ -295,7 +298,8 @@ async def _read_json(request: Request) -> Mapping[str, Any]:
 
 def _load_files() -> dict[str, tuple[bytes, str]]:
     """Load the files of the pages by name, with their content types."""
-    folder, shared = files("tertium.people") / "page", files("tertium.output") / "page"
+    folder = files("tertium.people") / "page"
+    shared = files("tertium.output") / "page"
     entries = [*folder.iterdir(), *(folder / "languages").iterdir()]
     entries += [shared / name for name in SHARED_FILES]
     loaded = {
@@ -330,7 +334,8 @@ def describe_campaign(campaign: Campaign) -> dict[str, Any]:
 
 def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
     """Return one task; attention checks look like any other task."""
-    item, options = campaign.items_by_id[task.item], campaign.options
+    item = campaign.items_by_id[task.item]
+    options = campaign.options
     first = max(0, len(item.before) - options.context_size)
     suspected = item.suspected if campaign.protocol in PROTOCOLS_WITH_SPANS else {}
 
@@ -458,7 +463,8 @@ def _suspicions(row: dict[str, Any], quality: RaterQuality, usual: float) -> lis
     return [reason for reason, is_met in reasons.items() if is_met]
 
 
-DEFAULT_PORT, MAX_PORT = 8000, 65535
+DEFAULT_PORT = 8000
+MAX_PORT = 65535
 
 
 @dataclass(frozen=True)

@@ -107,18 +107,23 @@ class CampaignState:
         rater.is_on_break = event.kind == "break"
         if event.task is None:
             return
-        task, state = rater.tasks[event.task], rater.states.setdefault(event.task, TaskState())
+        task = rater.tasks[event.task]
+        state = rater.states.setdefault(event.task, TaskState())
         state.milliseconds += event.ms
         if event.kind == "skip":
-            state.status, state.reason = "skipped", event.reason
+            state.status = "skipped"
+            state.reason = event.reason
         elif event.kind in ACTIONS_WITH_ANSWERS:
             should_count = event.kind == "submit" or state.status == "done"
-            state.outputs, state.comment, state.reason = event.outputs, event.comment, ""
+            state.outputs = event.outputs
+            state.comment = event.comment
+            state.reason = ""
             state.answers = read_task_answers(event, name, task, self.campaign)
             state.status = "open"
             protocol = self.campaign.protocol
             if should_count and all(answer.is_complete(protocol) for answer in state.answers):
-                state.status, state.received = "done", received
+                state.status = "done"
+                state.received = received
         elif state.status == "new":
             state.status = "open"
 
@@ -232,7 +237,8 @@ def check_rater_event(
         raise DataError("a task was skipped without a reason")
     if event.kind not in ACTIONS_WITH_ANSWERS:
         return
-    task, protocol = tasks[event.task], campaign.protocol
+    task = tasks[event.task]
+    protocol = campaign.protocol
     if len(event.outputs) != len(task.systems):
         raise DataError(f"{len(event.outputs)} answers for {len(task.systems)} translations")
     for name in {name for output in event.outputs for name in output}:
@@ -254,7 +260,8 @@ def read_task_answers(
     prefilled = f"prefilled by {campaign.options.suspicions or 'the campaign'}"
     answers = []
     for system, output in zip(task.systems, event.outputs, strict=True):
-        spans, missing = [], []
+        spans = []
+        missing = []
         for mark in read_object_list(output.get("marks") or [], "marks", "event"):
             error = {name: mark[name] for name in ("severity", "category") if name in mark}
             if mark.get("start") is None:

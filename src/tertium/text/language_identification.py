@@ -85,7 +85,8 @@ MIN_PART_MARGIN = 8.0  # the same for a part of a text, which may be a name or a
 MIN_MARGIN_LETTERS = 150  # margin times letters; below it, human raters scored texts like any other
 MIN_OWN_SCRIPT_SHARE = 0.2  # of letters in a script of the language: the others are names
 # The same for a text with capitalized names: share of letters with the names, and without them.
-MIN_SHARE_WITH_NAMES, MIN_SHARE_WITHOUT_NAMES = 0.05, 0.5
+MIN_SHARE_WITH_NAMES = 0.05
+MIN_SHARE_WITHOUT_NAMES = 0.5
 HAN_SCRIPTS = ("Han", "Kana", "Hangul")  # of three languages, so Han alone decides nothing
 WRONG_LANGUAGE_WARNING = "translation in another language than most"  # no language was requested
 MIN_AGREEING_TEXTS, MIN_AGREEING_SHARE = 5, 0.8  # to infer the requested language from the texts
@@ -140,7 +141,8 @@ def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGI
     script = main_script(text)
     if not script or language not in supported_languages():
         return False
-    own_scripts, letters = language_scripts([language]), sum(map(str.isalpha, text))
+    own_scripts = language_scripts([language])
+    letters = sum(map(str.isalpha, text))
     if script not in own_scripts or LANGUAGE_BY_SCRIPT.get(script, language) != language:
         is_enough = letters >= MIN_LETTERS or script not in ("Latin", "Han")
         decisive = own_scripts - {"Han"} if script in HAN_SCRIPTS else own_scripts
@@ -442,7 +444,8 @@ def _ngram_keys(line: str, alphabet: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def add_word_weights(weights: Mapping[str, float], text: str, script: str) -> dict[str, float]:
     """Add the weights of frequent words, averaged over all words of a text."""
-    profile, words = profiles()[script], WORD_PATTERN.findall(text.lower())
+    profile = profiles()[script]
+    words = WORD_PATTERN.findall(text.lower())
     rows = [profile.words[word] for word in words if word in profile.words]
     added = WORD_SHARE * profile.word_weights[rows].sum(axis=0, dtype=np.int64) / len(words)
     return {language: weights[language] + float(added[n]) for n, language in enumerate(weights)}
@@ -511,7 +514,8 @@ def profiles() -> Mapping[str, Profile]:
 
 
 def _read_profile(entry: Mapping[str, Any]) -> Profile:
-    grams, count = entry["ngrams"], len(entry["languages"])
+    grams = entry["ngrams"]
+    count = len(entry["languages"])
     alphabet = np.full(0x10000, UNKNOWN_CHARACTER, dtype=np.uint32)
     numbers = {c: n for n, c in enumerate(sorted({c for gram in grams for c in gram}), start=1)}
     alphabet[[*map(ord, numbers)]] = [*numbers.values()]

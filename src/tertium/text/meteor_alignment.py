@@ -86,7 +86,8 @@ def choose_matches(
     candidates: Sequence[Match], hypothesis_length: int, reference_length: int, beam: int = BEAM
 ) -> tuple[Match, ...]:
     """Select the best matches that do not overlap; the order of `candidates` breaks ties."""
-    hypothesis_counts, reference_counts = [0] * hypothesis_length, [0] * reference_length
+    hypothesis_counts = [0] * hypothesis_length
+    reference_counts = [0] * reference_length
     for _, start, length, at, extent in candidates:
         for j in range(start, start + length):
             hypothesis_counts[j] += 1
@@ -127,15 +128,18 @@ def _make_run(
     uncontested: Mapping[int, Candidate], candidate_counts: Sequence[int], position: int
 ) -> _Run:
     start = uncontested[position].start if position in uncontested else -1
-    cost, end = 0, start
+    cost = 0
+    end = start
     while position < len(candidate_counts):
         only = uncontested.get(position)
         if only is not None:
             cost += only.cost + only.distance + CHUNK * (end >= 0 and only.start != end)
-            end, position = only.end, only.reference_end
+            end = only.end
+            position = only.reference_end
         elif not candidate_counts[position]:
             cost += CHUNK * (end >= 0)
-            end, position = -1, position + 1
+            end = -1
+            position = position + 1
         else:
             break
     return _Run(start, cost, end, position)
@@ -158,7 +162,8 @@ def _extend(
     Paths that at least `beam` others precede are left out.
     """
     extended: list[Path] = []
-    append, following = extended.append, position + 1
+    append = extended.append
+    following = position + 1
     worst = math.inf  # paths from this rank on are left out
     least_cost = min([0, *(candidate.cost for candidate in candidates)])
     first_words = {candidate.start: candidate.words & -candidate.words for candidate in candidates}
@@ -209,7 +214,8 @@ def _make_candidate(match: Match) -> Candidate:
     """Compute the cost and positions of a match for the search."""
     stage, start, length, at, extent = match
     gain = length + extent if stage == EXACT else length // 2 + extent // 2
-    end, reference_end = start + length, at + extent
+    end = start + length
+    reference_end = at + extent
     words = _word_bits(start, end)
     return Candidate(match, words, -gain * WORD, start, end, reference_end, abs(start - at))
 
@@ -227,7 +233,8 @@ def _unlink(last: Link) -> Iterator[Match]:
 
 def count_chunks(matches: Sequence[Match]) -> int:
     """Count the runs of matches that are contiguous and in the same order on both sides."""
-    chunks, end = 0, (-1, -1)
+    chunks = 0
+    end = (-1, -1)
     for _, start, length, at, extent in matches:
         chunks += (start, at) != end
         end = start + length, at + extent
@@ -266,7 +273,8 @@ def align(
     >>> [(m.stage, m.hypothesis_start, m.reference_start) for m in a.matches], a.chunks
     ([('exact', 2, 0), ('exact', 0, 1), ('stem', 1, 2)], 2)
     """
-    hypothesis, reference = tuple(hypothesis), tuple(reference)
+    hypothesis = tuple(hypothesis)
+    reference = tuple(reference)
     if hypothesis == reference:  # no search covers more words in fewer chunks
         matches = tuple(Match(EXACT, i, 1, i, 1) for i in range(len(reference)))
         return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))

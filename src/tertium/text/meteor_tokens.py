@@ -149,10 +149,14 @@ class _Rules:
 @cache
 def _rules(language: str) -> _Rules:
     if language in _NORMALIZED_LANGUAGES:
-        inside, letter, alone = f"0-9{_LETTERS}", f"[{_LETTERS}]", ""
+        inside = f"0-9{_LETTERS}"
+        letter = f"[{_LETTERS}]"
+        alone = ""
     else:
         # A run of letters and combining marks is a word; ideographs and kana are single tokens.
-        inside, letter, alone = rf"\w{_marks()}", r"[^\W\d_]", f"|[{_IDEOGRAPH}]"
+        inside = rf"\w{_marks()}"
+        letter = r"[^\W\d_]"
+        alone = f"|[{_IDEOGRAPH}]"
     return _Rules(
         letter=re.compile(letter),
         separate=re.compile(rf"([^{inside} \t\n\v\f\r.'`,\-‘’]{alone})"),
@@ -165,7 +169,9 @@ def _apostrophes(language: str) -> tuple[Substitution, ...]:
     """Return the apostrophe rules: English keeps it with the right part, French with the left."""
     if language not in ("en", "fr"):
         return ((re.compile("'"), " ' "),)
-    a, z, digits = f"[{_LETTERS}]", f"[^{_LETTERS}]", "0-9" if language == "en" else ""
+    a = f"[{_LETTERS}]"
+    z = f"[^{_LETTERS}]"
+    digits = "0-9" if language == "en" else ""
     rules = [
         (f"({z})'({z})", r"\1 ' \2"),
         (f"([^{_LETTERS}{digits}])'({a})", r"\1 ' \2"),

@@ -116,7 +116,9 @@ def _count_runs(codes: Keys, lengths: IntArray, order: int, bits: int) -> IntArr
     for n in range(order, 0, -1):
         # indices, since irregular boolean masks are slow
         run_starts = np.flatnonzero(changes >= np.uint64(1 << bits * (order - n) + 1))
-        edges, changes, lefts = edges[run_starts], changes[run_starts], lefts[run_starts]
+        edges = edges[run_starts]
+        changes = changes[run_starts]
+        lefts = lefts[run_starts]
         left = np.diff(lefts)
         both = np.minimum(left, np.diff(edges) - left)
         starts = np.searchsorted(edges, begins[filled])
@@ -240,7 +242,8 @@ def clipped_matches(
     )
     limit_keys = groups[by_text // size] * size + by_text % size if len(by_text) else by_text
     order = np.lexsort((counts, limit_keys))
-    limit_keys, counts = limit_keys[order], counts[order]
+    limit_keys = limit_keys[order]
+    counts = counts[order]
     keys = np.where(numbers == NOT_INDEXED, NOT_INDEXED, group * size + numbers)
     # Equal keys are sorted by count, so the last of them has the highest count.
     last = np.searchsorted(limit_keys, keys, side="right") - 1
@@ -269,7 +272,8 @@ def _concatenate(texts: Sequence[Sequence[str]], ids: dict[str, int]) -> tuple[I
 def _extend(numbers: IntArray, codes: IntArray, owner: IntArray, n: int, size: int) -> IntArray:
     """Compute the keys of n-grams from the numbers of their prefixes, or `NOT_INDEXED`."""
     keys = np.full(len(numbers), NOT_INDEXED, dtype=np.int64)
-    begin, end = slice(0, max(len(numbers) - n + 1, 0)), slice(n - 1, None)
+    begin = slice(0, max(len(numbers) - n + 1, 0))
+    end = slice(n - 1, None)
     is_complete = (numbers[begin] != NOT_INDEXED) & (codes[end] != NOT_INDEXED)
     is_complete &= owner[begin] == owner[end]
     keys[begin] = np.where(is_complete, numbers[begin] * size + codes[end], NOT_INDEXED)

@@ -122,7 +122,8 @@ def misspell_words(original: PerturbationInput, rng: np.random.Generator) -> str
 
 def leave_untranslated(original: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Replace the second half by the second half of the source."""
-    own, source = units(original.text), units(original.source)
+    own = units(original.text)
+    source = units(original.source)
     start = join_units(own[: len(own) // 2], original.text)
     return f"{start} {join_units(source[len(source) // 2 :], original.source)}"
 

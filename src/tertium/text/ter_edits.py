@@ -171,7 +171,8 @@ class _ShiftSearch:
         for shift, distance in zip(shifts, distances, strict=True):
             gain = self._distance - distance
             if gain > best_gain:
-                best, best_gain = shift, gain
+                best = shift
+                best_gain = gain
                 if self._distance - gain == self._lower_bound:
                     break
         if best is None:
@@ -268,7 +269,8 @@ def _alignment(path: str) -> tuple[list[int], list[int], list[int]]:
     align: list[int] = []
     word = len(path) - path.count(INSERTION) - 1
     beyond = MAX_BLOCK + 1
-    word_error, target_error = [beyond], [beyond]
+    word_error = [beyond]
+    target_error = [beyond]
     for step in reversed(path):
         wrong = step != MATCH
         if step != DELETION:
@@ -288,14 +290,18 @@ def _shift(length: int, minus_start: int, minus_destination: int) -> Shift:
     >>> _shift(2, 0, -4)
     Shift(start=0, middle=2, end=4)
     """
-    start, destination = -minus_start, -minus_destination
+    start = -minus_start
+    destination = -minus_destination
     end = start + length
     if destination < start:
         return Shift(destination, start, end)
     return Shift(start, end, destination if destination > end else destination + length)
 
 
-MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
+MATCH = " "
+SUBSTITUTION = "s"
+DELETION = "d"
+INSERTION = "i"
 
 BEAM_WIDTH = 25  # as in Tercom and sacrebleu
 SHIFT_BATCH = 256  # shifts evaluated together; more would need memory and save no time
@@ -365,7 +371,8 @@ class BitTable:
 
         The words from `end` on are those of the stored rows.
         """
-        full, positions = self._full, self._positions
+        full = self._full
+        positions = self._positions
         plus, minus = self._rows[start][:2]
         for word in words[start:]:
             matches = positions.get(word, 0)
@@ -407,19 +414,27 @@ class BeamTable(BitTable):
         super().__init__(reference, hypothesis)
 
     def _fill(self, words: Sequence[int], start: int, end: int, rows: list[_Row] | None) -> int:
-        full, positions, last = self._full, self._positions, 1 << self._width >> 1
-        plus, minus, value = self._rows[start][0], self._rows[start][1], self._rows[start][5]
+        full = self._full
+        positions = self._positions
+        last = 1 << self._width >> 1
+        plus = self._rows[start][0]
+        minus = self._rows[start][1]
+        value = self._rows[start][5]
         steps = zip(words[start:], self._masks[start:], strict=True)
         for row, (word, (left, right, span, beyond)) in enumerate(steps, start + 1):
             matches = positions.get(word, 0) & span
-            plus, minus = plus & ~left, minus | left
+            plus = plus & ~left
+            minus = minus | left
             diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
-            down, up = minus | (full ^ (diagonal | plus)), diagonal & plus
+            down = minus | (full ^ (diagonal | plus))
+            up = diagonal & plus
             value += bool(down & last) - bool(up & last)
             shifted = (down << 1) | 1
-            minus, plus = shifted & diagonal, ((up << 1) | ~(shifted | diagonal)) & full
+            minus = shifted & diagonal
+            plus = ((up << 1) | ~(shifted | diagonal)) & full
             value += (right & ~plus).bit_count() + (right & minus).bit_count()
-            plus, minus = plus | right, minus & ~right
+            plus = plus | right
+            minus = minus & ~right
             if rows is not None:
                 rows.append((plus, minus, matches, diagonal | beyond, down, value))
             elif row >= end and (plus, minus) == self._rows[row][:2]:
@@ -435,13 +450,15 @@ def _beam_masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
     """
     full = (1 << columns) - 1
     masks = []
-    low, high = 0, columns + 1
+    low = 0
+    high = columns + 1
     for next_low, next_high in beam(rows, columns):
         left = (1 << max(next_low - 1, low)) - 1
         right = full & ~((1 << (next_high - 1)) - 1)
         reached = full & ((1 << high) - 1)
         masks.append((left, right, reached & ~((1 << low) - 1), full & ~reached))
-        low, high = next_low, next_high
+        low = next_low
+        high = next_high
     return masks
 
 
@@ -524,7 +541,8 @@ class CostTable:
         `words` is (hypotheses, words); `owners` are the indices of their costs. All rows use one
         buffer, where column j is at j + 1.
         """
-        equal, other = self._match_cost[owners, None], self._mismatch_cost[owners, None]
+        equal = self._match_cost[owners, None]
+        other = self._mismatch_cost[owners, None]
         low, high = self._spans[start]
         cells = np.full((len(words), len(self._reference) + 1), self._infinity)
         cells[:, low + 1 : high + 1] = self._rows[start][owners]
@@ -540,7 +558,8 @@ class CostTable:
 
     def path(self, owner: int = 0) -> str:
         rows = [row[owner].tolist() for row in self._rows]
-        words, reference = self._words[owner].tolist(), self._reference.tolist()
+        words = self._words[owner].tolist()
+        reference = self._reference.tolist()
         step = {True: self._match_cost[owner], False: self._mismatch_cost[owner]}
 
         def cell(row: int, column: int) -> int:
@@ -548,7 +567,8 @@ class CostTable:
             return rows[row][column - low] if low <= column < high else self._infinity
 
         def last_step(row: int, column: int) -> str:
-            here, equal = cell(row, column), words[row - 1] == reference[column]
+            here = cell(row, column)
+            equal = words[row - 1] == reference[column]
             if here == cell(row - 1, column - 1) + step[equal]:
                 return MATCH if equal else SUBSTITUTION
             return DELETION if here == cell(row - 1, column) else INSERTION
@@ -592,6 +612,7 @@ def beam_is_inert(rows: int, columns: int, distance: int) -> bool:
     near the diagonal. Then the beam changes neither the distance nor the choice between ties.
     """
     longer = columns - rows
-    below, above = (distance - longer) // 2, (distance + longer) // 2
+    below = (distance - longer) // 2
+    above = (distance + longer) // 2
     # The beam center differs from i by 0 to `longer`; float rounding may lower it by one.
     return max(0, longer) + below <= BEAM_WIDTH and above - min(0, longer) <= BEAM_WIDTH - 2

@@ -27,7 +27,8 @@ def _replace_classes(name: str) -> Callable[..., Any]:
     """Return a function of sacrebleu that finds the classes of this package under their names."""
     theirs = getattr(compat, name)
     ours = FunctionType(theirs.__code__, _NAMES, name, theirs.__defaults__)
-    ours.__doc__, ours.__module__ = theirs.__doc__, __name__
+    ours.__doc__ = theirs.__doc__
+    ours.__module__ = __name__
     _NAMES[name] = ours  # other functions call it
     return ours
 

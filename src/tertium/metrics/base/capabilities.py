@@ -156,5 +156,6 @@ def find_inputs(metric: Metric, segments: Sequence[Segment]) -> str:
     has_source = any(segment.source is not None for segment in segments)
     has_reference = any(segment.references for segment in segments)
     if required := metric.required_inputs:
-        has_source, has_reference = "source" in required, "references" in required
+        has_source = "source" in required
+        has_reference = "references" in required
     return "+".join(["source"] * has_source + ["reference"] * has_reference)

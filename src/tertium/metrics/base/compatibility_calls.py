@@ -234,7 +234,8 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         [] if is_missing(r) else as_text_list(r, f"references[{k}]") for k, r in enumerate(entries)
     ]
     lengths = sorted({len(stream) for stream in nested})
-    fits_streams, fits_segments = lengths == [n], len(nested) == n
+    fits_streams = lengths == [n]
+    fits_segments = len(nested) == n
     if layout == "auto":
         if fits_streams and fits_segments and n > 1:
             raise UsageError(

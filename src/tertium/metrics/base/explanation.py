@@ -421,7 +421,8 @@ def mark_in_word(text: str, span: Span) -> str:
     >>> mark_in_word("She sells it", Span(8, 9)), mark_in_word("She sells it", Span(4, 9))
     ('sell[s]', 'sells')
     """
-    start, end = span.start, span.end
+    start = span.start
+    end = span.end
     while start and _is_in_word(text[start - 1 : start + 1]):
         start -= 1
     while end < len(text) and _is_in_word(text[end - 1 : end + 1]):

@@ -52,7 +52,8 @@ def cosine(a: Float32Array, b: Float32Array) -> float:
 
 def piece_ranges(texts: Embeddings, *, special: bool = False) -> tuple[IntArray, IntArray]:
     """Return the start and stop row of each text, (n,) each; by default without special tokens."""
-    starts, stops = texts.offsets[:-1].copy(), texts.offsets[1:].copy()
+    starts = texts.offsets[:-1].copy()
+    stops = texts.offsets[1:].copy()
     if special:
         return starts, stops
     for i, pieces in enumerate(texts.tokens):
@@ -109,7 +110,8 @@ def _match_on_gpu(
     from tertium.metrics.base.gpu_matching import match_padded
 
     bounds = np.stack([starts, stops], axis=1)
-    left, right = bounds[chunk.left], bounds[chunk.right]
+    left = bounds[chunk.left]
+    right = bounds[chunk.right]
     full = (np.diff(left) > 0).ravel() & (np.diff(right) > 0).ravel()
     result = np.full((len(chunk), 2), np.nan)
     result[full] = match_padded(chunk.embeddings.vectors, mass, left[full], right[full], device)

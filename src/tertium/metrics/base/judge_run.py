@@ -450,7 +450,8 @@ class _Lender(StreamRequestHandler):
 def share_budget(budget: Budget, host: str = "127.0.0.1") -> Iterator[BudgetAddress]:
     """Lend a budget to other processes inside the block; yield the address for them."""
     with _BudgetServer((host, 0), _Lender) as server:
-        server.budget, server.secret = budget, secrets.token_hex()
+        server.budget = budget
+        server.secret = secrets.token_hex()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield host, server.server_address[1], server.secret

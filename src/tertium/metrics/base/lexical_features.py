@@ -147,7 +147,8 @@ class LexicalFeatures:
         return np.hstack([linear, np.log(linear + SMALL)])
 
     def _row(self, hypothesis: str, reference: str) -> list[float]:
-        h, r = tokenize_13a(hypothesis), tokenize_13a(reference)
+        h = tokenize_13a(hypothesis)
+        r = tokenize_13a(reference)
         return [value for part in self.parts for value in _COMPONENTS[part](h, r, self.information)]
 
 
@@ -176,7 +177,8 @@ def bleu_components(h: Words, r: Words, information: NgramInformation) -> list[f
     higher_orders = [(m + 1) / (t + 1) for m, t in zip(matched[1:], totals[1:], strict=True)]
     smooth = [plain[0], *higher_orders] if h else [0.0] * 4
     penalty = min(1.0, math.exp(1 - len(r) / len(h))) if h else 0.0
-    scores, smoothed = _means(plain, penalty), _means(smooth, penalty)
+    scores = _means(plain, penalty)
+    smoothed = _means(smooth, penalty)
     return [*scores, *plain, *smoothed, *smooth, penalty, _means(plain, 1.0)[-1]]
 
 

@@ -59,7 +59,8 @@ class ParaphraseTable:
 
         A pair listed in both directions is found twice, as METEOR counts it.
         """
-        left, right = self.find_phrases(hypothesis), self.find_phrases(reference)
+        left = self.find_phrases(hypothesis)
+        right = self.find_phrases(reference)
         for phrase, other in self._paraphrase_pairs(right, left):
             yield Match(PARAPHRASE, other.start, other.length, phrase.start, phrase.length)
         for phrase, other in self._paraphrase_pairs(left, right):
@@ -123,7 +124,8 @@ def _find_package_table(package: str) -> Path:
 
 def read_table(file: Path) -> Arrays:
     """Read a table into `hashes`, `starts`, `targets`, the `longest` phrase and a `digest`."""
-    hashes, longest = array("Q"), 0
+    hashes = array("Q")
+    longest = 0
     for phrase in _read_phrases(file):
         hashes.append(hash_ngram.__wrapped__(phrase))
         longest = max(longest, len(phrase))

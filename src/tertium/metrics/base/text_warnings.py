@@ -84,7 +84,8 @@ def flag_inputs(
     texts = list(dict.fromkeys(chain(*(compared_texts(s, against) for s in segments))))
     parts: list[Flags] = []
     for reader in readers:
-        truncated, unknown = reader.find_truncated(texts), reader.find_out_of_vocabulary(texts)
+        truncated = reader.find_truncated(texts)
+        unknown = reader.find_out_of_vocabulary(texts)
         parts.append({TRUNCATED_TEXT: flag_compared(truncated, segments, against)})
         parts.append({OUT_OF_VOCABULARY_TEXT: flag_compared(unknown, segments, against)})
     return merge_flags(parts)

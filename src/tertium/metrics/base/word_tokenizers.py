@@ -108,7 +108,8 @@ def bleu_brevity_penalty(totals: FloatArray) -> FloatArray:
     >>> bleu_brevity_penalty(np.array([[8.0, 8.0], [4.0, 8.0], [0.0, 8.0]])).round(3).tolist()
     [1.0, 0.368, 0.0]
     """
-    hypothesis, reference = totals[..., 0], totals[..., 1]
+    hypothesis = totals[..., 0]
+    reference = totals[..., 1]
     safe = np.where(hypothesis > 0, hypothesis, 1.0)
     penalty = np.asarray(exact_exp(np.minimum(1.0 - reference / safe, 0.0)), dtype=np.float64)
     penalty = np.where(hypothesis < reference, penalty, 1.0)
@@ -121,7 +122,8 @@ def nist_brevity_penalty(totals: FloatArray) -> FloatArray:
     >>> nist_brevity_penalty(np.array([[8.0, 8.0], [4.0, 6.0], [0.0, 8.0]])).round(3).tolist()
     [1.0, 0.5, 0.0]
     """
-    length, reference = totals[..., 0], totals[..., 1]
+    length = totals[..., 0]
+    reference = totals[..., 1]
     ratio = np.divide(length, reference, out=np.ones_like(length), where=reference > 0)
     ratio = np.minimum(ratio, 1.0)
     logs = np.log(ratio, out=np.full_like(ratio, -np.inf), where=ratio > 0)

@@ -200,7 +200,9 @@ class WordNet:
         """Map each synset above a synset to its smallest distance, and the synset itself to 0."""
         distances = self._ancestors.get(synset)
         if distances is None:
-            distances, level, distance = {synset: 0}, [synset], 0
+            distances = {synset: 0}
+            level = [synset]
+            distance = 0
             while level:
                 distance += 1
                 level = [h for s in level for h in self.direct_hypernyms(s) if h not in distances]

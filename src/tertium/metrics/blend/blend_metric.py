@@ -184,7 +184,8 @@ class Blend(Trainable):
         config = self.config
         parts = tuple(load_metrics(config.metrics))
         for spec, part in zip(config.metrics, parts, strict=True):
-            trained, installed = config.model_ids.get(spec, ""), "+".join(part.model_ids)
+            trained = config.model_ids.get(spec, "")
+            installed = "+".join(part.model_ids)
             if trained != installed:
                 raise ModelError(
                     f"{self.location} was trained with {trained or spec}, but {spec} is now "
@@ -305,7 +306,8 @@ class Blend(Trainable):
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Return the contribution of each metric, and the reasons of judges among them."""
-        blend, values = self.fitted, self.part_scores([segment])
+        blend = self.fitted
+        values = self.part_scores([segment])
         score = float(self.score([segment]).segments[0])
         own_parts = blend.contributions(values)[0].tolist()
         raw_scores = (values * orientation(self.parts))[0].tolist()
@@ -345,7 +347,8 @@ class Blend(Trainable):
         if not metrics:
             raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
         parts = load_metrics(metrics)
-        data, dev = collect_judgments(job.data.scores), collect_judgments(job.dev.scores)
+        data = collect_judgments(job.data.scores)
+        dev = collect_judgments(job.dev.scores)
         targets = check_targets(np.array([judgment.score for judgment in data]))
         dev_examples = None
         if dev and len(job.options.strengths) > 1:
@@ -384,7 +387,8 @@ class Blend(Trainable):
 def _load_blend(checkpoint: Checkpoint, location: str) -> BlendModel:
     """Load and check the weights of a checkpoint."""
     config = parse_config(BlendConfig, checkpoint, location)
-    count, file = len(config.metrics), Path(location) / WEIGHTS
+    count = len(config.metrics)
+    file = Path(location) / WEIGHTS
     specs = {
         **dict.fromkeys(("mean", "scale", "weights", "missing_biases"), ArraySpec("f", (count,))),
         "numbers": ArraySpec("f", (3,)),

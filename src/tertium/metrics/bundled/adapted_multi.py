@@ -177,10 +177,12 @@ class AdaptedMulti(Trainable):
 
     def row_scores(self, rows: Sequence[Row]) -> FloatArray:
         """Return the score of each row, (rows,), from the cache or the network."""
-        reader, arrays = self.base.reader, self.checkpoint.arrays
+        reader = self.base.reader
+        arrays = self.checkpoint.arrays
         specs = {"weights": ArraySpec("f", ("values",)), "bias": ArraySpec("f", ())}
         check_arrays(arrays, specs, self.location)
-        weights, bias = arrays["weights"].astype(np.float64), float(arrays["bias"])
+        weights = arrays["weights"].astype(np.float64)
+        bias = float(arrays["bias"])
 
         def compute(numbers: list[int]) -> list[FloatArray]:
             values = reader.head_values([rows[n] for n in numbers])
@@ -210,7 +212,8 @@ class AdaptedMulti(Trainable):
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
         """Fit what the options say, if cross-validation over sources shows that it helps."""
-        settings, options = job.settings, job.options
+        settings = job.settings
+        options = job.options
         if job.dev.all:
             logger.warning("%s uses cross-validation: dev data are not used", cls.name)
         judgments = [judgment for one in job.data.scores for judgment in one.judgments]
@@ -313,11 +316,13 @@ def adapt_head(data: JudgedValues, strengths: Sequence[float]) -> list[Adaptatio
     """Return the adapted head for each strength, relative to the mean squared length of a row."""
     (weights, bias), targets = data.shipped, data.targets
     raw = data.values @ weights + bias
-    mean, deviation = float(targets.mean()), float(targets.std())
+    mean = float(targets.mean())
+    deviation = float(targets.std())
     z = (targets - mean) / deviation
     factor, offset = fit_scale(raw, z)
     center = data.values.mean(0)
-    values, rest = data.values - center, z - factor * raw - offset
+    values = data.values - center
+    rest = z - factor * raw - offset
     unit = float((values**2).sum()) / len(values) ** 2
     adaptations = []
     for difference in fit_ridge_weights(values, rest, [unit * strength for strength in strengths]):
@@ -350,11 +355,13 @@ def cross_validate(data: JudgedValues, strengths: Sequence[float]) -> CrossValid
             f"give at least {MIN_ROWS} of {MIN_SOURCES}, or adapt only the scale (--adapt scale)"
         )
     folds, (weights, bias) = number_folds(data.sources, FOLDS), data.shipped
-    shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
+    shipped_r = np.zeros(FOLDS)
+    adapted_r = np.zeros((FOLDS, len(strengths)))
     predictions = np.zeros((len(folds), len(strengths)))
     for fold in range(FOLDS):
         held_out = folds == fold
-        values, targets = data.values[held_out], data.targets[held_out]
+        values = data.values[held_out]
+        targets = data.targets[held_out]
         shipped_r[fold] = pearson(values @ weights + bias, targets)
         for n, adaptation in enumerate(adapt_head(data.take(~held_out), strengths)):
             predictions[held_out, n] = predicted = adaptation.predict(values)
@@ -377,7 +384,8 @@ def check_gain(study: CrossValidation, rows: int) -> None:
     gains = study.unbiased - study.shipped
     error = gains.std(ddof=1) / np.sqrt(len(gains))
     if gains.mean() <= error:
-        before, after = study.shipped.mean(), study.unbiased.mean()
+        before = study.shipped.mean()
+        after = study.unbiased.mean()
         raise DataError(
             f"an adapted head does not clearly agree better with these {rows} human scores than "
             f"tertium-multi (r {after:.3f} against {before:.3f} on held-out sources, standard "

@@ -28,7 +28,8 @@ from tertium.models import checkpoint
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
+ENCODER = "encoder"
+ENCODER_PREFIX = "encoder.backbone."
 LEFT, RIGHT = ".left", ".right"  # suffixes of the factors of a matrix
 
 S = TypeVar("S", bound="BundledModelSettings")
@@ -104,7 +105,8 @@ class BundledModel:
         from tertium.encoders.encoder_network import build_network
         from tertium.encoders.int8_linear import allocate_int8_layers
 
-        stored, suffix = self.stored_tensors(prefix), f".weight{ROW_SCALE}"
+        stored = self.stored_tensors(prefix)
+        suffix = f".weight{ROW_SCALE}"
         weights = {name: w for name, w in self.weights.items() if name.startswith(unprefixed)}
         scaled = [name.removesuffix(suffix) for name in stored if name.endswith(suffix)]
         int8_layers = [name for name in scaled if name.startswith(int8_parts)]

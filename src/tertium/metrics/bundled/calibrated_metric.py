@@ -165,7 +165,8 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         """Build the rows of segments and run the network on them, unless the cache has them."""
         mode = self.input_mode(segments)
         owners, rows = build_rows(segments, mode)
-        outputs, failed = self.raw_outputs(rows), self.find_failed(rows)
+        outputs = self.raw_outputs(rows)
+        failed = self.find_failed(rows)
         raw = np.array([output[0] for output in outputs], dtype=np.float64)
         return PreparedRows(
             mode=mode,
@@ -230,7 +231,8 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     def describe(self, values: FloatArray, mode: Against) -> dict[str, FloatArray]:
         """Return predictions by name, given the columns of `row_values`."""
-        scores, scale = values[:, 0], self.human_scale(mode)
+        scores = values[:, 0]
+        scale = self.human_scale(mode)
         return {
             "score": scores,
             "uncertainty": scale.deviation(scores),

@@ -42,7 +42,8 @@ def build_rows(segments: Sequence[Segment], mode: Against) -> tuple[IntArray, li
     >>> build_rows([Segment("a", "A", ("x", "y"))], "source")[1]
     [('a', 'A', None)]
     """
-    owners, rows = [], []
+    owners = []
+    rows = []
     for number, segment in enumerate(segments):
         source = None if mode == "reference" else segment.source or ""
         for reference in (None,) if mode == "source" else segment.references:
@@ -85,7 +86,9 @@ class RowNetwork(ABC):
 
     def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
         require_modules("torch", "tokenizers", purpose=model.folder.name)
-        self._model, self._precision, self._device = model, precision, device
+        self._model = model
+        self._precision = precision
+        self._device = device
 
     @property
     @abstractmethod

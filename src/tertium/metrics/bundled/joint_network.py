@@ -160,10 +160,12 @@ class JointNetwork(nn.Module):
         tags: int,
     ) -> None:
         super().__init__()
-        self.lower_layers, self.compared = lower_layers, compared
+        self.lower_layers = lower_layers
+        self.compared = compared
         self.padded = False
         self.words = PackedEmbedding(words, hidden)
-        self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
+        self.positions = nn.Embedding(positions, hidden)
+        self.roles = nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
         self.layers = nn.ModuleList(
             transformer_layer.TransformerLayer(hidden, heads, inner, EPSILON) for _ in range(layers)
@@ -250,7 +252,8 @@ class JointNetwork(nn.Module):
         own = alignment.pieces(mixed, HYPOTHESIS)
         means, _ = alignment.pool(own, HYPOTHESIS)
         firsts = mixed[[row[HYPOTHESIS].start for row in places]]
-        row_states, piece_features = [firsts, means], [own]
+        row_states = [firsts, means]
+        piece_features = [own]
         for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
             if role not in roles:
                 row_states.append(means.new_zeros(len(means), self.role_features))

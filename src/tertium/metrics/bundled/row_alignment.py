@@ -90,7 +90,8 @@ class RowAlignment:
 
     def pool(self, pieces: Tensor, role: int) -> tuple[Tensor, Tensor]:
         """Return mean and maximum of the pieces of each text, (rows, d) each; 0 without pieces."""
-        means, maxima = [], []
+        means = []
+        maxima = []
         for texts, group in zip(self._split(pieces, role), self._groups[role], strict=True):
             if group.mask is None:
                 means.append(texts.mean(-2, keepdim=True))
@@ -116,8 +117,10 @@ class RowAlignment:
         self, similarities: Similarities, own: Tensor, other: Tensor, role: int
     ) -> tuple[Tensor, Tensor]:
         """Return softmax-weighted means of the opposite pieces, (pieces, d) for both texts."""
-        forth, back = [], []
-        own_texts, other_texts = self._split(own, HYPOTHESIS), self._split(other, role)
+        forth = []
+        back = []
+        own_texts = self._split(own, HYPOTHESIS)
+        other_texts = self._split(other, role)
         groups = zip(similarities, self._pairs(role), own_texts, other_texts, strict=True)
         for similarity, (left, right), left_texts, right_texts in groups:
             forth.append(left.unpad(similarity.softmax(-1) @ right_texts))

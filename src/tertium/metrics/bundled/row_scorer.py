@@ -70,7 +70,9 @@ WindowInput = tuple[Window, Float32Array]  # with the surface features of its ro
 PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
 PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
-GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384, 2_048
+GPU_PIECES_IN_MEMORY = 100_000
+GPU_PIECES_PER_BATCH = 16_384
+GPU_BATCH_OVERHEAD = 2_048
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -210,7 +212,8 @@ class RowScorer(RowNetwork):
 
     def _run_network(self, inputs: Sequence[WindowInput]) -> list[RowOutput]:
         """Run each distinct text through the lower layers, each window through the upper ones."""
-        network, windows = self._network, [window for window, _ in inputs]
+        network = self._network
+        windows = [window for window, _ in inputs]
 
         def encode(keys: Sequence[RoleIds]) -> Sequence[LayerStates]:
             return network.encode_texts([self._add_specials(key) for key in keys])
@@ -237,8 +240,10 @@ class RowScorer(RowNetwork):
             with torch.inference_mode():
                 return function([items[n] for n in batch])
 
-        settings, is_padded = current_runtime(), self._network.padded
-        budget, overhead = GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD
+        settings = current_runtime()
+        is_padded = self._network.padded
+        budget = GPU_PIECES_PER_BATCH
+        overhead = GPU_BATCH_OVERHEAD
         if not is_padded:
             pieces_per_thread = -(-sum(sizes) // (settings.threads or torch.get_num_threads()))
             budget = min(PIECES_PER_BATCH, max(MIN_PIECES_PER_BATCH, pieces_per_thread))

@@ -126,7 +126,8 @@ class HumanScale:
         """Map raw scores into (0, 1), strictly increasing."""
         knots = self.calibration
         inner = np.interp(raw, knots.raw, knots.score)
-        low, high = knots.raw[0], knots.raw[-1]
+        low = knots.raw[0]
+        high = knots.raw[-1]
         below = knots.score[0] * np.exp(np.minimum(raw - low, 0.0))
         above = 1 - (1 - knots.score[-1]) * np.exp(-np.maximum(raw - high, 0.0))
         mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
@@ -217,7 +218,8 @@ def error_probabilities(logits: Float32Array) -> Float32Array:
         probabilities = _softmax(logits[:, part])
         errors[:, WRONG[scheme]] = 1 - probabilities[:, 0]
         if scheme in MAJOR:
-            minor, major = probabilities[:, 1], probabilities[:, 2]
+            minor = probabilities[:, 1]
+            major = probabilities[:, 2]
             errors[:, MAJOR[scheme]] = major / (minor + major)
     categories = _softmax(logits[:, CATEGORY_LOGITS])
     is_certain = categories.max(axis=1) >= MIN_CATEGORY_PROBABILITY

@@ -109,7 +109,8 @@ class PairScorer(RowNetwork):
 
         inputs = [self._join_ids(row) for row in rows]
         lengths = np.array([len(ids) for ids in inputs], dtype=np.int64)
-        network, head = self._encoder.network, self._head
+        network = self._encoder.network
+        head = self._head
 
         def run(batch: IntArray) -> tuple[IntArray, FloatArray]:
             [states], _ = network([inputs[n] for n in batch], [network.depth], None)
@@ -125,8 +126,10 @@ class PairScorer(RowNetwork):
 
     def _join_ids(self, row: Row) -> tuple[int, ...]:
         """Return the ids of `<s> reference </s></s> hypothesis </s>`."""
-        tokenizer, size = self.tokenizer, self.max_pieces
-        start, end = tokenizer.prefix_ids, tokenizer.suffix_ids
+        tokenizer = self.tokenizer
+        size = self.max_pieces
+        start = tokenizer.prefix_ids
+        end = tokenizer.suffix_ids
         hypothesis, reference = tokenizer.encode_ids([row[0], row[2] or ""])
         return (*start, *reference[:size], *end, *end, *hypothesis[:size], *end)
 

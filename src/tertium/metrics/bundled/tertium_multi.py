@@ -186,7 +186,8 @@ class TertiumMulti(CalibratedMetric):
 
     def _best_rows(self, prepared: PreparedRows) -> list[int]:
         """Return the index of the first best-scoring row of each segment."""
-        scores, owners = self.calibrate(prepared, self.scale), prepared.owners
+        scores = self.calibrate(prepared, self.scale)
+        owners = prepared.owners
         order = np.lexsort([-scores, owners])
         best: list[int] = order[np.unique(owners[order], return_index=True)[1]].tolist()
         return best

@@ -116,7 +116,8 @@ class LateScorer(RowNetwork):
 
     def __call__(self, rows: Sequence[Row]) -> FloatArray:
         """Compute the raw score of each row, (rows, 1)."""
-        encoder, texts = self._encoder, distinct_texts(rows)
+        encoder = self._encoder
+        texts = distinct_texts(rows)
         ids = dict(zip(texts, encoder.encode_ids(texts), strict=True))
         groups = _group_by_reference(rows)
         sizes = []
@@ -137,7 +138,8 @@ class LateScorer(RowNetwork):
 
         from tertium.metrics.bundled.row_alignment import RowAlignment
 
-        encoder, texts = self._encoder, distinct_texts(rows)
+        encoder = self._encoder
+        texts = distinct_texts(rows)
         texts.sort(key=lambda text: len(ids[text]))  # texts of one length share a pass
         states = encoder.hidden_states([ids[text] for text in texts])
         places = {}
@@ -391,7 +393,8 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
     """
     codes = {word: n for n, word in enumerate(dict.fromkeys(right))}
     target = np.array([codes[word] for word in right])
-    best, runs = 0, np.zeros(len(right) + 1, dtype=np.int64)
+    best = 0
+    runs = np.zeros(len(right) + 1, dtype=np.int64)
     for word in left:
         runs[1:] = (runs[:-1] + 1) * (target == codes.get(word, -1))
         best = max(best, int(runs.max()))

@@ -238,7 +238,8 @@ class EmbeddingMetric(Metric):
         encoder = self.encoder_of(side)
         kinds = self.required_vectors(encoder, side)
         one_sided = replace(self, against=side)  # idf weights come from the texts of this side
-        formula, centering = one_sided.formula(encoder, segments), self.centering(encoder, side)
+        formula = one_sided.formula(encoder, segments)
+        centering = self.centering(encoder, side)
         values = compare_pairs(
             encoder,
             left,
@@ -384,7 +385,8 @@ class EmbeddingMetric(Metric):
 
 
 ENCODER_FOLDERS: Mapping[str, str] = {"e5@8": "e5"}
-MEANS, DIRECTIONS = "means.json", "directions.json"
+MEANS = "means.json"
+DIRECTIONS = "directions.json"
 
 
 def _decode_vectors(text: str) -> Float32Array:
@@ -433,7 +435,9 @@ class LanguageCentering:
 
     def _center(self, texts: Embeddings, rows: Sequence[tuple[int, str]]) -> Embeddings:
         general = np.mean(list(self.means.values()), axis=0)
-        vectors, sentences, pieces = [], [], []
+        vectors = []
+        sentences = []
+        pieces = []
         for row, language in rows:
             pieces_at = [place for place, piece in enumerate(texts.tokens[row]) if piece]
             mean = self.means.get(macrolanguage(language), general)

@@ -57,7 +57,8 @@ def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
     array([[0.   , 1.414],
            [1.414, 0.   ]])
     """
-    both, edges = np.concatenate([left, right]), offsets_from_lengths([len(left), len(right)])
+    both = np.concatenate([left, right])
+    edges = offsets_from_lengths([len(left), len(right)])
     sides = (edges[:1], edges[1:2]), (edges[1:2], edges[2:])
     [distances] = _batch_distances(both, round_to_grid(both), _inverse_lengths(both), *sides)
     return distances
@@ -77,7 +78,8 @@ def solve_exact(costs: FloatArray) -> Transport:
     rows, columns = costs.shape
     if rows == columns:
         return _solve_assignment(costs)
-    a, b = np.full(rows, 1 / rows), np.full(columns, 1 / columns)
+    a = np.full(rows, 1 / rows)
+    b = np.full(columns, 1 / columns)
     plan, cost, _, _, status = _load_simplex()(a, b, costs, MAX_SIMPLEX_ITERATIONS, 1)
     if status != OPTIMAL:
         raise TertiumError(
@@ -116,7 +118,8 @@ def _batch_distances(
     gets its own product; all further steps run on all pairs at once, to save numpy calls. Nearly
     equal vectors would lose digits in a product, so their difference is computed directly.
     """
-    rows, columns = left[1] - left[0], right[1] - right[0]
+    rows = left[1] - left[0]
+    columns = right[1] - right[0]
     edges = offsets_from_lengths(rows * columns)
     squares = np.empty(int(edges[-1]), dtype=np.float32)
     blocks = []
@@ -134,8 +137,10 @@ def _batch_distances(
     near = np.flatnonzero(squares < MIN_PRODUCT_SQUARE)
     if len(near):
         owners = np.searchsorted(edges, near, side="right") - 1
-        place, width = near - edges[owners], columns[owners]
-        here, there = left[0][owners] + place // width, right[0][owners] + place % width
+        place = near - edges[owners]
+        width = columns[owners]
+        here = left[0][owners] + place // width
+        there = right[0][owners] + place % width
         gaps = vectors[here] * scales[here, None] - vectors[there] * scales[there, None]
         result[near] = np.einsum("ij,ij->i", gaps, gaps)
     np.sqrt(result, out=result)

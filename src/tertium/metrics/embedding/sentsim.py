@@ -156,7 +156,8 @@ class SentSim(EmbeddingMetric):
         if self.normalise == "corpus":
             near, far = self._extremes(values)
         else:
-            near, far = np.array(self.boundary_values(True)), np.array(self._bounds(encoder, side))
+            near = np.array(self.boundary_values(True))
+            far = np.array(self._bounds(encoder, side))
         span = np.where(near == far, 1.0, near - far)
         similarities = np.where(near == far, 0.5, (values - far) / span)
         terms = np.exp(similarities) if self.combine == "exponential" else similarities
@@ -184,7 +185,8 @@ class SentSim(EmbeddingMetric):
         """Return the best and the worst value of each component without blank texts, (2,) each."""
         not_blank = values[~(values == self.boundary_values(False)).all(axis=1)]
         values = not_blank if len(not_blank) else values
-        low, high = values.min(axis=0), values.max(axis=0)
+        low = values.min(axis=0)
+        high = values.max(axis=0)
         higher_is_better = np.array([part.higher_is_better for part in self.components])
         return np.where(higher_is_better, high, low), np.where(higher_is_better, low, high)
 

@@ -85,7 +85,8 @@ class PairHead(FrozenEncoderMetric):
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         from tertium.metrics.heads.networks import TextStates, score_in_batches
 
-        encoder, device = self.encoder, resolve_device(current_runtime().device)
+        encoder = self.encoder
+        device = resolve_device(current_runtime().device)
         network = load_network(self.checkpoint, device, encoder, self.location)
         owners, columns = text_columns(segments, self.config.against)
         texts = list(dict.fromkeys(chain(*columns)))

@@ -64,7 +64,8 @@ def score_steps(
 ) -> tuple[Callable[..., Iterator[IntArray]], Callable[[IntArray], Tensor]]:
     """Return batches and loss: least squares on human scores, in units of their variance."""
     sizes = longest_per_pair(data.pairs, states.lengths)
-    regressor, spread = network.regressor, float(data.targets.std())
+    regressor = network.regressor
+    spread = float(data.targets.std())
     regressor.centre.fill_(float(data.targets.mean()))
     regressor.spread.fill_(spread)
     targets = torch.from_numpy(data.targets).float().to(regressor.centre.device)
@@ -124,7 +125,8 @@ def train_head(name: str, job: TrainingJob) -> Checkpoint:
 
     Comparisons come first, then scores; a resumed run skips finished stages.
     """
-    config, options = job.settings, job.options
+    config = job.settings
+    options = job.options
     table: TextIds = {}
     train = NumberedSets.from_sets(job.data, config.against, table)
     held_out = NumberedSets.from_sets(job.dev, config.against, table)
@@ -164,8 +166,12 @@ class CheckpointWriter:
     def __init__(
         self, name: str, job: TrainingJob, network: PairNetwork, encoders: Mapping[str, str]
     ) -> None:
-        self.name, self.job, self.network, self.encoders = name, job, network, encoders
-        self.folder, self.log = job.folder, list[Epoch]()
+        self.name = name
+        self.job = job
+        self.network = network
+        self.encoders = encoders
+        self.folder = job.folder
+        self.log = list[Epoch]()
         self.snapshot = job.folder / SNAPSHOT if job.folder is not None else None
         if self.folder is not None and self.snapshot is not None and self.snapshot.is_file():
             self.log = read_log(self.folder / LOG)
@@ -210,9 +216,12 @@ def _make_evaluation(
 
     It is the average Pearson's r with human scores over language pairs, or else strict tau.
     """
-    scored, compared = held_out.scored, held_out.compared
+    scored = held_out.scored
+    compared = held_out.compared
     if scored is not None:
-        pairs, targets, groups = scored.pairs, scored.targets, held_out.groups
+        pairs = scored.pairs
+        targets = scored.targets
+        groups = held_out.groups
         return lambda: average_pearson(score_in_batches(network, states, pairs), targets, groups)
     if compared is None:
         return None

@@ -145,7 +145,8 @@ class PairNetwork(nn.Module, ABC):
         super().__init__()
         self.absolute = config.difference == "absolute"
         self.mix = LayerMix(layers)
-        dropout, input_dropout = config.dropout, config.input_dropout
+        dropout = config.dropout
+        input_dropout = config.input_dropout
         self.input_dropout = SequenceDropout(dropout if input_dropout is None else input_dropout)
         self.encoder = BidirectionalLSTM(dim, config.hidden)
         width = 2 * config.hidden * self.poolings * config.sides
@@ -314,14 +315,18 @@ class BidirectionalLSTM(nn.Module):
 
 
 # Tokens per batch, and the overhead of a batch in tokens.
-TOKEN_BUDGET, BATCH_OVERHEAD = 4096, 256
+TOKEN_BUDGET = 4096
+BATCH_OVERHEAD = 256
 
 
 class TextStates:
     """States of numbered texts on a device, from an array (total tokens, layers x d)."""
 
     def __init__(self, flat: NDArray[Any], offsets: IntArray, layers: int, device: str) -> None:
-        self.device, self._flat, self._offsets, self._layers = device, flat, offsets, layers
+        self.device = device
+        self._flat = flat
+        self._offsets = offsets
+        self._layers = layers
         self.lengths: IntArray = np.diff(offsets)
 
     def __call__(self, texts: IntArray) -> PaddedSequences:

@@ -36,7 +36,8 @@ from tertium.metrics.judge.prompts import escape_control_tokens
 if TYPE_CHECKING:
     import httpx2
 
-API_KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+API_KEY = "OPENAI_API_KEY"
+BASE_URL = "OPENAI_BASE_URL"
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts, doubled each time
 BUDGET_WAIT = 0.02  # seconds until the budget is asked again
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more ends the run
@@ -48,7 +49,8 @@ MAX_MODEL_NAME = 200  # characters
 MAX_TOKENS = 1 << 40  # that a server can report
 FILTERED = "content_filter"
 MAX_QUOTED_ANSWER = 4000  # characters of an invalid answer that are sent back
-NO_STATUS, RATE_LIMITED = 0, 429
+NO_STATUS = 0
+RATE_LIMITED = 429
 RETRY_STATUSES = frozenset(
     {NO_STATUS, 408, 409, 425, RATE_LIMITED, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529}
 )
@@ -136,7 +138,8 @@ class JudgeClient:
     async def _ask(self, questions: Sequence[Question], on_outcome: OnOutcome) -> None:
         import httpx2
 
-        server, waiting = self.run.server, iter(questions)
+        server = self.run.server
+        waiting = iter(questions)
         context = httpx2.create_ssl_context(trust_env=server.use_proxy)
 
         async def work() -> None:  # with a client of its own: one is slow with many connections
@@ -175,7 +178,8 @@ class JudgeClient:
         prompt_tokens = completion_tokens = 0
         for attempt in itertools.count():
             reply = await self._complete(payload, http)
-            self.failed_in_a_row, self.has_answers = 0, True
+            self.failed_in_a_row = 0
+            self.has_answers = True
             if reply.tokens is not None:
                 prompt_tokens += reply.tokens[0]
                 completion_tokens += reply.tokens[1]
@@ -193,7 +197,8 @@ class JudgeClient:
 
     async def _complete(self, payload: Mapping[str, Any], http: httpx2.AsyncClient) -> Reply:
         """Send one request, again after a pause if the server is busy or the connection fails."""
-        dropped, failures = self.dropped, 0
+        dropped = self.dropped
+        failures = 0
         last = RequestError("no attempt")
         for attempt in range(MAX_ATTEMPTS):
             sent = {name: value for name, value in payload.items() if name not in dropped}
@@ -248,7 +253,9 @@ class JudgeClient:
 
     async def _send(self, data: bytes, max_tokens: int, http: httpx2.AsyncClient) -> Reply:
         """Send one request within the budget and count what it uses."""
-        usage, budget, price = self.run.usage, self.run.budget, self.run.server.price
+        usage = self.run.usage
+        budget = self.run.budget
+        price = self.run.server.price
         while (delay := self.resume_at - time.monotonic()) > 0:
             await asyncio.sleep(delay)
         # A token has at least one byte.
@@ -321,7 +328,8 @@ def read_url(server: JudgeConnection) -> str:
         return ""
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port
         is_valid = bool(host.encode("idna")) and parts.scheme in ("http", "https")
     except ValueError:  # such as a port of 99999
         is_valid = False
@@ -386,7 +394,8 @@ def _parse_reply(body: bytes) -> Reply:
     is_counted = all(isinstance(count, int) and 0 <= count < MAX_TOKENS for count in tokens)
     problem = ""
     if not is_model_name(model):
-        model, problem = "", "name of the model is not valid"
+        model = ""
+        problem = "name of the model is not valid"
     elif is_refusal:
         problem = "refusal"
     elif choice.get("finish_reason") == "length":

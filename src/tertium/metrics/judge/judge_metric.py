@@ -350,7 +350,8 @@ class Judge(Metric):
         segment_questions = [self._questions(segment) for segment in segments]
         questions = {question.key: question for own in segment_questions for question in own}
         answers = judge_answers.get_answers(questions, self._protocol)
-        run, failures = current_run(), judge_answers.failures
+        run = current_run()
+        failures = judge_answers.failures
         if ask == "all":
             run.usage.cached_answers += len(answers)
             failures = {}
@@ -391,7 +392,8 @@ class Judge(Metric):
             is_worst = bool(flag_empty(self, [segment])[0])
             return SegmentResult("", [PassResult(worst if is_worst else self._protocol.best_score)])
         source = None if self._input_mode([segment]) == "reference" else segment.source
-        passes, kinds = [], []
+        passes = []
+        kinds = []
         for key in keys:
             if key in answers:
                 passes.append(read_pass(*answers[key], segment.hypothesis, source, worst))

@@ -171,7 +171,8 @@ class BLEU(Metric):
 
     def verbose(self, totals: FloatArray) -> str:
         parts = "/".join(f"{p:.1f}" for p in self.precisions(totals))
-        hypothesis, reference = totals[0], totals[1]
+        hypothesis = totals[0]
+        reference = totals[1]
         ratio = hypothesis / reference if reference else 0.0
         return (
             f"{parts} (BP = {float(bleu_brevity_penalty(totals)):.3f} ratio = {ratio:.3f} "

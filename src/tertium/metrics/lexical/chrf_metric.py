@@ -176,7 +176,8 @@ def _blocks(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         size += sum(len(segment.hypothesis) + len(text) for text in segment.references)
         if size >= BLOCK_CHARACTERS:
             yield block
-            block, size = [], 0
+            block = []
+            size = 0
     if block:
         yield block
 

@@ -230,7 +230,8 @@ class METEOR(Metric):
         matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
         kinds = np.array([delta, 1 - delta])
         ratio = _divide(matches @ np.array(weights) @ kinds, lengths @ kinds)  # (..., side)
-        precision, recall = ratio[..., 0], ratio[..., 1]
+        precision = ratio[..., 0]
+        recall = ratio[..., 1]
         f_mean = _divide(precision * recall, alpha * precision + (1 - alpha) * recall)
         words = matches.sum(axis=(-3, -2, -1)) / 2  # mean of both sides
         fragmentation = _divide(totals[..., -1], words)
@@ -259,7 +260,8 @@ class METEOR(Metric):
         )
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
-        flags, table = super().flags(segments), self._paraphrase_table()
+        flags = super().flags(segments)
+        table = self._paraphrase_table()
         if not self.normalise:
             flags = drop_tokenized_flags(flags)
         if self.language == "en":
@@ -278,7 +280,8 @@ class METEOR(Metric):
 
     def _has_too_many_matches(self, segment: Segment) -> bool:
         """Return whether some matches of a long text are no candidates for its alignment."""
-        limit, length = length_limits.MAX_WORD_MATCHES, len(segment.hypothesis)
+        limit = length_limits.MAX_WORD_MATCHES
+        length = len(segment.hypothesis)
         long_references = [r for r in segment.references if len(r) * length > limit]
         if not long_references:
             return False

@@ -171,7 +171,8 @@ def _match(
     information, matches = np.zeros((2, rows, MAX_ORDER))
     for n, (numbers, wanted) in enumerate(zip(hypotheses.numbers, references.numbers, strict=True)):
         matched = clipped_matches(numbers, hypotheses.owner, wanted, references.owner, groups)
-        owner, bits = hypotheses.owner[matched], weights[n][numbers[matched]]
+        owner = hypotheses.owner[matched]
+        bits = weights[n][numbers[matched]]
         information[:, n] = np.bincount(owner, weights=bits, minlength=rows)
         matches[:, n] = np.bincount(owner, minlength=rows)
     return information, matches

@@ -91,7 +91,8 @@ class TER(Metric):
         return np.array(rows, dtype=np.float64)
 
     def reduce(self, totals: FloatArray) -> FloatArray:
-        edits, length = totals[..., 0], totals[..., 1]
+        edits = totals[..., 0]
+        length = totals[..., 1]
         rate = np.divide(edits, length, out=np.zeros_like(edits), where=length > 0)
         return 100 * np.where((length <= 0) & (edits > 0), 1.0, rate)
 

@@ -120,12 +120,14 @@ class Graph:
         """Return the contiguous text of a node and the nodes below it."""
         nodes = self.nodes
         inside = {t for i in self.subtree(index) for t in range(nodes[i].start, nodes[i].end)}
-        start, end = nodes[index].start, nodes[index].end
+        start = nodes[index].start
+        end = nodes[index].end
         while start - 1 in inside:
             start -= 1
         while end in inside:
             end += 1
-        first, last = self.analysis.tokens[start], self.analysis.tokens[end - 1]
+        first = self.analysis.tokens[start]
+        last = self.analysis.tokens[end - 1]
         return self.analysis.text[first.start : last.start + len(last.text)]
 
 
@@ -146,7 +148,8 @@ def build_graph(analysis: Analysis) -> Graph:
     nodes: list[Node] = []
     children: list[list[int]] = [[] for _ in groups]
     for i, (members, top, parent) in enumerate(zip(groups, tops, parents, strict=True)):
-        token, marker = tokens[top], markers[top]
+        token = tokens[top]
+        marker = markers[top]
         span = spans.get(members[0])
         is_quantity = span is not None and span.kind in _QUANTITY_KINDS
         kind = _node_kind(token, span, is_quantity)
@@ -188,7 +191,8 @@ def _attach_prepositions(tokens: Sequence[Token]) -> tuple[Sequence[Token], list
         outer = tokens[chain[-1]].head
         label = token.label
         if outer == chain[-1]:
-            outer, label = i, "ROOT"
+            outer = i
+            label = "ROOT"
         elif label == "pobj":
             own = tokens[token.head].label
             label = own if own in ("agent", "dative") else "prep"
@@ -220,7 +224,8 @@ def _compute_depths(heads: Sequence[int]) -> list[int]:
     for i in range(len(heads)):
         depth = 0
         while heads[i] != i and depth < len(heads):
-            i, depth = heads[i], depth + 1
+            i = heads[i]
+            depth = depth + 1
         depths.append(depth)
     return depths
 

@@ -83,7 +83,8 @@ def parse_number_words(text: str) -> tuple[Decimal, bool] | None:
     words = [w for w in re.split(r"[\s-]+", text.lower()) if w not in ("and", "a", "an", "")]
     if not words or any(not _can_follow(a, b) for a, b in pairwise(words)):
         return None
-    total, current = Decimal(0), Decimal(0)
+    total = Decimal(0)
+    current = Decimal(0)
     for word in words:
         if word in ORDINALS and word.removesuffix("th") not in SCALES:
             current += ORDINALS[word]
@@ -96,7 +97,8 @@ def parse_number_words(text: str) -> tuple[Decimal, bool] | None:
             scale = SCALES[word.removesuffix("th")]
             current = (current or Decimal(1)) * scale
             if scale > 100:
-                total, current = total + current, Decimal(0)
+                total = total + current
+                current = Decimal(0)
     return total + current, words[-1] in ORDINALS
 
 
@@ -200,14 +202,19 @@ def _extend_with_unit(text: str, quantity: TypedSpan) -> TypedSpan:
     """Extend a number by the scale word, percent sign or currency that follows it."""
     if quantity.kind != "number":
         return quantity
-    value, end = Decimal(quantity.value), quantity.end
+    value = Decimal(quantity.value)
+    end = quantity.end
     while scale := _SCALE.match(text, end):
-        value, end = value * SCALES[scale[1].lower().rstrip("s")], scale.end()
-    kind, formatted = "number", format_decimal(value)
+        value = value * SCALES[scale[1].lower().rstrip("s")]
+        end = scale.end()
+    kind = "number"
+    formatted = format_decimal(value)
     if percent := _PERCENT.match(text, end):
-        kind, end = "percent", percent.end()
+        kind = "percent"
+        end = percent.end()
     elif currency := _CURRENCY_AFTER.match(text, end):
-        kind, end = "money", currency.end()
+        kind = "money"
+        end = currency.end()
         formatted = f"{CURRENCIES[currency[1].lower()]} {formatted}"
     return TypedSpan(quantity.start, end, kind, formatted)
 
@@ -260,7 +267,8 @@ def _parse_money(match: re.Match[str]) -> KindAndValue | None:
 
 
 def _parse_fraction(match: re.Match[str]) -> KindAndValue | None:
-    numerator, denominator = int(match[1]), int(match[2])
+    numerator = int(match[1])
+    denominator = int(match[2])
     if not 0 < numerator < denominator <= 100:
         return None
     return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
@@ -305,7 +313,8 @@ def _parse_date(match: re.Match[str]) -> KindAndValue | None:
 
 
 def _parse_time(match: re.Match[str]) -> KindAndValue | None:
-    hour, minute = int(match[1]), int(match[2] or 0)
+    hour = int(match[1])
+    minute = int(match[2] or 0)
     half_day = (match[3] or "").lower()[:1]  # "a" or "p"
     if match[2] is None and not half_day:
         return None

@@ -144,7 +144,8 @@ def _find_downward_nodes(graph: Graph, negated: list[bool]) -> list[bool]:
     """Check for each node whether the nearest scope above it is downward monotone."""
     downward = [False] * len(graph.nodes)
     for i in sorted(range(len(graph.nodes)), key=lambda i: graph.nodes[i].depth):
-        node, children = graph.nodes[i], graph.child_nodes(i)
+        node = graph.nodes[i]
+        children = graph.child_nodes(i)
         opens_scope = (
             negated[i]
             or node.marker == "without"
@@ -208,7 +209,8 @@ def _noun_attributes(graph: Graph, node: Node, is_clause_negated: bool) -> dict[
         degree = "superlative" if lemmas & {"most", "least"} else degree
     if node.kind not in NOMINAL_KINDS:
         return {"degree": degree}
-    definiteness, quantifier = "", lexicons.QUANTIFIERS.get(node.lemma, "")
+    definiteness = ""
+    quantifier = lexicons.QUANTIFIERS.get(node.lemma, "")
     if is_clause_negated and node.lemma.startswith("any"):
         quantifier = "none"  # "not ... anybody" means "nobody"
     for child in children:

@@ -42,7 +42,8 @@ FUNCTION_WORD_WEIGHT = 0.4  # a content word has weight 1
 POSITION_PENALTY = 0.04  # for a move from one end of the sentence to the other
 MAX_CANDIDATES = 12
 # A premise node with an exact match is no candidate for nodes that are not a close match.
-EXACT_MATCH, CLOSE_MATCH = 0.95, 0.75
+EXACT_MATCH = 0.95
+CLOSE_MATCH = 0.75
 
 # Scores of a hypothesis edge, by the relation of the premise nodes its two ends are aligned with.
 EDGE_SCORES: Mapping[str, float] = {
@@ -172,14 +173,16 @@ def find_best_alignment(
 ) -> WordAlignment:
     """Find the alignment with the highest score among the candidates `rows` of each node."""
     options = _score_candidates(hypothesis, premise, prune_candidates(rows))
-    nodes, premise_nodes = hypothesis.nodes, premise.nodes
+    nodes = hypothesis.nodes
+    premise_nodes = premise.nodes
     leaves_first = sorted(range(len(nodes)), key=lambda i: -nodes[i].depth)
     # totals[i][k]: the best score of the subtree of node i if it takes its option k
     totals = [[state[1] for state in states] for states in options]
     choices: list[list[int]] = [[] for _ in nodes]  # the best option for each option of the parent
     score = 0.0
     for i in leaves_first:
-        parent, role = nodes[i].parent, nodes[i].role
+        parent = nodes[i].parent
+        role = nodes[i].role
         if parent == ROOT:
             score += max(totals[i])
             continue
@@ -189,14 +192,17 @@ def find_best_alignment(
             best = max(values)
             totals[parent][k] += best
             choices[i].append(values.index(best))
-    chosen, edge_names = [0] * len(nodes), [""] * len(nodes)
+    chosen = [0] * len(nodes)
+    edge_names = [""] * len(nodes)
     for i in reversed(leaves_first):
-        parent, role = nodes[i].parent, nodes[i].role
+        parent = nodes[i].parent
+        role = nodes[i].role
         if parent == ROOT:
             chosen[i] = totals[i].index(max(totals[i]))
             continue
         chosen[i] = choices[i][chosen[parent]]
-        a, b = options[i][chosen[i]][0], options[parent][chosen[parent]][0]
+        a = options[i][chosen[i]][0]
+        b = options[parent][chosen[parent]][0]
         edge_names[i] = compare_edge(premise_nodes, a, b, role)
     states = [states[k] for states, k in zip(options, chosen, strict=True)]
     return WordAlignment(

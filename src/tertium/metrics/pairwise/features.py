@@ -168,8 +168,10 @@ def _names(part: str) -> tuple[str, ...]:
 def bleu_parts(segments: Sequence[Segment]) -> FloatArray:
     """Compute precisions, matches, totals, lengths, ratio and penalty of BLEU, (n, 16)."""
     rows = load_metric("bleu").statistics(segments)
-    hypothesis, reference = rows[:, 0], rows[:, 1]
-    matched, totals = rows[:, 2:6], rows[:, 6:10]
+    hypothesis = rows[:, 0]
+    reference = rows[:, 1]
+    matched = rows[:, 2:6]
+    totals = rows[:, 6:10]
     precisions = np.divide(matched, totals, out=np.zeros_like(matched), where=totals > 0)
     ratio = hypothesis / np.maximum(reference, 1.0)
     lengths = [hypothesis, reference, ratio, bleu_brevity_penalty(rows)]

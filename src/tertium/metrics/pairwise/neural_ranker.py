@@ -159,7 +159,8 @@ class Pairwise(TrainedModel, Ranker):
     @property
     def trained(self) -> PairwiseModel:
         """The trained model, loaded on first use and checked against the features."""
-        checkpoint, where = self.checkpoint, self.location
+        checkpoint = self.checkpoint
+        where = self.location
         model = restore_model(checkpoint, self.vectors, where)
         if model.columns != self.feature_columns().names:
             raise ModelError(

@@ -199,7 +199,8 @@ def train_on_job(job: TrainingJob) -> Checkpoint:
             f"{job.settings.name} selects its epoch on dev comparisons: give some with dev= or "
             "--dev"
         )
-    options, held_out = job.options, job.dev.comparisons
+    options = job.options
+    held_out = job.dev.comparisons
     if 0 < options.choose_on < sum(map(len, held_out)):
         held_out = sample_comparisons(held_out, options.choose_on, make_rng(DEV_SAMPLE_SEED))
     data, dev = (
@@ -266,7 +267,9 @@ def _number_comparisons(
 ) -> tuple[list[Segment], tuple[IntArray, IntArray, Array]]:
     """Return segments, and left rows, right rows and verdicts per reference, without ties."""
     rows: dict[Segment, int] = {}
-    left, right, verdicts = [], [], []
+    left = []
+    right = []
+    verdicts = []
     for preference in preferences:
         if preference.is_tie:
             continue

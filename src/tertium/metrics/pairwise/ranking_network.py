@@ -86,10 +86,13 @@ class Scaler:
 
 def _scale(values: Array, scaling: Scaling) -> tuple[Array, Array]:
     if scaling == "standard":
-        centre, spread = values.mean(axis=0), values.std(axis=0)
+        centre = values.mean(axis=0)
+        spread = values.std(axis=0)
     else:
-        low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
-        centre, spread = (high + low) / 2, (high - low) / 2
+        low = values.min(axis=0, initial=np.inf)
+        high = values.max(axis=0, initial=-np.inf)
+        centre = (high + low) / 2
+        spread = (high - low) / 2
     spread = np.where(spread > MIN_SPREAD, spread, 1.0)
     return centre.astype(np.float32), spread.astype(np.float32)
 
@@ -135,7 +138,8 @@ class PairwiseNetwork(NamedTuple):
 
     def _halves(self, rows: Rows) -> tuple[Array, Array, Array]:
         """Return the contribution of each row as first, second and anchor, (n, 3h + 1)."""
-        width, count = rows.vectors.shape[1], rows.features.shape[1]
+        width = rows.vectors.shape[1]
+        count = rows.features.shape[1]
         inner = self.inner
         if not inner.size:
             inner = np.append(self.outer[: 3 * width], np.float32(0))[:, None]
@@ -244,7 +248,8 @@ class PairwiseModel(InputNumbers):
 @cache_by_checkpoint
 def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) -> PairwiseModel:
     """Restore a model from a checkpoint; raise `ModelError` if parts do not fit."""
-    folder, arrays = Path(where), checkpoint.arrays
+    folder = Path(where)
+    arrays = checkpoint.arrays
     stored = parse_config(PairwiseConfig, checkpoint, where)
     names = [construct(VectorName.parse, {"text": v}, folder / CONFIG) for v in vectors]
     _check(stored, arrays, names, folder / WEIGHTS)
@@ -284,7 +289,8 @@ def _check(
             wanted[f"projection.{n}.mean"] = ArraySpec("f", (f"dimensions {n}",))
             wanted[f"projection.{n}.axes"] = ArraySpec("f", (f"dimensions {n}", name.width))
     sizes = check_arrays(arrays, wanted, file)
-    width, nodes = sizes["width"], sizes["nodes"]
+    width = sizes["width"]
+    nodes = sizes["nodes"]
     shapes = {
         "inner": ArraySpec("f", (3 * width + 1, nodes - nodes % 3)),
         "outer": ArraySpec("f", ((nodes or 3 * width) + 2 * columns + 1,)),

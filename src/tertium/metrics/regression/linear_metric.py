@@ -229,8 +229,10 @@ class Regression(Trainable):
         The ridge strength is chosen on `dev`, if given. Otherwise it is chosen by cross-validation
         over language pairs, or over five folds of segments if there are fewer than three pairs.
         """
-        metric, options = job.settings, job.options
-        data, dev = collect_judgments(job.data.scores), collect_judgments(job.dev.scores)
+        metric = job.settings
+        options = job.options
+        data = collect_judgments(job.data.scores)
+        dev = collect_judgments(job.dev.scores)
         check_targets(np.array([judgment.score for judgment in data]))
         names = metric.feature_names
         information = NgramInformation.empty()
@@ -317,7 +319,8 @@ def _warn_if_above_references(
 def _load_fitted(checkpoint: Checkpoint, location: str) -> FittedRegression:
     """Load and check the regression of a checkpoint."""
     features = parse_config(RegressionConfig, checkpoint, location).features
-    file, arrays = Path(location) / WEIGHTS, checkpoint.arrays
+    file = Path(location) / WEIGHTS
+    arrays = checkpoint.arrays
     check_arrays(arrays, ARRAY_SPECS, file, features=len(features))
     if not (arrays["scale"] > 0).all():
         raise ModelError(f"{file}: scale must contain only positive numbers")

@@ -169,7 +169,8 @@ class SVR(FrozenEncoderMetric):
         return worst_score_of(targets["mean"], targets["deviation"]) if targets else None
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        arrays, config = self.arrays, self.config
+        arrays = self.arrays
+        config = self.config
         owners, columns = text_columns(segments, config.against)
         values = predict(
             build_features(sentence_vectors(self.encoders, columns)),
@@ -189,7 +190,8 @@ class SVR(FrozenEncoderMetric):
         """
         if job.dev.all:
             logger.warning("%s uses cross-validation: dev data are not used", cls.name)
-        settings, options = job.settings, job.options
+        settings = job.settings
+        options = job.options
         encoders = {name: load_encoder(name) for name in settings.encoders}
         sets = job.data.scores
         vectors, targets, groups = _build_examples(
@@ -273,7 +275,8 @@ def squared_distances(
     left: FloatArray, right: FloatArray, lengths: FloatArray | None = None
 ) -> FloatArray:
     """Compute |l_i - r_j|^2, (n, d), (m, d) -> (n, m); `lengths` are the squared norms of r."""
-    left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    left = np.asarray(left, np.float64)
+    right = np.asarray(right, np.float64)
     result: FloatArray = left @ right.T
     result *= -2.0
     result += squared_lengths(left)[:, None]

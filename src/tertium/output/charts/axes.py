@@ -231,9 +231,11 @@ _COLORS = re.compile(r"(--\w+: )light-dark\((#\w+), (#\w+)\);")
 def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> None:
     """Write rows of captions and charts as one SVG; captions may be empty."""
     parts: list[Markup] = []
-    width, y = 0.0, MARGIN
+    width = 0.0
+    y = MARGIN
     for row in rows:
-        x, bottom = MARGIN, y
+        x = MARGIN
+        bottom = y
         top = y + CAPTION if any(caption for caption, _ in row) else y
         for caption, chart in row:
             chart_width, chart_height = map(float, _SIZE.findall(chart)[0])
@@ -243,7 +245,8 @@ def write_svg(path: PathLike, rows: Sequence[Sequence[tuple[str, Markup]]]) -> N
             parts.append(element("g", chart, transform=f"translate({format_place(x, top)})"))
             x += chart_width + MARGIN
             bottom = max(bottom, top + chart_height)
-        width, y = max(width, x), bottom + MARGIN
+        width = max(width, x)
+        y = bottom + MARGIN
     document = element(
         "svg",
         element("style", Markup(_style())),

@@ -100,7 +100,8 @@ class TranslationGrid:
 
     def label(self, row: int) -> str:
         """Return the segment and system of a row; with the document if labels repeat."""
-        item, system = self.items[self.item_indices[row]], self.systems[self.system_indices[row]]
+        item = self.items[self.item_indices[row]]
+        system = self.systems[self.system_indices[row]]
         document = f" of {item.document}" if item.label in self._repeated_labels else ""
         return f"segment {item.label}{document}, {system}"
 
@@ -111,7 +112,8 @@ class TranslationGrid:
 
     def with_human(self, human: ScoreMatrix) -> TranslationGrid:
         """Return a copy with human scores, matched by system and item names."""
-        scores, indices = human.cells(), zip(self.system_indices, self.item_indices, strict=True)
+        scores = human.cells()
+        indices = zip(self.system_indices, self.item_indices, strict=True)
         cells = ((self.systems[s], self.items[i].label) for s, i in indices)
         return replace(self, human=np.array([scores.get(cell, np.nan) for cell in cells]))
 

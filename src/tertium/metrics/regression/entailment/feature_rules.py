@@ -198,7 +198,8 @@ def _mention_rules(name: str, test: NodeTest) -> dict[str, Find]:
 
 def _pronouns_agree(nodes: AlignedNodes) -> bool:
     """Whether two pronouns do not differ in person, number or gender."""
-    left, right = nodes.h.text.lower(), nodes.p.text.lower()
+    left = nodes.h.text.lower()
+    right = nodes.p.text.lower()
     if left not in PRONOUNS or right not in PRONOUNS:
         return left == right
     pairs = zip(PRONOUNS[left], PRONOUNS[right], strict=True)
@@ -470,7 +471,8 @@ def _voice_changes(has_same_arguments: bool) -> Find:
 
 def _root_kind_differs(pair: Pair) -> list[Match]:
     """Compare the main roots: one is a verb and the other is not."""
-    own, other = pair.hypothesis.graph.roots[:1], pair.premise.graph.roots[:1]
+    own = pair.hypothesis.graph.roots[:1]
+    other = pair.premise.graph.roots[:1]
     return [
         (i, j)
         for i, j in zip(own, other, strict=False)
@@ -497,7 +499,8 @@ def _missing_finite_verb(pair: Pair) -> list[Match]:
 
 def _unattached_words(pair: Pair) -> list[Match]:
     """Find words without a known relation, and roots in excess of those of the premise."""
-    own, other = pair.hypothesis.graph.roots, pair.premise.graph.roots
+    own = pair.hypothesis.graph.roots
+    other = pair.premise.graph.roots
     unattached = [n.index for n in pair.h if n.role == "loose"]
     return [(i, UNALIGNED) for i in (*unattached, *own[max(1, len(other)) :])]
 

@@ -27,7 +27,8 @@ from tertium.metrics.linguistics.word_alignment import (
 
 # (hypothesis node, premise node); UNALIGNED without a partner
 Match = tuple[int, int]
-FORWARD, BACKWARD = "forward", "backward"
+FORWARD = "forward"
+BACKWARD = "backward"
 _MAX_PHRASE_WORDS = 8
 
 
@@ -58,8 +59,12 @@ class Pair:
     """
 
     def __init__(self, hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> None:
-        self.hypothesis, self.premise, self.alignment = hypothesis, premise, alignment
-        self.h, self.p, self.targets = hypothesis.nodes, premise.nodes, alignment.targets
+        self.hypothesis = hypothesis
+        self.premise = premise
+        self.alignment = alignment
+        self.h = hypothesis.nodes
+        self.p = premise.nodes
+        self.targets = alignment.targets
         aligned = [
             AlignedNodes(
                 self.h[i],
