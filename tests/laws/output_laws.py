@@ -116,7 +116,7 @@ def written_files_equal_library(trial: Trial) -> int:
     evaluation, suffix = trial.evaluation, choose_by_seed(trial, FILE_SUFFIXES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
-    trial.run("score", "-o", file, saved)
+    trial.run("score", "-o", f"scores:{file}", saved)
     records = _read_table(file)
     columns = [[*record] for record in records]
     require(columns == [[*frame.columns]] * len(frame), "the columns differ")
