@@ -117,7 +117,8 @@ class Browser:
         try:
             return bool(self.evaluate(f"Boolean({expression})"))
         except RuntimeError as error:
-            if "navigated" in str(error) or "context" in str(error):  # another page is loading
+            # another page is loading, or its elements are not there yet
+            if any(text in str(error) for text in ("navigated", "context", "properties of null")):
                 return False
             raise
 
