@@ -427,8 +427,8 @@ def stored_variance(protocol: str) -> VarianceComponents:
 def estimate_variance(pilot: JudgmentSet, protocol: str) -> VarianceComponents:
     """Estimate the variance from the judgments of a pilot with two or more systems.
 
-    The total is that of the pilot. Its shares are those of public judgments under the protocol, or
-    of ESA if there are none: a pilot is too small to separate them.
+    The total is that of the pilot, which is too small to estimate the shares of segments, raters
+    and documents. They are those of public judgments under the protocol, or else under ESA.
     """
     values = paired_differences(pilot)
     if len(values) < MIN_DIFFERENCES:

@@ -93,7 +93,7 @@ class RequestError(InvalidAnswerError):
     retry_after: float | None = None
 
 
-Outcome = StoredAnswer | str  # the answer, or why there is none
+Outcome = StoredAnswer | str  # the answer, or the reason for a failure
 OnOutcome = Callable[[Question, Outcome], None]
 
 
